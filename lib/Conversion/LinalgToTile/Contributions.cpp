@@ -62,6 +62,7 @@ static Direction getDirection(tile::OrderKind order) {
     return Direction::Forwards;
   case tile::OrderKind::LongestFirst:
   case tile::OrderKind::Reverse:
+  case tile::OrderKind::Backwards:
     return Direction::Backwards;
   case tile::OrderKind::BothWays:
     return Direction::OfHead;

@@ -265,22 +265,23 @@ func.func @of_scores(%table: tensor<16xf32>, %q: !q, %lse: !l) -> tensor<16xf32>
 // -----
 
 #schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 64, key_step = 32, stages = 2, features = specialize_warps>
-!q = tensor<1x2x300x64xf16>
-!l = tensor<1x2x300xf32>
+!q = tensor<1x2x340x64xf16>
+!l = tensor<1x2x340xf32>
 
 // Tiles of each program, and what it visits at a time. Where warps have roles,
 // statistics are of whole tiles of rows and come eight in a row.
 
 // CHECK-LABEL: func @roles(
-// CHECK:         %[[ROWS:.*]]:2 = scf.forall {{.*}} -> (tensor<1x2x304xf32>, tensor<1x2x304xf32>)
-// CHECK:           tensor.parallel_insert_slice %{{.*}} into %{{.*}}[0, %{{.*}}] [1, 1, 16]
-// CHECK:         scf.forall {{.*}} to (1, 2, 300) step (1, 1, 128)
-// CHECK:           scf.for %{{.*}} = %c0 to %c300 step %c32
+// CHECK:         %[[ROWS:.*]]:2 = scf.forall {{.*}} -> (tensor<1x2x352xf32>, tensor<1x2x352xf32>)
+// CHECK:           tensor.parallel_insert_slice %{{.*}} into %{{.*}}[0, %{{.*}}] [1, 1, 32]
+// CHECK:         } {{.*}} tile.order = #tile.order<backwards>
+// CHECK:         scf.forall {{.*}} to (1, 2, 340) step (1, 1, 128)
+// CHECK:           scf.for %{{.*}} = %c0 to %c340 step %c32
 // CHECK:             flash.query_grad_step
 // CHECK:         } {flash.schedule = #flash.schedule<{{.*}} warps = 8
-// CHECK:         %[[SHIFTS:.*]] = tensor.expand_shape %[[ROWS]]#0 {{\[\[}}0], [1], [2, 3]] {{.*}} into tensor<1x2x38x8xf32>
-// CHECK:         scf.forall {{.*}} to (1, 2, 300) step (1, 1, 128)
-// CHECK:           scf.for %[[I:.*]] = %c0 to %c300 step %c64
+// CHECK:         %[[SHIFTS:.*]] = tensor.expand_shape %[[ROWS]]#0 {{\[\[}}0], [1], [2, 3]] {{.*}} into tensor<1x2x44x8xf32>
+// CHECK:         scf.forall {{.*}} to (1, 2, 340) step (1, 1, 128)
+// CHECK:           scf.for %[[I:.*]] = %c0 to %c340 step %c64
 // CHECK:             %[[AT:.*]] = affine.apply {{.*}}(%[[I]])
 // CHECK:             %[[SLICE:.*]] = tensor.extract_slice %[[SHIFTS]][0, %{{.*}}, %[[AT]], 0] [1, 1, %{{.*}}, 8]
 // CHECK:             %[[TILE:.*]] = tensor.pad %[[SLICE]]
@@ -390,7 +391,7 @@ func.func @fused_lists(%q: !q, %lse: !l) -> (!q, !q, !q) {
 // CHECK-DAG:   #[[SWAP:.*]] = affine_map<(d0, d1) -> (d1, d0)>
 // CHECK-LABEL: func @fused_transposed(
 // CHECK:         flash.key_grad_step {{.*}} tensor<128x64xf32>) transposed at
-// CHECK:         flash.parallel_add %{{.*}} to %{{.*}} counting %{{.*}} : tensor<2x4x8x128x64xf32>, tensor<2x4x32xi32>
+// CHECK:         flash.parallel_add %{{.*}} to %{{.*}} counting %{{.*}} : tensor<2x4x8x128x64xf32>, tensor<2x4x16xi32>
 // CHECK:         tile.order = #tile.order<both_ways>
 // CHECK:         tensor.extract_slice %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, 0, %{{.*}}] [1, 1, 1, %{{.*}}, 32]
 // CHECK:         linalg.generic {indexing_maps = [#[[SWAP]], #{{.*}}]
@@ -590,7 +591,7 @@ func.func @heads_with_roles(%q: !q, %lse: !l, %t: !t) -> !t {
 !w = tensor<4x512xf32>
 // CHECK-LABEL: func.func @diagonals(
 // CHECK-NOT:     flash.captured_grad_step
-// CHECK:         scf.forall {{.*}} -> (tensor<2x2x256x128xf16>, tensor<2x2x256x128xf16>, tensor<2x4x4x128x64xf32>, tensor<2x4x16xi32>, tensor<2x4x2x4x192xf32>)
+// CHECK:         scf.forall {{.*}} -> (tensor<2x2x256x128xf16>, tensor<2x2x256x128xf16>, tensor<2x4x4x128x64xf32>, tensor<2x4x8xi32>, tensor<2x4x2x4x192xf32>)
 // CHECK:           %[[PART:.*]] = tensor.extract_slice %[[ALL:.*]][%{{.*}}, %{{.*}}, %{{.*}}, 0, 0] [1, 2, 1, 4, 192] [1, 1, 1, 1, 1] : tensor<2x4x2x4x192xf32> to tensor<2x4x192xf32>
 // CHECK:           %{{.*}}, %{{.*}}, %[[GRADS:.*]]:2 = flash.key_grad_step {{.*}} transposed score_grads
 // CHECK:           flash.insert_diagonals %[[GRADS]]#1 into %{{.*}}[%{{.*}}, %{{.*}}] : tensor<128x64xf16> into tensor<2x4x192xf32>

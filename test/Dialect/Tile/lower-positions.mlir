@@ -57,6 +57,14 @@ gpu.module @m {
 // CHECK:         %[[LAST:.*]] = arith.subi %[[COUNT]], %c1
 // CHECK:         %[[TILE:.*]] = arith.subi %[[LAST]], %{{.*}}
 // CHECK:         memref.load %{{.*}}[%[[HEAD]], %[[TILE]]]
+// Backwards through all heads.
+// CHECK-LABEL: gpu.func @backwards(
+// CHECK-SAME:    %[[N:.*]]: index, %[[H:.*]]: index, %[[T:.*]]: index,
+// CHECK:         %[[COUNT:.*]] = arith.muli %[[H]], %[[T]]
+// CHECK:         %[[LAST:.*]] = arith.subi %[[COUNT]], %c1
+// CHECK:         %[[NUMBER:.*]] = arith.subi %[[LAST]], %[[N]]
+// CHECK:         arith.divui %[[NUMBER]], %[[T]]
+// CHECK:         arith.remui %[[NUMBER]], %[[T]]
 gpu.module @m {
   gpu.func @interleaved(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
     %p:2 = tile.position %n of (%h, %t) interleaved
@@ -78,6 +86,12 @@ gpu.module @m {
   }
   gpu.func @reverse(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
     %p:2 = tile.position %n of (%h, %t) reverse
+    %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
+    memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
+    gpu.return
+  }
+  gpu.func @backwards(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
+    %p:2 = tile.position %n of (%h, %t) backwards
     %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
     memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
     gpu.return

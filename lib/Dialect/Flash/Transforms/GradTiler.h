@@ -36,6 +36,11 @@ private:
   mlir::Value finish(mlir::Value sum, double factor, mlir::Value end);
 
   void emitRows();
+  /// Has warps with roles take the tiles of the program with these results from the
+  /// last to the first: those that the program before wrote last, or the one
+  /// behind begins with, are in the cache.
+  void takeBackwards(mlir::ValueRange results);
+  void setOrder(mlir::ValueRange results, tile::OrderKind kind);
   /// How many counts a unit of the program of rows has. Units are as many as
   /// tiles of queries, or more; where blocks claim their tiles there is a count
   /// besides.
@@ -122,6 +127,8 @@ private:
   /// What the programs over tiles of keys and of queries visit at a time.
   TiledDim querySteps, keySteps;
   double scale;
+  /// Rows of the output whose delta a unit of work computes.
+  int64_t deltaRows;
   /// Of each query, its log-sum-exp in units of log2, and delta; and these as
   /// programs over keys take them.
   mlir::Value shift, delta, shiftOfSteps, deltaOfSteps;

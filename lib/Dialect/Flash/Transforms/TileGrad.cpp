@@ -34,10 +34,9 @@ using namespace flash;
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Rows of the output whose delta a unit of work computes, and rows of dQ whose
-/// sums one rounds. Of sums that are transposed these are neighbours in memory:
-/// 32 are a line of the cache.
-static constexpr int64_t deltaRows = 16, sumRows = 16, transposedSumRows = 32;
+/// Rows of dQ whose sums a unit of work rounds. Of sums that are transposed these
+/// are neighbours in memory: 32 are a line of the cache.
+static constexpr int64_t sumRows = 16, transposedSumRows = 32;
 
 /// Heads whose sinks a unit of work sums up, and the queries of a step.
 static constexpr int64_t sinkHeads = 8, sinkQueries = 256;
@@ -55,6 +54,9 @@ GradTiler::GradTiler(AttentionGradOp op)
   }
   querySteps = {schedule.getQueryStep(), queries.end, queries.multiple};
   keySteps = {schedule.getKeyStep(), keys.end, keys.multiple};
+  // With 32 rows of up to 256 bytes enough loads are on their way; more of them
+  // take the registers of other warps.
+  deltaRows = hasRoles() && op.getValueDim() <= 128 ? 32 : 16;
 }
 
 Value GradTiler::emptyLike(Value tensor) {
@@ -182,6 +184,7 @@ void GradTiler::emitRows() {
   }
   SmallVector<Value> results =
       parallelLoop(sizes, {1, 1, deltaRows}, outputs, Schedule(), body);
+  takeBackwards(results);
   shift = results[0];
   delta = results[1];
   if (schedule.hasTurns())
@@ -443,14 +446,23 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
                                             ofTiles(keys.tile, stages), body);
   if (!ofQueries)
     return results;
-  tile::TileDialect::OrderAttrHelper(b.getContext())
-      .setAttr(results.front().getDefiningOp(),
-               tile::OrderAttr::get(b.getContext(), getOrderOfKeys()));
+  setOrder(results, getOrderOfKeys());
   if (ofDiagonals)
     diagonals = results.pop_back_val();
   counts = results.pop_back_val();
   sums = results.pop_back_val();
   return results;
+}
+
+void GradTiler::setOrder(ValueRange results, tile::OrderKind kind) {
+  tile::TileDialect::OrderAttrHelper(b.getContext())
+      .setAttr(results.front().getDefiningOp(),
+               tile::OrderAttr::get(b.getContext(), kind));
+}
+
+void GradTiler::takeBackwards(ValueRange results) {
+  if (hasRoles())
+    setOrder(results, tile::OrderKind::Backwards);
 }
 
 tile::OrderKind GradTiler::getOrderOfKeys() {
@@ -545,8 +557,10 @@ Value GradTiler::emitQueryGradOfSums() {
     insertRows(b, loc, grad, outputs[0], getAsOpFoldResult(position),
                rowTiles.existing(b, loc, position[2]));
   };
-  return parallelLoop(ends, {1, 1, tile}, emptyLike(op.getQuery()), Schedule(),
-                      body)[0];
+  SmallVector<Value> results = parallelLoop(
+      ends, {1, 1, tile}, emptyLike(op.getQuery()), Schedule(), body);
+  takeBackwards(results);
+  return results[0];
 }
 
 Value GradTiler::emitSinkGrad() {

@@ -269,6 +269,11 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     position[outer - 1] = outer > 2 ? b.rem(rest, numTiles) : rest;
     rest = outer > 2 ? b.div(rest, numTiles) : rest;
     outer -= 2;
+  } else if (kind == OrderKind::Backwards) {
+    Value tiles = sizes.front();
+    for (Value size : sizes.drop_front())
+      tiles = b.mul(tiles, size);
+    rest = b.sub(b.sub(tiles, b.constant(1)), rest);
   } else if (kind != OrderKind::Linear && kind != OrderKind::HeadsFastest) {
     --outer;
     Value heads = outer == 0 ? b.constant(1) : sizes.front();

@@ -128,7 +128,8 @@ def Tile_OrderKind : I32EnumAttr<"OrderKind", "in which order tiles are taken", 
     I32EnumAttrCase<"HeadsFastest", 5, "heads_fastest">,
     I32EnumAttrCase<"Reverse", 6, "reverse">,
     I32EnumAttrCase<"Interleaved", 7, "interleaved">,
-    I32EnumAttrCase<"BothWays", 8, "both_ways">]> {
+    I32EnumAttrCase<"BothWays", 8, "both_ways">,
+    I32EnumAttrCase<"Backwards", 9, "backwards">]> {
   let cppNamespace = "::flash::tile";
   let genSpecializedAttr = 0;
 }
@@ -142,6 +143,8 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
     the heads. A wave is as many CTAs as run at the same time.
 
     - `linear`: row by row, the last dimension the fastest.
+    - `backwards`: as `linear`, from the last tile to the first: what a program before
+      wrote last is then read first, out of the cache.
     - `interleaved`: of as many heads as have a wave of tiles (two if CTAs claim tiles, `tile.claim`), one if it has
       more, first the first tile of each, then the second. For tiles that add to what the
       tile before adds to (`flash.parallel_add`), which then begins early enough
