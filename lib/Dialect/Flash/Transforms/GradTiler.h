@@ -36,9 +36,9 @@ private:
   mlir::Value finish(mlir::Value sum, double factor, mlir::Value end);
 
   void emitRows();
-  /// Has warps with roles take the tiles of the program with these results from the
-  /// last to the first: those that the program before wrote last, or the one
-  /// behind begins with, are in the cache.
+  /// Has warps with roles take the tiles of the program with these results from
+  /// the last to the first: those that the program before wrote last, or the
+  /// one behind begins with, are in the cache.
   void takeBackwards(mlir::ValueRange results);
   void setOrder(mlir::ValueRange results, tile::OrderKind kind);
   /// How many counts a unit of the program of rows has. Units are as many as

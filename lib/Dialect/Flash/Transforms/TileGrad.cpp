@@ -34,8 +34,8 @@ using namespace flash;
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Rows of dQ whose sums a unit of work rounds. Of sums that are transposed these
-/// are neighbours in memory: 32 are a line of the cache.
+/// Rows of dQ whose sums a unit of work rounds. Of sums that are transposed
+/// these are neighbours in memory: 32 are a line of the cache.
 static constexpr int64_t sumRows = 16, transposedSumRows = 32;
 
 /// Heads whose sinks a unit of work sums up, and the queries of a step.
