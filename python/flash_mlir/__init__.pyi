@@ -46,6 +46,7 @@ def plan(
     value: Optional[A] = None,
     lengths: Optional[A] = None,
     gradients: Optional[bool] = None,
+    score: Optional[ScoreFunction] = None,
 ) -> Plan: ...
 @overload
 def attention(

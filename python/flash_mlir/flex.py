@@ -54,7 +54,7 @@ def _get_versions(arrays):
     return [(id(array), array._version) for array in arrays]
 
 
-def _with_plan(mask, block_mask, query, key, value):
+def _with_plan(mask, block_mask, query, key, value, score):
     """The mask of a BlockMask, with the plan that is kept beside its lists of blocks.
 
     As those, it is made once. A tensor that the mask reads and that has changed since makes it again. Where a graph is
@@ -77,14 +77,16 @@ def _with_plan(mask, block_mask, query, key, value):
         return mask
     stream = torch.cuda.current_stream(query.device) if on_device else None
     gradients = needs_gradients(query, key, value)
-    wanted = traced, query.shape, key.shape, value.shape, query.dtype, query.device, stream, gradients
+    # Of scores it is the first one that chooses the tiles.
+    has_score = score is not None
+    wanted = traced, query.shape, key.shape, value.shape, query.dtype, query.device, stream, gradients, has_score
     plans = _plans.setdefault(block_mask, {})
     known = plans.get(wanted)
     if known is None or known[0] != versions:
         if len(plans) >= _MAX_PLANS:
             plans.clear()
         # The arrays are kept, so that no other has the identity of one.
-        known = plans[wanted] = versions, arrays, plan(mask, query, key, value)
+        known = plans[wanted] = versions, arrays, plan(mask, query, key, value, score=score)
     return known[2]
 
 
@@ -145,7 +147,7 @@ def flex_attention(
     query, key, value = autocast(query, key, value)
     mask = None if block_mask is None else _get_mask(block_mask, query, key)
     if mask is not None:
-        mask = _with_plan(mask, block_mask, query, key, value)
+        mask = _with_plan(mask, block_mask, query, key, value, score_mod)
     results = attention(query, key, value, mask=mask, score=score_mod, scale=scale, return_lse=return_lse)
     if return_aux is None:
         return results

@@ -6,6 +6,8 @@ import sys
 import numpy
 
 from . import _core, cache
+from .expressions import BATCH, HEAD, KEY, QUERY, SCORE
+from .functions import trace
 from .masks import as_mask
 from .programs import Variant, get_captures, get_function, get_gradient_plan, get_plan, with_signs
 
@@ -77,7 +79,15 @@ def _make_empty(query, size, dtype=None):
     return numpy.empty(shape, dtype or query.dtype)
 
 
-def plan(mask, query, key, value=None, lengths=None, gradients=None):
+def _choose_tiles(mask, score, has_lengths, kind):
+    """The schedule of gradients with a score function; "" where their programs have no map."""
+    attribute, condition = mask.lowered
+    value = trace(score, (SCORE, BATCH, HEAD, QUERY, KEY), "score").value
+    found = get_gradient_plan(Variant(attribute, condition, value, None, has_lengths, False, False).config, *kind)
+    return "" if found is None else found[1]
+
+
+def plan(mask, query, key, value=None, lengths=None, gradients=None, score=None):
     """Computes which tiles a mask leaves, once for many calls of `attention` and for many layers.
 
     A mask that reads arrays, or whose formula the compiler cannot take apart, is asked in each call which tiles of
@@ -99,6 +109,8 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None):
       lengths: As of `attention`; calls with the plan are given none.
       gradients: Whether gradients will be computed with the plan, whose programs have tiles of their own. If left out,
         whether query, key or value requires them. Without, they look for the tiles in each call.
+      score: As of `attention`, where most calls have one: gradients may be faster with other tiles than without it.
+        Calls with another one, or none, are as right.
 
     Returns:
       A `Plan`.
@@ -110,7 +122,7 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None):
     if torch is not None and torch.compiler.is_compiling():
         from .torch_operator import plan_eagerly
 
-        return plan_eagerly(mask, query, key, value, lengths, gradients)
+        return plan_eagerly(mask, query, key, value, lengths, gradients, score)
     mask = as_mask(mask)
     value = key if value is None else value
     if gradients is None and torch is not None and isinstance(query, torch.Tensor):
@@ -138,7 +150,10 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None):
         if found is not None:
             text, schedule = found
             arrays = cache.get_kernel(text, target, "attention_plan").call([query, key, value, *more])
-        found = get_gradient_plan(config, *kind) if gradients else None
+        found = None
+        if gradients:
+            chosen = "" if score is None else _choose_tiles(mask, score, given is not None, kind)
+            found = get_gradient_plan(config, *kind, chosen)
         if found is not None:
             text, gradient_schedule = found
             output, lse = _make_empty(query, (value_dim,)), _make_empty(query, (), "float32")

@@ -198,11 +198,12 @@ def test_it_is_the_plan_that_counts_for_gradients():
     assert all(x.any() for x in flash.attention_grad(query, query, query, output, lse, query, mask=not_planned))
 
 
-def test_gradients_of_what_is_captured():
+@pytest.mark.parametrize("knows_score", [False, True])
+def test_gradients_of_what_is_captured(knows_score):
     query, bias = make(1, 2, 300, 16), make(2, 300).astype(np.float32)
     mask = flash.documents(FEW)
-    plan = flash.plan(mask, query, query, gradients=True)
     score = lambda s, b, h, q, k: s + bias[h, k]  # noqa: E731
+    plan = flash.plan(mask, query, query, gradients=True, score=score if knows_score else None)
     output, lse = flash.attention(query, query, query, mask=plan, score=score, return_lse=True)
     found, expected = (
         flash.attention_grad(query, query, query, output, lse, query, mask=each, score=score, wrt=[bias])
@@ -213,21 +214,27 @@ def test_gradients_of_what_is_captured():
 
 @pytest.mark.parametrize("dim", [64, 128])
 def test_scores_take_the_arrays_of_a_plan(dim):
-    """A plan knows no score: what pays with one may have other arrays."""
+    """What pays with a score may have other arrays; those of the plan count, whether it knows the score or not."""
     ids, slopes = np.sort(FEW), make(16)
     window = flash.documents(ids) & (lambda b, h, q, k: (k <= q) & (q - k <= 1024))
+    alibi = lambda s, b, h, q, k: s - slopes[h] * (q - k)  # noqa: E731
+    kind = "bf16", 4, dim, dim, "sm_90a", [[1, 16, 8192, dim]] * 3
     config, _ = plans._prepare(window, False)
-    shapes = [[1, 16, 8192, dim]] * 3
-    _, schedule = programs.get_gradient_plan(config, "bf16", 4, dim, dim, "sm_90a", shapes)
-    arrays = {}
-    for score in (None, lambda s, b, h, q, k: s - slopes[h] * (q - k)):
-        config = flash.Attention(mask=window, score=score)._configs[0]
-        text = programs.print_gradient_program(config, "bf16", 4, dim, dim, False, ())
-        planned, same = programs._plan(text, "sm_90a", shapes, schedule)
-        assert same == schedule
-        head = planned.split("func.func @attention_grad(")[1].split("{")[0]
-        arrays[score] = re.findall(r"%(?:key_tiles|tile_counts|tile_turns)\w*: (\S+)", head)
-    assert len({tuple(each) for each in arrays.values()}) == 1 and len(arrays[None]) in (3, 4)
+    _, without = programs.get_gradient_plan(config, *kind)
+    chosen = plans._choose_tiles(window, alibi, False, kind)
+    _, with_score = programs.get_gradient_plan(config, *kind, chosen)
+    assert with_score == chosen and "products=5" in with_score
+    assert ("products=5" if dim == 64 else "products=7") in without
+    for schedule in (without, with_score):
+        arrays = set()
+        for score in (None, alibi):
+            planned, same = programs.get_gradient_plan(
+                flash.Attention(mask=window, score=score)._configs[0], *kind, schedule
+            )
+            assert same == schedule
+            head = planned.split("func.func @attention_grad(")[1].split("{")[0]
+            arrays.add(tuple(re.findall(r"%(?:key_tiles|tile_counts|tile_turns)\w*: (\S+)", head)))
+        assert len(arrays) == 1 and len(*arrays) == (3 if "products=5" in schedule else 4)
 
 
 def test_tensors():
