@@ -77,8 +77,8 @@ def _with_plan(mask, block_mask, query, key, value, score):
         return mask
     stream = torch.cuda.current_stream(query.device) if on_device else None
     gradients = needs_gradients(query, key, value)
-    # Of scores it is the first one that chooses the tiles.
-    has_score = score is not None
+    # Gradients have tiles that pay with a score function: with the first one.
+    has_score = gradients and score is not None
     wanted = traced, query.shape, key.shape, value.shape, query.dtype, query.device, stream, gradients, has_score
     plans = _plans.setdefault(block_mask, {})
     known = plans.get(wanted)

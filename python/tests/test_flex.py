@@ -165,7 +165,12 @@ def test_beside_flex_attention(inputs):
 def test_plans(inputs, monkeypatch):
     """Tiles are looked for once for a BlockMask, and again for gradients and where what the mask reads has changed."""
     made = []
-    monkeypatch.setattr(flash.flex, "plan", lambda *arguments: made.append(arguments) or flash.plan(*arguments))
+
+    def plan(*arguments, **options):
+        made.append(arguments)
+        return flash.plan(*arguments, **options)
+
+    monkeypatch.setattr(flash.flex, "plan", plan)
     ids, last = DOCUMENTS.clone(), LENGTH
 
     def mask_mod(b, h, q, k):
@@ -200,6 +205,12 @@ def test_plans(inputs, monkeypatch):
     with torch.inference_mode():
         ids = ids.clone()
     check(7, inputs)
+    # Gradients with a score function have tiles of their own, whatever the function is.
+    ids, last, block_mask = DOCUMENTS.clone(), LENGTH, make_block_mask(mask_mod)
+    for tensors, number in ((inputs, 8), (leaves, 9)):
+        for factor in (2, 3):
+            flash.flex_attention(*tensors, lambda s, b, h, q, k: s * factor, block_mask=block_mask)  # noqa: B023
+            assert len(made) == number
 
 
 def test_lists(inputs):
