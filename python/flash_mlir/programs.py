@@ -195,7 +195,9 @@ def get_plan(config, element, rank, head_dim, value_dim, target, sizes, schedule
 
 
 def get_gradient_plan(config, element, rank, head_dim, value_dim, target, sizes, schedule=""):
-    """As `get_plan`, of the gradients. The functions are "attention_grad" and "attention_grad_plan"."""
+    """As `get_plan`, of the gradients, with these keys of a schedule. The functions are "attention_grad" and
+    "attention_grad_plan".
+    """
     text = print_gradient_program(config, element, rank, head_dim, value_dim, False, ())
     return _plan(text, target, sizes, schedule)
 

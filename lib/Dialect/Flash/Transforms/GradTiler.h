@@ -40,6 +40,7 @@ private:
   /// the last to the first: those that the program before wrote last, or the
   /// one behind begins with, are in the cache.
   void takeBackwards(mlir::ValueRange results);
+  /// In which order blocks take the tiles of the program with these results.
   void setOrder(mlir::ValueRange results, tile::OrderKind kind);
   /// How many counts a unit of the program of rows has. Units are as many as
   /// tiles of queries, or more; where blocks claim their tiles there is a count
