@@ -35,6 +35,14 @@ struct IndexBuilder {
   Value min(Value x, Value y) { return fold<arith::MinUIOp>(x, y); }
   Value max(Value x, Value y) { return fold<arith::MaxUIOp>(x, y); }
   Value both(Value x, Value y) { return fold<arith::AndIOp>(x, y); }
+  Value product(ValueRange factors) {
+    if (factors.empty())
+      return constant(1);
+    Value result = factors.front();
+    for (Value factor : factors.drop_front())
+      result = mul(result, factor);
+    return result;
+  }
   Value isEqual(Value x, Value y) {
     return fold<arith::CmpIOp>(arith::CmpIPredicate::eq, x, y);
   }
@@ -270,16 +278,11 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     rest = outer > 2 ? b.div(rest, numTiles) : rest;
     outer -= 2;
   } else if (kind == OrderKind::Backwards) {
-    Value tiles = sizes.front();
-    for (Value size : sizes.drop_front())
-      tiles = b.mul(tiles, size);
-    rest = b.sub(b.sub(tiles, b.constant(1)), rest);
+    rest = b.sub(b.sub(b.product(sizes), b.constant(1)), rest);
   } else if (kind != OrderKind::Linear && kind != OrderKind::HeadsFastest) {
     --outer;
-    Value heads = outer == 0 ? b.constant(1) : sizes.front();
-    for (size_t d = 1; d < outer; ++d)
-      heads = b.mul(heads, sizes[d]);
-    MaskedTiles tiles{heads, sizes.back(), blocksOfWave};
+    MaskedTiles tiles{b.product(sizes.take_front(outer)), sizes.back(),
+                      blocksOfWave};
     TileOfHead at =
         kind == OrderKind::LongestFirst
             ? emitLongestFirst(builder, loc, tiles, rest)
