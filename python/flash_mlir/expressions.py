@@ -299,9 +299,9 @@ def lift(value):
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return constant(bool(value), BOOL)
     if isinstance(value, numbers.Integral):
-        if not -(2**31) <= int(value) < 2**31:
-            text = f"the integer {value}" if abs(value) < 2**64 else "an integer"
-            raise TraceError(f"{text} does not fit in 32 bits")
+        if not -(2**63) <= int(value) < 2**63:
+            text = f"the integer {value}" if abs(value) < 2**80 else "an integer"
+            raise TraceError(f"{text} does not fit in 64 bits")
         return constant(int(value), INDEX)
     if isinstance(value, numbers.Real):
         return constant(to_float32(value, "a number"), FLOAT)
@@ -633,6 +633,11 @@ class Tensor:
             setattr(copy, name, getattr(self, name))
         copy.array = None
         return copy
+
+    def get_bounds(self):
+        """The least and the greatest integer that an element can be."""
+        bits = 8 << (self.dtype - 4)
+        return (0, 2**bits - 1) if self.is_unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)

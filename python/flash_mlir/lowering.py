@@ -13,6 +13,7 @@ from .errors import TraceError
 from .expressions import BOOL, FLOAT, INDEX, get_operands, to_float
 from .graphs import in_order
 from .ranges import get_range
+from .widths import Widths
 
 # ===----------------------------------------------------------------------=== #
 # Masks
@@ -20,6 +21,7 @@ from .ranges import get_range
 
 # An affine expression of more operations is computed for each element: a set cannot share parts of its expressions.
 MAX_OPERATIONS = 64
+_GREATEST_CONSTANT = 2**31 - 1
 
 
 class Part:
@@ -139,8 +141,8 @@ class MaskBuilder:
             return (None if value.operands[0] != is_negated else _NOTHING), True
         if op not in ("lt", "le", "eq", "ne"):
             return None, False
-        left, right = (self._get_affine(operand) for operand in value.operands)
-        if left is None or right is None:
+        (left, _, weight), (right, _, more_weight) = (self._get_affine(operand) for operand in value.operands)
+        if left is None or right is None or not _is_light(_add(weight, more_weight)):
             return None, False
         below, above = f"{right} - {left} - 1 >= 0", f"{left} - {right} - 1 >= 0"
         if op in ("eq", "ne"):
@@ -152,30 +154,48 @@ class MaskBuilder:
         return combine("any_of", [Part("affine", (constraint,)) for constraint in constraints]), True
 
     def _get_affine(self, root):
-        """The text of an affine expression; None if the value is not one, or too long."""
+        """The text of an affine expression, of how many operations it is, and its weight: how large the factors and the
+        constant in it can get at most. The text is None if the value is not affine, or too long, or too heavy."""
         for value in in_order([root], get_operands, self._expressions):
-            self._expressions[id(value)] = (value, *self._print(value))
-        return self._expressions[id(root)][1]
+            # The value is kept, so that its id stays its own.
+            self._expressions[id(value)] = (*self._print(value), value)
+        return self._expressions[id(root)][:3]
 
     def _print(self, value):
-        """The text, and of how many operations it is."""
-        if value.type != INDEX:
-            return None, 0
-        if value.op in ("symbol", "constant"):
-            return str(value.operands[0]), 0
-        if value.op not in ("add", "sub", "mul", "floordiv", "mod"):
-            return None, 0
-        (_, left, left_size), (_, right, right_size) = (self._expressions[id(operand)] for operand in value.operands)
+        if value.op == "constant" and value.type == INDEX:
+            number = value.operands[0]
+            return (str(number) if abs(number) <= _GREATEST_CONSTANT else None), 0, (0, abs(number))
+        if value.op == "symbol":
+            return str(value.operands[0]), 0, (1, 0)
+        if value.op not in ("add", "sub", "mul", "floordiv", "mod") or value.type != INDEX:
+            return _NOT_AFFINE
+        operands = value.operands
+        if value.op == "mul" and operands[0].op == "constant":
+            operands = operands[::-1]
+        (left, left_size, weight), (right, right_size, more) = (self._expressions[id(each)][:3] for each in operands)
         size = left_size + right_size + 1
         if left is None or right is None or size > MAX_OPERATIONS:
-            return None, 0
+            return _NOT_AFFINE
         if value.op == "mul":
-            if not any(operand.op == "constant" for operand in value.operands):
-                return None, 0
-            if value.operands[0].op == "constant":
-                left, right = right, left
+            if operands[1].op != "constant":
+                return _NOT_AFFINE
+            weight = tuple([more[1] * part for part in weight])
+        else:
+            weight = _add(weight, more)
         sign = {"add": "+", "sub": "-", "mul": "*"}.get(value.op, value.op)
-        return f"({left} {sign} {right})", size
+        return (f"({left} {sign} {right})", size, weight) if _is_light(weight) else _NOT_AFFINE
+
+
+_NOT_AFFINE = None, 0, (0, 0)
+
+
+def _add(weight, other):
+    return weight[0] + other[0], weight[1] + other[1]
+
+
+def _is_light(weight):
+    """Whether the language takes the constants."""
+    return max(weight) <= _GREATEST_CONSTANT
 
 
 def _strip(value, is_negated):
@@ -221,7 +241,7 @@ _FUNCTIONS = "exp exp2 expm1 log log1p log2 sqrt rsqrt tanh sin cos erf floor ce
 _FLOAT_OPS = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf", "powf": "math.powf"}
 _FLOAT_OPS.update(maximumf="arith.maximumf", minimumf="arith.minimumf", negf="arith.negf", absf="math.absf")
 _FLOAT_OPS.update({name: f"math.{name}" for name in _FUNCTIONS})
-_INDEX_OPS = {"add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli"}
+_INDEX_OPS = {"add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli", "select": "arith.select"}
 _LOGIC_OPS = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
 _INDEX_PREDICATES = {"lt": "slt", "le": "sle", "eq": "eq", "ne": "ne"}
 _FLOAT_PREDICATES = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
@@ -246,6 +266,7 @@ class Region:
         self._ranges = []
         self._known = {}
         self._values = {}
+        self._widths = Widths()
 
     def _emit(self, text):
         name = self._known.get(text)
@@ -275,7 +296,7 @@ class Region:
         return [[(*key, text) for key, text in ranges.items()] for ranges in self._ranges]
 
     def emit(self, root):
-        """Writes what computes a value and returns its name."""
+        """Writes what computes a value and returns its name. Constant integers are written where they are used."""
         for value in in_order([root], get_operands, self._values):
             # The value is kept, so that its id stays its own.
             self._values[id(value)] = (self._emit_new(value), value)
@@ -294,13 +315,12 @@ class Region:
             return self._emit_constant(value)
         if op == "load":
             return self._emit_load(*operands)
-        if op in ("floordiv", "mod"):
-            return self._emit_division(value)
-        names = [self.emit(operand) for operand in operands]
         if op == "to_float":
-            integer = "i64" if _is_wide(operands[0]) else "i32"
-            cast = self._emit(f"arith.index_cast {names[0]} : index to {integer}")
-            return self._emit(f"arith.sitofp {cast} : {integer} to f32")
+            integer = "i64" if self._widths.is_wide(operands[0]) else "i32"
+            return self._emit(f"arith.sitofp {self._emit_as(operands[0], integer)} : {integer} to f32")
+        if any(operand.type == INDEX for operand in operands):
+            return self._emit_of_integers(value)
+        names = [self.emit(operand) for operand in operands]
         if op == "to_index":
             narrow = self._emit(f"arith.fptosi {names[0]} : f32 to i32")
             return self._emit(f"arith.index_cast {narrow} : i32 to index")
@@ -312,12 +332,38 @@ class Region:
             return self._emit(f"arith.xori {names[0]}, {self._emit('arith.constant true')} : i1")
         if op == "select":
             return self._emit(f"arith.select {', '.join(names)} : {value.type}")
-        if op in _INDEX_PREDICATES:
-            kind = operands[0].type
-            compare, predicates = ("cmpf", _FLOAT_PREDICATES) if kind == FLOAT else ("cmpi", _INDEX_PREDICATES)
-            return self._emit(f"arith.{compare} {predicates[op]}, {', '.join(names)} : {kind}")
-        ops = {FLOAT: _FLOAT_OPS, INDEX: _INDEX_OPS, BOOL: _LOGIC_OPS}[value.type]
+        if op in _FLOAT_PREDICATES:
+            return self._emit(f"arith.cmpf {_FLOAT_PREDICATES[op]}, {', '.join(names)} : f32")
+        ops = _FLOAT_OPS if value.type == FLOAT else _LOGIC_OPS
         return self._emit(f"{ops[op]} {', '.join(names)} : {value.type}")
+
+    def _get_type(self, value):
+        """Of the name of a value."""
+        return "i64" if value.type == INDEX and self._widths.is_wide(value) else value.type
+
+    def _emit_as(self, value, type):
+        """The name of an integer of this type, or of what is none."""
+        if value.type != INDEX:
+            return self.emit(value)
+        if value.op == "constant":
+            return self._emit(f"arith.constant {value.operands[0]} : {type}")
+        return self._cast(self.emit(value), self._get_type(value), type)
+
+    def _cast(self, name, type, to):
+        return name if type == to else self._emit(f"arith.index_cast {name} : {type} to {to}")
+
+    def _emit_of_integers(self, value):
+        """A comparison or another operation of integers, as wide as the widest of them."""
+        op, operands = value.op, value.operands
+        type = "i64" if any(self._get_type(each) == "i64" for each in (value, *operands)) else INDEX
+        names = [self._emit_as(operand, type) for operand in operands]
+        if op in _INDEX_PREDICATES:
+            return self._emit(f"arith.cmpi {_INDEX_PREDICATES[op]}, {', '.join(names)} : {type}")
+        if op in ("floordiv", "mod"):
+            result = self._emit_division(op, *names, type)
+        else:
+            result = self._emit(f"{_INDEX_OPS[op]} {', '.join(names)} : {type}")
+        return self._cast(result, type, self._get_type(value))
 
     def _emit_constant(self, value):
         number = value.operands[0]
@@ -325,7 +371,7 @@ class Region:
             return self._emit(f"arith.constant {float_constant(number)}")
         if value.type == BOOL:
             return self._emit(f"arith.constant {'true' if number else 'false'}")
-        return self._emit(f"arith.constant {number} : index")
+        return None
 
     def _emit_load(self, tensor, positions):
         number = self.capture(tensor, positions)
@@ -335,6 +381,10 @@ class Region:
         if tensor.is_bool:
             zero = self._emit("arith.constant 0 : i8")
             return self._emit(f"arith.cmpi ne, {loaded}, {zero} : i8")
+        if element == "i64":
+            return loaded
+        if tensor.is_unsigned and element == "i32":
+            return self._emit(f"arith.extui {loaded} : i32 to i64")
         if tensor.dtype in _INTEGERS:
             cast = "index_castui" if tensor.is_unsigned else "index_cast"
             return self._emit(f"arith.{cast} {loaded} : {element} to index")
@@ -344,43 +394,30 @@ class Region:
 
     def _emit_index(self, dimension, position, number, tensor):
         """An index; a negative constant counts from the end, as in NumPy."""
-        name = self.emit(position)
+        name = self._emit_as(position, INDEX)
         if position.op != "constant" or position.operands[0] >= 0:
             return name
         which = self._emit(f"arith.constant {dimension} : index")
         size = self._emit(f"tensor.dim %capture{number}, {which} : {capture_type(tensor)}")
         return self._emit(f"arith.addi {size}, {name} : index")
 
-    def _emit_division(self, value):
+    def _emit_division(self, op, left, right, type):
         """Division that rounds down, by a positive constant. Positions are not negative, but differences can be."""
-        left, right = (self.emit(operand) for operand in value.operands)
-        zero = self._emit("arith.constant 0 : index")
-        remainder = self._emit(f"arith.remsi {left}, {right} : index")
-        negative = self._emit(f"arith.cmpi slt, {remainder}, {zero} : index")
-        if value.op == "mod":
-            wrapped = self._emit(f"arith.addi {remainder}, {right} : index")
-            return self._emit(f"arith.select {negative}, {wrapped}, {remainder} : index")
-        quotient = self._emit(f"arith.divsi {left}, {right} : index")
-        one = self._emit("arith.constant 1 : index")
-        lower = self._emit(f"arith.subi {quotient}, {one} : index")
-        return self._emit(f"arith.select {negative}, {lower}, {quotient} : index")
+        zero = self._emit(f"arith.constant 0 : {type}")
+        remainder = self._emit(f"arith.remsi {left}, {right} : {type}")
+        negative = self._emit(f"arith.cmpi slt, {remainder}, {zero} : {type}")
+        if op == "mod":
+            wrapped = self._emit(f"arith.addi {remainder}, {right} : {type}")
+            return self._emit(f"arith.select {negative}, {wrapped}, {remainder} : {type}")
+        quotient = self._emit(f"arith.divsi {left}, {right} : {type}")
+        one = self._emit(f"arith.constant 1 : {type}")
+        lower = self._emit(f"arith.subi {quotient}, {one} : {type}")
+        return self._emit(f"arith.select {negative}, {lower}, {quotient} : {type}")
 
 
 def fill_region(line, query_type, rank):
     """A line of a region for query and key of a type and a rank: $Q is the type, and $L the dimension of lengths."""
     return line.replace("$Q", query_type).replace("$L", str(rank - 2))
-
-
-def _is_wide(value):
-    """Whether an integer is computed from elements of 32 bits without a sign, or of 64; positions need no more than 31."""
-    seen = set()
-    for node in in_order([value], get_operands, seen):
-        seen.add(id(node))
-        if node.op == "load":
-            tensor = node.operands[0]
-            if _ELEMENTS[tensor.dtype] == "i64" or (tensor.is_unsigned and _ELEMENTS[tensor.dtype] == "i32"):
-                return True
-    return False
 
 
 def get_capture_type(dtype, rank):

@@ -14,7 +14,7 @@ _SIGNS = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%"}
 _MAX_STEPS = 64
 
 
-class _Inexact(Exception):
+class Inexact(Exception):
     """The ends of a range do not follow from those of its operands'."""
 
 
@@ -38,7 +38,7 @@ def get_range(value):
     """(steps, text) of an index; None if its range does not follow from its expression."""
     try:
         found = _find(value, _MAX_STEPS)
-    except _Inexact:
+    except Inexact:
         return None
     text = found.text
     return found.steps, text[1:-1] if text.startswith("(") else text
@@ -47,7 +47,7 @@ def get_range(value):
 def _find(value, budget):
     op, operands = value.op, value.operands
     if value.type != INDEX or budget == 0:
-        raise _Inexact
+        raise Inexact
     if op == "constant":
         return _Range([operands[0]], "", False, str(operands[0]))
     if op == "symbol":
@@ -56,30 +56,30 @@ def _find(value, budget):
             return _Range([name], "", False, _LENGTHS[name])
         return _Range([_POSITIONS[name]], _POSITIONS[name], False, _POSITIONS[name])
     if op == "select":
-        op, operands = _match_select(*operands)
+        op, operands = match_select(*operands)
     elif op not in _SIGNS:
-        raise _Inexact
+        raise Inexact
     parts = [_find(operand, budget - 1) for operand in operands]
     positions = "".join(part.positions for part in parts)
     steps = [step for part in parts for step in part.steps] + [op]
     if len(set(positions)) < len(positions) or len(steps) > _MAX_STEPS:
-        raise _Inexact
+        raise Inexact
     has_gaps = any(part.has_gaps for part in parts)
     if op == "mul":
         has_gaps = True
     elif op == "mod":
         # From a number with gaps, neither 0 nor the greatest remainder need be reached.
         if has_gaps:
-            raise _Inexact
+            raise Inexact
         has_gaps = operands[0].op != "symbol"
     elif op == "abs" and has_gaps:
-        raise _Inexact
+        raise Inexact
     texts = [part.text for part in parts]
     text = f"({texts[0]} {_SIGNS[op]} {texts[1]})" if op in _SIGNS else f"{op}({', '.join(texts)})"
     return _Range(steps, positions, has_gaps, text)
 
 
-def _match_select(condition, a, b):
+def match_select(condition, a, b):
     """What `minimum`, `maximum` and `abs` make of integers."""
     if condition.op == "lt":
         left, right = condition.operands
@@ -89,7 +89,7 @@ def _match_select(condition, a, b):
             return "maximum", (a, b)
         if left is b and _is_zero(right) and a.op == "sub" and _is_zero(a.operands[0]) and a.operands[1] is b:
             return "abs", (b,)
-    raise _Inexact
+    raise Inexact
 
 
 def _is_same(left, right):

@@ -162,6 +162,54 @@ def test_casts_to_integers(make):
     assert_close(flash.attention(query, key, value, score=large), expected, "float32")
 
 
+# What 32 bits do not hold, as a part of a mask or a score function.
+WIDE = {
+    "power": lambda s, b, h, q, k: s - 1e-14 * (40 * (q - k)) ** 4,
+    "product": lambda s, b, h, q, k: s + 1e-12 * ((q * 100003) * (k * 1009)),
+    "quotient": lambda s, b, h, q, k: s + (q * q * k * 1000003) // 65536 % 7 + 1e-6 * ((k * 99991 * 60013) // 3000000000),
+    "choice": lambda s, b, h, q, k: s + 1e-9 * np.maximum((k - q) * 1000000007, 5) + (q * 123456789 * k > 10**11),
+    "array": lambda s, b, h, q, k: s - 1e-10 * (1000 * (POSITIONS[q] - POSITIONS[k])) ** 2 - (LARGE[q] == LARGE[k]),
+    "unsigned": lambda s, b, h, q, k: s + 1e-9 * (UNSIGNED[k] - UNSIGNED[q]),
+}
+POSITIONS = np.arange(0, 6000, 100, dtype=np.int32)
+LARGE = np.arange(60) // 9 * 2**32
+UNSIGNED = 2**32 - 1 - 10**7 * np.arange(60, dtype=np.uint32)
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_integers_of_64_bits(make, name, monkeypatch):
+    for array in ("POSITIONS", "LARGE", "UNSIGNED"):
+        monkeypatch.setitem(globals(), array, globals()[array].astype(np.int64))
+    query, key, value = make()
+    expected, _ = reference(query, key, value, score=WIDE[name])
+    monkeypatch.undo()
+    assert_close(flash.attention(query, key, value, score=WIDE[name]), expected, "float32")
+    # Indices of a GPU have 32 bits.
+    program = get_program(score=WIDE[name])
+    assert not [line for line in program.splitlines() if "arith.muli" in line and line.endswith("index")]
+
+
+def test_large_constants_in_masks(make):
+    """A mask's constants have 32 bits; what has more is computed for each element."""
+
+    def mask(b, h, q, k):
+        return (q * 70000 * 70000 >= k * 4000000000) & (k * 3 < 2**40 + q) & (k - q <= 2**31 - 1) & (k > -(2**35))
+
+    check(make, mask)
+    assert get_program(mask).count("affine_set") == 1 and "score" in get_program(mask)
+
+
+def test_integers_of_32_bits():
+    """Distances have a position's 32 bits, which are faster."""
+    for distance in (
+        lambda b, h, q, k: abs(k - (q + flash.key_length - flash.query_length)),
+        lambda b, h, q, k: np.clip(q * q * k, -100, 100) + (q * k % 1000) * (b % 64) + flash.query_length - q,
+        lambda b, h, q, k: q // 4 + 2 * (k // 64 - q // 64) * 3 - 1000,
+    ):
+        text = get_program(score=lambda s, b, h, q, k: s + distance(b, h, q, k))
+        assert "i64 to f32" not in text and "i32 to f32" in text
+
+
 def test_captured_numbers(make):
     """An array without dimensions is a number, whatever is done to it."""
     scale, shift, causal = np.array(0.5, np.float32), np.array(3), np.array(True)
