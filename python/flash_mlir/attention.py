@@ -9,7 +9,7 @@ from .functions import Trace, trace
 from .masks import Mask, as_mask, check_condition, is_compiling
 from .compiler import Kernel, choose_target
 from .plans import Plan
-from .programs import Variant, get_function, get_kernel, with_plan
+from .programs import Variant, get_function, get_kernel, get_training_config, with_plan
 
 _SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 _MAX_PREPARED = 512
@@ -206,6 +206,7 @@ class Attention:
         self._mask_lengths = mask.lengths if isinstance(mask, (Mask, Plan)) else None
         self._functions = []
         self._configs = []
+        self._training_configs = []
         self.captured = ()
         for has_lengths in (False, True):
             for has_sink in (False, True):
@@ -216,6 +217,7 @@ class Attention:
                     prepared, self.captured, _ = _prepare(mask, score, scale, given, has_sink, self.return_lse)
                 self._functions.append(prepared.function)
                 self._configs.append(prepared.config)
+                self._training_configs.append(get_training_config(prepared.config))
 
     def __getstate__(self):
         """All but the native functions, which are made from the configurations."""
@@ -240,7 +242,8 @@ class Attention:
         if is_compiling():
             from .torch_operator import call
 
-            return call(query, key, value, lengths, sink, self.captured, self._configs[index], self.return_lse)
+            configs = self._configs[index], self._training_configs[index]
+            return call(query, key, value, lengths, sink, self.captured, *configs, self.return_lse)
         return self._functions[index](query, key, value, lengths, sink, self.captured)
 
     def tiles(

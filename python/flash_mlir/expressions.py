@@ -33,6 +33,13 @@ class Value:
         self.operands = operands
         self.type = type
 
+    def __fx_create_arg__(self, tracer):
+        """torch.fx asks for it where a tensor that it traces with is indexed."""
+        raise TraceError(
+            "torch.fx.symbolic_trace knows no elements of the tensors that a mask or score function reads; trace the "
+            "function with torch.export or torch.jit.trace, or give the tensors to a flash_mlir.Attention before"
+        )
+
     # Arithmetic.
     def __add__(self, other):
         return _arithmetic("add", self, other)

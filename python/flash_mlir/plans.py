@@ -120,7 +120,7 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None, score=None)
     """
     torch = sys.modules.get("torch")
     if torch is not None and torch.compiler.is_compiling():
-        from .torch_operator import plan_eagerly
+        from .torch_compile import plan_eagerly
 
         return plan_eagerly(mask, query, key, value, lengths, gradients, score)
     mask = as_mask(mask)

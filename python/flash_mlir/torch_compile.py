@@ -21,6 +21,7 @@ from .attention import _prepare, autocast
 from .expressions import Tensor
 from .functions import get_names
 from .masks import Mask, NotedMask, make_noted
+from .programs import get_training_config
 from .torch_operator import call
 
 _PACKAGE = __name__.partition(".")[0]
@@ -214,11 +215,11 @@ def _reads_arrays(mask, *objects):
 
 @torch.compiler.assume_constant_result
 def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, *objects):
-    """The configuration, the numbers of the captured tensors, and that of lengths which the mask knows."""
+    """The configuration, that of training, the numbers of the captured tensors, and that of lengths which the mask knows."""
     maker = _Maker(objects)
     lengths = True if has_lengths else None
     prepared, captured, lengths = _prepare(maker.make(mask), maker.make(score), scale, lengths, has_sink, return_lse)
-    return prepared.config, captured, lengths
+    return prepared.config, get_training_config(prepared.config), captured, lengths
 
 
 _REASON = (
@@ -246,10 +247,18 @@ def attention(query, key, value, mask, score, scale, lengths, sink, return_lse):
     if isinstance(scale, float):
         scale = scale.__float__()
     has_lengths, has_sink = lengths is not None, sink is not None
-    config, numbers, of_mask = _resolve(
+    config, training_config, numbers, of_mask = _resolve(
         noted_mask, noted_score, scale, has_lengths, has_sink, return_lse, *found.objects
     )
     captured = [found.tensors[number] for number in numbers]
     if not has_lengths and of_mask is not None:
         lengths = found.tensors[of_mask]
-    return call(query, key, value, lengths, sink, captured, config, return_lse)
+    return call(query, key, value, lengths, sink, captured, config, training_config, return_lse)
+
+
+@torch.compiler.disable
+def plan_eagerly(*arguments):
+    """`flash_mlir.plan`, which torch.compile calls instead of tracing it."""
+    from .plans import plan
+
+    return plan(*arguments)

@@ -74,12 +74,42 @@ def _(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, capt
 
 
 _count_modes = torch._C._len_torch_dispatch_stack
+_is_tracing = torch._C._is_tracing
+# What is_grads_batched makes: by another torch.vmap, of which operators learn nothing.
+_is_of_batch = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda tensor: False)
 _peek_transforms = torch._C._functorch.peek_interpreter_stack
 
 
 def is_watched():
     """Whether something wants to see the operators that are called."""
-    return _count_modes() > 0 or _peek_transforms() is not None
+    return _count_modes() > 0 or _is_tracing() or _peek_transforms() is not None
+
+
+def _is_differentiated():
+    """Whether a transformation of torch.func other than torch.vmap is under way."""
+    kinds = torch._C._functorch.TransformType
+    return any(each.key() != kinds.Vmap for each in torch._C._functorch.get_interpreter_stack() or ())
+
+
+def _map(operator):
+    """What torch.vmap calls in place of an operator: a call for each element, since masks may count batches."""
+
+    def mapped(info, in_dims, *arguments):
+        def choose(value, dim, index):
+            if isinstance(value, (list, tuple)):
+                return [choose(each, d, index) for each, d in zip(value, dim)]
+            return value if dim is None else value.select(dim, index)
+
+        def choose_all(index):
+            return [choose(value, dim, index) for value, dim in zip(arguments, in_dims)]
+
+        results = [operator(*choose_all(index)) for index in range(info.batch_size)]
+        if isinstance(results[0], torch.Tensor):
+            return torch.stack(results), 0
+        kind = type(results[0])
+        return kind(torch.stack(parts) for parts in zip(*results)), kind([0] * len(results[0]))
+
+    torch.library.register_vmap(operator, mapped, lib=_library)
 
 
 class _Attention(torch.autograd.Function):
@@ -109,6 +139,12 @@ class _Attention(torch.autograd.Function):
         query, key, value, output, lse, lengths, sink = saved[:7]
         captured = saved[7:]
         function, config, wrt = ctx.of_call
+        for grad in (output_grad, lse_grad):
+            if grad is not None and _is_of_batch(grad):
+                raise NotImplementedError(
+                    "attention has no gradients of a batch at once (is_grads_batched=True, vectorize=True); call "
+                    "torch.autograd.grad for each, by itself or in a function that torch.vmap maps"
+                )
         if output_grad is None:
             output_grad = torch.zeros_like(output)
         if function is not None and type(output_grad) is torch.Tensor and not is_watched():
@@ -140,10 +176,10 @@ _library.impl(
 _implement("attention_with_gradients", _run)
 torch.library.register_fake("flash_mlir::attention_with_gradients", _make_both, lib=_library)
 
-
-@torch.compiler.assume_constant_result
-def _get_training_config(config):
-    return get_training_config(config)
+# Before PyTorch 2.5 there is no place for it, and torch.vmap is an error.
+if hasattr(torch.library, "register_vmap"):
+    for _operator in (_ATTENTION, _WITH_LSE, _WITH_GRADIENTS, _GRAD):
+        _map(_operator)
 
 
 def needs_gradients(*tensors):
@@ -154,12 +190,12 @@ def needs_gradients(*tensors):
     return False
 
 
-def call(query, key, value, lengths, sink, captured, config, return_lse):
+def call(query, key, value, lengths, sink, captured, config, training_config, return_lse):
     """Calls the operator, as torch.compile can trace it."""
     captured = [*captured]
     if needs_gradients(query, key, value, sink, *captured):
-        results = _WITH_GRADIENTS(query, key, value, lengths, sink, captured, _get_training_config(config))
-        return results if return_lse else results[0]
+        results = _WITH_GRADIENTS(query, key, value, lengths, sink, captured, training_config)
+        return (results[0], results[1]) if return_lse else results[0]
     operator = _WITH_LSE if return_lse else _ATTENTION
     return operator(query, key, value, lengths, sink, captured, config)
 
@@ -176,29 +212,25 @@ def make_dispatch(config, return_lse):
     def dispatch(query, key, value, lengths, sink, captured, is_plain):
         if is_plain and _peek_transforms() is None:
             return _apply(training, training_config, return_lse, query, key, value, lengths, sink, *captured)
-        return _call_watched(query, key, value, lengths, sink, captured, config, return_lse)
+        return _call_watched(query, key, value, lengths, sink, captured, config, training_config, return_lse)
 
     return dispatch
 
 
-def _call_watched(query, key, value, lengths, sink, captured, config, return_lse):
-    is_transformed = _peek_transforms() is not None
+def _call_watched(query, key, value, lengths, sink, captured, config, training_config, return_lse):
+    tensors = [tensor for tensor in (query, key, value, sink, *captured) if tensor is not None]
+    if _is_tracing() or not all([isinstance(tensor, torch.Tensor) for tensor in tensors]):
+        # torch.jit.trace and torch.fx make graphs that are called with gradients and without.
+        results = _WITH_GRADIENTS(query, key, value, lengths, sink, [*captured], training_config)
+        return (results[0], results[1]) if return_lse else results[0]
     if forward_ad._current_level >= 0:
-        for tensor in (query, key, value, sink, *captured):
-            if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:
+        for tensor in tensors:
+            if forward_ad.unpack_dual(tensor).tangent is not None:
                 raise NotImplementedError("attention has no forward-mode derivative, and an argument has a tangent")
     # PyTorch's own operators in Python have none of these either.
-    if is_transformed and needs_gradients(query, key, value, sink, *captured):
+    if _is_differentiated() and needs_gradients(*tensors):
         raise NotImplementedError("attention has no gradients for torch.func; use torch.autograd or backward()")
-    return call(query, key, value, lengths, sink, captured, config, return_lse)
-
-
-@torch.compiler.disable
-def plan_eagerly(*arguments):
-    """`flash_mlir.plan`, which torch.compile calls instead of tracing it."""
-    from .plans import plan
-
-    return plan(*arguments)
+    return call(query, key, value, lengths, sink, captured, config, training_config, return_lse)
 
 
 # Masks are values, so that torch.compile may take one for a constant.

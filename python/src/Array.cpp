@@ -169,6 +169,7 @@ Torch *Torch::get() {
   }
   nb::object native = imported.attr("_C");
   result->countModes = find(native, "_len_torch_dispatch_stack");
+  result->isTracing = find(native, "_is_tracing");
   result->forwardAd = find(find(imported, "autograd"), "forward_ad");
   // Builds for the CPU lack these.
   if (nb::hasattr(native, "_cuda_getCurrentRawStream")) {
@@ -189,6 +190,9 @@ bool Torch::isWatched() const {
   static PyObject *level = intern("_current_level");
   if (!countModes.is_none() &&
       PyLong_AsLong(steal(PyObject_CallNoArgs(countModes.ptr())).ptr()) > 0)
+    return true;
+  if (!isTracing.is_none() &&
+      steal(PyObject_CallNoArgs(isTracing.ptr())).ptr() == Py_True)
     return true;
   return !forwardAd.is_none() &&
          PyLong_AsLong(getAttribute(forwardAd, level).ptr()) >= 0;
@@ -324,14 +328,17 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
           "uint32 and bool are possible");
   array.isUnsigned = type.is(torch.unsignedDtypes[element]);
   array.element = FlashElementType(element);
-  array.rank = readInts(getAttribute(object, shape), array.sizes, name);
-  // Sizes and strides may be symbols there.
   array.hasMemory =
       !isMeta &&
       (torch.disabledDispatch.is_none() ||
        getAttribute(object.type(), dispatch).is(torch.disabledDispatch));
-  if (!array.hasMemory)
+  nb::object sizes = getAttribute(object, shape);
+  // Sizes and strides may be symbols there, which a look would make numbers.
+  if (!array.hasMemory) {
+    array.rank = int32_t(PyTuple_Size(sizes.ptr()));
     return array;
+  }
+  array.rank = readInts(sizes, array.sizes, name);
   readInts(callMethod(object, stride), array.strides, name);
   PyObject *self = object.ptr();
   PyObject *pointer = PyObject_VectorcallMethod(dataPtr, &self, 1, nullptr);
@@ -412,7 +419,22 @@ static bool readFormat(const char *format, Py_ssize_t size, Array &array) {
 /// The array of a library that is neither, as NumPy has it: what DLPack calls a
 /// producer, such as JAX's arrays.
 static nb::object convert(nb::handle object, const char *name) {
-  nb::object place = object.attr("__dlpack_device__")();
+  auto ask = [&](auto question) -> nb::object {
+    try {
+      return question();
+    } catch (nb::python_error &error) {
+      // Such as what jax.jit and jax.grad call functions with.
+      nb::raise_from(error, PyExc_TypeError,
+                     "%s is a %s, which gives no elements; what stands for an "
+                     "array while a function is traced or transformed does not "
+                     "either: call this with arrays, outside of jax.jit, "
+                     "jax.grad and jax.vmap, or inside by jax.pure_callback, "
+                     "which has no gradients",
+                     name, getTypeName(object).c_str());
+      throw nb::python_error();
+    }
+  };
+  nb::object place = ask([&] { return object.attr("__dlpack_device__")(); });
   long type = PyLong_AsLong(nb::object(nb::int_(place[0])).ptr());
   if (type != dlCpu && type != dlCudaHost)
     raise(PyExc_TypeError, name, " is a ", getTypeName(object),
@@ -423,7 +445,8 @@ static nb::object convert(nb::handle object, const char *name) {
   nb::object numpy = nb::module_::import_("numpy");
   // DLPack as NumPy reads it has no bfloat16.
   bool hasOwn = nb::hasattr(object, "__array__");
-  return numpy.attr(hasOwn ? "asarray" : "from_dlpack")(object);
+  return ask(
+      [&] { return numpy.attr(hasOwn ? "asarray" : "from_dlpack")(object); });
 }
 
 /// `owner`, if given, becomes what the memory belongs to.
@@ -448,6 +471,12 @@ static Array readNumpy(nb::handle object, const char *name,
     }
   }
   PyErr_Clear();
+  // What torch.fx traces with stands for a tensor, and has every attribute.
+  if (Torch::get() && nb::hasattr(object.type(), "__torch_function__")) {
+    array = Array();
+    array.hasMemory = false;
+    return array;
+  }
   // Types that NumPy does not know itself, such as those of ml_dtypes, have no
   // buffers.
   if (!nb::hasattr(object, "__array_interface__")) {
@@ -513,6 +542,9 @@ Array flash::python::readDense(nb::handle object, const char *name,
 
 void flash::python::raiseNoMemory(nb::handle object, const char *name) {
   std::string type = getTypeName(object);
+  if (!Torch::get()->isTensor(object))
+    raise(PyExc_TypeError, name, " is a ", type,
+          ", which stands for a tensor; the elements are needed here");
   nb::object place = object.attr("device");
   std::string device = nb::str(place).c_str();
   raise(PyExc_ValueError, name, " is a ", type, " on the device ", device,

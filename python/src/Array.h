@@ -34,7 +34,8 @@ struct Array {
   bool isUnsigned = false;
   bool isTorch = false;
   /// False for tensors of the meta device, for those that stand for others
-  /// (fake ones, those of vmap and the like), and where storage was freed.
+  /// (fake ones, those of vmap and the like), and where storage was freed. Then
+  /// there are no sizes and strides either.
   bool hasMemory = true;
   /// The number of a CUDA device, or -1 for the host.
   int device = -1;
@@ -104,7 +105,7 @@ struct Torch {
   /// where PyTorch is older than they are.
   nb::object unsignedDtypes[FLASH_I64 + 1];
   /// None where PyTorch lacks them.
-  nb::object strided, disabledDispatch, countModes, forwardAd;
+  nb::object strided, disabledDispatch, countModes, isTracing, forwardAd;
   /// Null where PyTorch is older than the interface.
   const ExchangeApi *exchange = nullptr;
 
@@ -128,7 +129,7 @@ struct Torch {
   static bool requiresGrad(nb::handle tensor);
 
   /// Whether something wants to see the operators that are called: a mode, such
-  /// as that of fake tensors, or forward-mode differentiation.
+  /// as that of fake tensors, torch.jit.trace, or forward-mode differentiation.
   bool isWatched() const;
 
   /// Whether it is no subclass, whose functions may do other things.

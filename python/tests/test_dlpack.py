@@ -76,3 +76,34 @@ def test_jax(make, dtype):
         score=lambda s, b, h, q, k: s + slope[q - k + 29],
     )
     np.testing.assert_allclose(output.astype(np.float64), exact, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+class Tracer:
+    """What stands for an array, as JAX's do under jit and grad: it has the methods, which raise."""
+
+    shape, ndim, dtype = (1, 2, 8, 16), 4, np.dtype("float32")
+
+    def __init__(self, has_device):
+        self._has_device = has_device
+
+    def __dlpack_device__(self):
+        if not self._has_device:
+            raise AttributeError("DynamicJaxprTracer has no attribute __dlpack_device__")
+        return 1, 0
+
+    def __dlpack__(self, **options):
+        raise ValueError("a tracer has no memory")
+
+    def __array__(self, *arguments, **options):
+        raise ValueError("a tracer has no elements")
+
+
+@pytest.mark.parametrize("has_device", [False, True])
+def test_tracers(make, has_device):
+    query, key, value = make()
+    tracer = Tracer(has_device)
+    with pytest.raises(TypeError, match="key is a Tracer, which gives no elements.* outside of jax.jit, jax.grad") as error:
+        flash.attention(query, tracer, value)
+    assert isinstance(error.value.__cause__, (AttributeError, ValueError))
+    with pytest.raises(TypeError, match="query is a Tracer, which gives no elements"):
+        flash.attention(tracer, tracer, tracer)

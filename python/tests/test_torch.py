@@ -517,8 +517,128 @@ def test_derivatives_are_refused(make_tensors):
         torch.func.jvp(attend, (query,), (query,))
     with pytest.raises(NotImplementedError, match="attention has no gradients for torch.func"):
         torch.func.grad(lambda query: attend(query).sum())(query)
-    with pytest.raises(RuntimeError, match="flash_mlir::attention"):
-        torch.vmap(attend)(query[None])
+    with pytest.raises(NotImplementedError, match="attention has no gradients for torch.func"):
+        torch.vmap(torch.func.grad(lambda query: attend(query[None]).sum()))(query)
+
+
+def test_vmap(make_tensors):
+    """Each element is as a call of its own: masks count its batches alone."""
+    query, key, value = make_tensors("cpu", queries=5, keys=7)
+    stacked = torch.stack([query, -query, 2 * query], 1)
+    slopes = torch.rand(3, 2, 4)
+
+    def attend(query, slopes, key):
+        score = lambda s, b, h, q, k: s + slopes[b, h] * k
+        return flash.attention(query, key, value, mask=lambda b, h, q, k: q * b <= k, score=score, return_lse=True)
+
+    expected = [attend(stacked[:, i], slopes[i], key) for i in range(3)]
+    actual = torch.vmap(attend, in_dims=(1, 0, None))(stacked, slopes, key)
+    for part in range(2):
+        assert torch.equal(actual[part], torch.stack([each[part] for each in expected]))
+    # Two of them, of three dimensions.
+    twice = torch.vmap(torch.vmap(lambda q, k, v: flash.attention(q, k, v, mask=CAUSAL)))
+    inputs = [x.unflatten(0, (2, 1)) for x in (query, key, value)]
+    assert torch.equal(twice(*inputs), flash.attention(query, key, value, mask=CAUSAL).unflatten(0, (2, 1)))
+
+    leaves = [x.requires_grad_() for x in (stacked, slopes, key)]
+    torch.vmap(attend, in_dims=(1, 0, None))(*leaves)[0].square().sum().backward()
+    found = [x.grad.clone() for x in leaves]
+    sum(attend(stacked[:, i], slopes[i], key)[0].square().sum() for i in range(3)).backward()
+    for leaf, once in zip(leaves, found):
+        torch.testing.assert_close(leaf.grad, 2 * once)
+
+    query.requires_grad_()
+    output = flash.attention(query, key, value, mask=CAUSAL)
+    directions = torch.randn(3, *output.shape)
+    differentiate = lambda direction: torch.autograd.grad(output, query, direction, retain_graph=True)[0]
+    for direction, gradient in zip(directions, torch.vmap(differentiate)(directions)):
+        assert torch.equal(gradient, differentiate(direction))
+    with pytest.raises(NotImplementedError, match="no gradients of a batch at once.*; call torch.autograd.grad for each"):
+        torch.autograd.grad(output, query, directions, is_grads_batched=True)
+
+
+class Block(torch.nn.Module):
+    def __init__(self, attend):
+        super().__init__()
+        self.project, self.slopes, self.attend = torch.nn.Linear(64, 64), torch.nn.Parameter(torch.rand(4)), attend
+
+    def forward(self, query, key, value):
+        return self.attend(self.project(query), key, value, self.slopes) + 1
+
+
+@pytest.mark.parametrize("has_gradients", [False, True])
+def test_traced_modules(make_tensors, has_gradients):
+    """What torch.jit.trace and torch.fx make calls attention with the tensors that it is given."""
+    import io
+
+    attend = flash.Attention(mask=CAUSAL)
+    ids = torch.arange(137) // 9
+    functions = (
+        lambda q, k, v, slopes: attend(q, k, v),
+        lambda q, k, v, slopes: torch.cat(flash.attention(q, k, v, return_lse=True)[:1]),
+        lambda q, k, v, slopes: flash.attention(q, k, v, CAUSAL, lambda s, b, h, q, k: s - slopes[h] * abs(q - k)),
+        lambda q, k, v, slopes: flash.attention(q, k, v, mask=lambda b, h, q, k: ids[q] != k),
+        lambda q, k, v, slopes: flash.flex_attention(q, k, v, enable_gqa=True),
+    )
+    of_jit_alone = functions[2], functions[4]
+    inputs, others = make_tensors("cpu"), make_tensors("cpu")
+    for function in functions:
+        module = Block(function)
+        expected = module(*others)
+        with torch.set_grad_enabled(has_gradients):
+            traced = torch.jit.trace(module, inputs)
+        file = io.BytesIO()
+        torch.jit.save(traced, file)
+        file.seek(0)
+        graphs = [traced, torch.jit.load(file)]
+        if function not in of_jit_alone:
+            graphs.append(torch.fx.symbolic_trace(module))
+        for graph in graphs:
+            output = graph(*others)
+            torch.testing.assert_close(output, expected, rtol=0, atol=0)
+            for actual, parameter in zip(graph.parameters(), module.parameters()):
+                actual.grad = None
+            output.square().sum().backward()
+            found = {name: parameter.grad for name, parameter in graph.named_parameters()}
+            module.zero_grad()
+            module(*others).square().sum().backward()
+            for name, parameter in module.named_parameters():
+                torch.testing.assert_close(found[name], parameter.grad)
+
+
+def test_symbols_of_fx(make_tensors):
+    """What has no elements is an error where these are needed."""
+    query, key, value = make_tensors("cpu")
+    output, lse = flash.attention(query, key, value, return_lse=True)
+    with pytest.raises(TypeError, match="query is a Proxy, which stands for a tensor; the elements are needed here"):
+        torch.fx.symbolic_trace(lambda query: flash.attention_grad(query, key, value, output, lse, output))
+    with pytest.raises(TypeError, match="query is a Proxy, which stands for a tensor"):
+        torch.fx.symbolic_trace(lambda query: flash.attention(query, key, value, mask=flash.plan(CAUSAL, query, key)))
+    with pytest.raises(flash.TraceError, match="torch.fx.symbolic_trace knows no elements of the tensors"):
+        torch.fx.symbolic_trace(lambda slopes: flash.attention(query, key, value, score=bias_of(slopes)))
+
+
+EAGER = """
+import sys, torch, flash_mlir as flash
+query, key, value = (torch.randn(1, 2, 8, 16, requires_grad=True) for _ in range(3))
+slopes = torch.rand(2, requires_grad=True)
+flash.attention(query, key, value, mask=flash.causal(), score=lambda s, b, h, q, k: s + slopes[h]).sum().backward()
+attend = flash.Attention(mask=flash.causal())
+attend(query, key, value).sum().backward()
+flash.attention(query, key, value, mask=flash.plan(lambda b, h, q, k: q * k < 9, query, key)).sum().backward()
+flash.attention(query.to("meta"), key.to("meta"), value.to("meta"))
+with torch.no_grad():
+    attend(query, key, value)
+assert "torch._dynamo" not in sys.modules, "torch._dynamo was imported"
+"""
+
+
+def test_eager_calls_do_not_import_dynamo():
+    """That takes seconds."""
+    import subprocess
+    import sys
+
+    subprocess.run([sys.executable, "-c", EAGER], check=True)
 
 
 def test_tensors_without_memory(make_tensors):

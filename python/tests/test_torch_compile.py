@@ -154,3 +154,22 @@ def test_export(inputs, strict):
         inference = torch.export.export(LAYER, tuple(inputs), strict=strict)
         assert "flash_mlir.attention.default" in [str(node.target) for node in inference.graph.nodes]
         torch.testing.assert_close(inference.module()(*inputs), LAYER(*inputs))
+
+
+@pytest.mark.parametrize("strict", [False, pytest.param(True, marks=needs_inner)])
+def test_exported_captures(strict):
+    """Tensors that functions read keep a size that is open."""
+
+    class Documents(torch.nn.Module):
+        def forward(self, query, key, value, ids, bias):
+            score = lambda s, b, h, q, k: s + bias[h, k]
+            return flash.attention(query, key, value, mask=lambda b, h, q, k: ids[q] == ids[k], score=score)
+
+    def make(length):
+        return (*torch.randn(3, 2, 4, length, 16), torch.arange(length) // 5, torch.randn(4, length))
+
+    length = torch.export.Dim("length", min=2, max=512)
+    shapes = {2: length}, {2: length}, {2: length}, {0: length}, {1: length}
+    program = torch.export.export(Documents(), make(12), dynamic_shapes=shapes, strict=strict)
+    others = make(20)
+    torch.testing.assert_close(program.module()(*others), Documents()(*others))
