@@ -23,7 +23,9 @@ struct FakeCuda {
   int version = 12080;
   int deviceCount = 2;
   /// Of the compute capability.
-  int major = 9;
+  int major = 9, minor = 0;
+  const char *name = "Fake GPU";
+  int multiprocessors = 132;
   size_t totalBytes = size_t(1) << 24;
   /// Most shared memory of a block.
   int sharedBytes = 232448;

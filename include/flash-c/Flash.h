@@ -102,7 +102,11 @@ typedef struct FlashTensor {
 
 typedef struct FlashKernel FlashKernel;
 
+/** What a program is compiled for. Fields that are not set must be 0. */
 typedef struct FlashCompileOptions {
+  /** sizeof(FlashCompileOptions): fields that were added since a caller was
+      compiled lie behind it, and are as if they were 0. */
+  size_t struct_size;
   /** "cpu", "emulate", "emulate:sm_90a", "sm_80" or "sm_90a". */
   const char *target;
   /** The function to compile; NULL for the only public one. */
@@ -113,11 +117,34 @@ typedef struct FlashCompileOptions {
       as flash-run takes them with --versions; each call then takes one by its
       sizes. NULL for none. */
   const char *versions;
+  /** Whose measured schedules to take, such as "NVIDIA H200"; NULL for those of
+      no GPU, or of this machine's CPU. */
+  const char *device;
+  /** The multiprocessors of the GPU that schedules count on, up to 4096; 0 for
+      what the program says, or those of an H200. Kernels are right on any
+      number. */
+  int64_t multiprocessors;
+  /** A file with measured schedules (docs/tuning.md), which has some for the
+      device; it goes before those of this library. NULL for none. */
+  const char *tuning_file;
 } FlashCompileOptions;
 
 /** The target for a device of this machine, counted from 0: "sm_80" or
     "sm_90a". The string is static. */
 FLASH_CAPI FlashStatus flashGetDeviceTarget(int device, const char **target);
+
+/** A device of this machine, as the options above have it. */
+typedef struct FlashDevice {
+  const char *target, *name;
+  int64_t multiprocessors;
+  /** A sentence for who uses the device, if nobody has tried flash-mlir on one
+      of this compute capability; else NULL. */
+  const char *warning;
+} FlashDevice;
+
+/** Describes a device, counted from 0. The texts live as long as the
+    process. */
+FLASH_CAPI FlashStatus flashGetDevice(int device, FlashDevice *description);
 
 /** The class of a size, a number. Sizes up to 64 are classes of their own; of
     others the three highest bits count, and whether they are divisible by 64,

@@ -9,22 +9,68 @@
 
 #include "flash/Compile/CompileOptions.h"
 #include "flash/Pipelines/Registration.h"
+#include "flash/Schedule/Target.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace flash::compile;
 using flash::capi::fail;
 using llvm::createStringError;
+using llvm::formatv;
+
+/// The options of a caller that may have been compiled with an older header.
+static llvm::Expected<FlashCompileOptions>
+complete(const FlashCompileOptions &given) {
+  // Those of the first version of the struct.
+  constexpr size_t least = offsetof(FlashCompileOptions, device);
+  FlashCompileOptions all = {};
+  if (given.struct_size < least || given.struct_size > sizeof(all))
+    return createStringError(formatv(
+        "struct_size of the options is {0}; expected sizeof(FlashCompile"
+        "Options), which is {1} in this library and not less than {2}",
+        given.struct_size, sizeof(all), least));
+  std::memcpy(&all, &given, given.struct_size);
+  return all;
+}
+
+llvm::Error FlashKernel::readOptions(const FlashCompileOptions &given) {
+  auto all = complete(given);
+  if (!all)
+    return all.takeError();
+  auto read = [](const char *from) { return from ? from : ""; };
+  if (!all->target)
+    return createStringError("target of the options must not be null");
+  target = all->target;
+  function = read(all->function);
+  schedule = read(all->schedule);
+  versions = read(all->versions);
+  device = read(all->device);
+  tuningFile = read(all->tuning_file);
+  multiprocessors = all->multiprocessors;
+  return readOptions();
+}
 
 llvm::Error FlashKernel::readOptions() {
   options.function = function;
   options.versions = versions;
+  options.tuningFile = tuningFile;
   if (llvm::Error error = parseTarget(target, options))
     return error;
   if (options.target == Target::Auto)
     return createStringError(
         "the target 'auto' is of flash-run; give cpu, sm_80, sm_90a, or what "
         "flashGetDeviceTarget says");
+  options.device = device;
+  if (device.empty() && !options.isGpu())
+    options.device = getHostDevice(options.target);
+  if (multiprocessors < 0 || multiprocessors > flash::mostMultiprocessors)
+    return createStringError(formatv("multiprocessors of the options is {0}, "
+                                     "which is not from 1 to {1}, or 0",
+                                     multiprocessors,
+                                     flash::mostMultiprocessors));
+  if (multiprocessors && options.target == Target::Cpu)
+    return createStringError("multiprocessors are of GPUs; the target is cpu");
+  options.multiprocessors = multiprocessors;
   if (schedule.empty())
     return llvm::Error::success();
   return parseSchedule(schedule, options);
@@ -90,21 +136,16 @@ llvm::Error FlashKernel::compile(std::string &diagnostics) {
 FlashStatus flashKernelCompile(const char *text, size_t length,
                                const FlashCompileOptions *options,
                                FlashKernel **kernel) {
-  if (!text || !options || !options->target || !kernel)
+  if (!text || !options || !kernel)
     return fail(FLASH_INVALID_ARGUMENT,
-                "flashKernelCompile: text, options, target and kernel must not "
-                "be null");
+                "flashKernelCompile: text, options and kernel must not be "
+                "null");
   if (length > size_t(PTRDIFF_MAX))
-    return fail(
-        FLASH_INVALID_ARGUMENT,
-        llvm::formatv("flashKernelCompile: no text has {0} bytes", length));
+    return fail(FLASH_INVALID_ARGUMENT,
+                formatv("flashKernelCompile: no text has {0} bytes", length));
   auto result = std::make_unique<FlashKernel>();
   result->text.assign(text, length);
-  result->target = options->target;
-  result->function = options->function ? options->function : "";
-  result->schedule = options->schedule ? options->schedule : "";
-  result->versions = options->versions ? options->versions : "";
-  if (llvm::Error error = result->readOptions())
+  if (llvm::Error error = result->readOptions(*options))
     return fail(FLASH_INVALID_ARGUMENT, std::move(error));
   std::string diagnostics;
   if (llvm::Error error = result->compile(diagnostics))
@@ -143,9 +184,9 @@ static FlashTensorType describe(llvm::ArrayRef<FlashKernel::Type> types,
                                 size_t index, const char *what) {
   if (index >= types.size()) {
     fail(FLASH_INVALID_ARGUMENT,
-         llvm::formatv("there is no {0} {1}: the kernel has {2}, counted from "
-                       "0",
-                       what, index, types.size()));
+         formatv("there is no {0} {1}: the kernel has {2}, counted from "
+                 "0",
+                 what, index, types.size()));
     return {FLASH_F16, -1, nullptr};
   }
   const FlashKernel::Type &type = types[index];

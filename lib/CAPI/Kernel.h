@@ -21,7 +21,8 @@ struct FlashKernel {
     llvm::SmallVector<int64_t, 4> sizes;
   };
 
-  std::string text, target, function, schedule, versions;
+  std::string text, target, function, schedule, versions, device, tuningFile;
+  int64_t multiprocessors = 0;
   /// The same as flash-run has them.
   flash::compile::CompileOptions options;
   std::vector<Type> arguments, results;
@@ -38,7 +39,9 @@ struct FlashKernel {
   /// By device.
   std::map<int, std::shared_ptr<flash::compile::LoadedProgram>> loaded;
 
-  /// Reads `target`, `schedule` and `versions` into `options`.
+  /// Takes the options of a caller, which are checked.
+  llvm::Error readOptions(const FlashCompileOptions &given);
+  /// Reads the members of this name into `options`.
   llvm::Error readOptions();
   /// Calls `use` with the program, parsed from the text in a context that ends
   /// with the call. On failure `diagnostics` says why.

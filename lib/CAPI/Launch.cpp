@@ -54,10 +54,10 @@ llvm::Expected<cuda::Device> flash::capi::getDevice(int ordinal) {
   return device;
 }
 
-FlashStatus flashGetDeviceTarget(int device, const char **target) {
-  if (!target)
+FlashStatus flashGetDevice(int device, FlashDevice *description) {
+  if (!description)
     return fail(FLASH_INVALID_ARGUMENT,
-                "flashGetDeviceTarget: target must not be null");
+                "flashGetDevice: description must not be null");
   auto opened = flash::capi::getDevice(device);
   if (!opened)
     return fail(FLASH_UNAVAILABLE, opened.takeError());
@@ -67,7 +67,24 @@ FlashStatus flashGetDeviceTarget(int device, const char **target) {
                 formatv("kernels need a GPU of compute capability 8.0 or "
                         "later; {0} is {1}",
                         info.name, info.getArchitecture()));
-  *target = info.major == 9 && info.minor == 0 ? "sm_90a" : "sm_80";
+  static std::mutex mutex;
+  static auto *warnings = new std::map<int, std::string>;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::string &warning =
+      warnings->try_emplace(device, info.getWarning()).first->second;
+  *description = {info.getTarget(), info.name.c_str(), info.multiprocessors,
+                  warning.empty() ? nullptr : warning.c_str()};
+  return FLASH_SUCCESS;
+}
+
+FlashStatus flashGetDeviceTarget(int device, const char **target) {
+  if (!target)
+    return fail(FLASH_INVALID_ARGUMENT,
+                "flashGetDeviceTarget: target must not be null");
+  FlashDevice description;
+  if (FlashStatus status = flashGetDevice(device, &description))
+    return status;
+  *target = description.target;
   return FLASH_SUCCESS;
 }
 

@@ -84,7 +84,8 @@ template <typename A> void describe(A &archive, FlashKernel::Type &type) {
 /// All but what is compiled.
 template <typename A> void describe(A &archive, FlashKernel &kernel) {
   archive(kernel.text, kernel.target, kernel.function, kernel.schedule,
-          kernel.versions, kernel.arguments, kernel.results);
+          kernel.versions, kernel.device, kernel.tuningFile,
+          kernel.multiprocessors, kernel.arguments, kernel.results);
 }
 
 /// What code of this library for this processor begins with.

@@ -120,20 +120,17 @@ static FlashStatus readProgram(llvm::StringRef name, const char *text,
                                const FlashCompileOptions *options,
                                llvm::ArrayRef<FlashTensor> arguments,
                                FlashKernel &kernel) {
-  if (options->versions)
-    return fail(FLASH_INVALID_ARGUMENT,
-                name + " makes one version; give versions to "
-                       "flashKernelCompile");
   for (auto [i, argument] : llvm::enumerate(arguments))
     if (argument.rank < 0 || (argument.rank && !argument.sizes))
       return fail(FLASH_INVALID_TENSOR,
                   "argument " + llvm::Twine(i) + " has no sizes");
   kernel.text.assign(text, length);
-  kernel.target = options->target;
-  kernel.function = options->function ? options->function : "";
-  kernel.schedule = options->schedule ? options->schedule : "";
-  if (llvm::Error error = kernel.readOptions())
+  if (llvm::Error error = kernel.readOptions(*options))
     return fail(FLASH_INVALID_ARGUMENT, std::move(error));
+  if (!kernel.versions.empty())
+    return fail(FLASH_INVALID_ARGUMENT,
+                name + " makes one version; give versions to "
+                       "flashKernelCompile");
   return FLASH_SUCCESS;
 }
 
@@ -149,8 +146,8 @@ FlashStatus flashProgramSpecialize(const char *text, size_t length,
                                    const FlashTensor *arguments,
                                    size_t numArguments, const char **version,
                                    size_t *versionLength) {
-  if (!text || !options || !options->target || (!arguments && numArguments) ||
-      !version || !versionLength)
+  if (!text || !options || (!arguments && numArguments) || !version ||
+      !versionLength)
     return fail(FLASH_INVALID_ARGUMENT,
                 "flashProgramSpecialize: no argument may be null");
   FlashKernel kernel;
@@ -173,8 +170,8 @@ FlashStatus flashProgramPlan(const char *text, size_t length,
                              const FlashCompileOptions *options,
                              const FlashTensor *arguments, size_t numArguments,
                              const char **planned, const char **schedule) {
-  if (!text || !options || !options->target || (!arguments && numArguments) ||
-      !planned || !schedule)
+  if (!text || !options || (!arguments && numArguments) || !planned ||
+      !schedule)
     return fail(FLASH_INVALID_ARGUMENT,
                 "flashProgramPlan: no argument may be null");
   FlashKernel kernel;

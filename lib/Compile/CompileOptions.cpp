@@ -10,6 +10,9 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/LineIterator.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/TargetParser/Host.h"
 
 using namespace flash::compile;
 using flash::Schedule;
@@ -50,6 +53,19 @@ StringRef flash::compile::getName(Target target) {
     return "sm_90a";
   }
   llvm_unreachable("unknown target");
+}
+
+std::string flash::compile::getHostDevice(Target target) {
+  // Nobody measures what is emulated, except for tests of who measures.
+  if (target == Target::Emulate)
+    return "emulation";
+  if (auto file = llvm::MemoryBuffer::getFileAsStream("/proc/cpuinfo"))
+    for (llvm::line_iterator line(**file); !line.is_at_eof(); ++line) {
+      auto [key, value] = line->split(':');
+      if (key.trim() == "model name")
+        return value.trim().str();
+    }
+  return llvm::sys::getHostCPUName().str();
 }
 
 llvm::Error flash::compile::parseTarget(StringRef name,

@@ -6,11 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "CpuExecutor.h"
+#include "flash/Compile/CompileOptions.h"
 #include "flash/Compile/Stopwatch.h"
 #include "flash/Runtime/Cpu.h"
-#include "llvm/Support/LineIterator.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/TargetParser/Host.h"
 
 using namespace flash::run;
 using llvm::SmallVector;
@@ -113,19 +111,9 @@ llvm::Expected<Timing> CpuExecutor::benchmark(llvm::ArrayRef<HostTensor> inputs,
   return timing;
 }
 
-std::string flash::run::getProcessorName() {
-  if (auto file = llvm::MemoryBuffer::getFileAsStream("/proc/cpuinfo"))
-    for (llvm::line_iterator line(**file); !line.is_at_eof(); ++line) {
-      auto [key, value] = line->split(':');
-      if (key.trim() == "model name")
-        return value.trim().str();
-    }
-  return llvm::sys::getHostCPUName().str();
-}
-
 Machine CpuExecutor::getMachine() const {
   Machine machine;
-  machine.name = getProcessorName();
+  machine.name = compile::getHostDevice(compile::Target::Cpu);
   machine.threads = flash::runtime::getThreadCount();
   return machine;
 }

@@ -12,6 +12,7 @@
 #include "flash/Compile/Stopwatch.h"
 #include "flash/Run/Work.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/WithColor.h"
 
 namespace cuda = flash::cuda;
 using namespace flash::run;
@@ -24,6 +25,8 @@ llvm::Expected<std::unique_ptr<Gpu>> Gpu::open(const Options &options) {
   auto device = cuda::Device::open(std::move(*driver));
   if (!device)
     return device.takeError();
+  if (std::string warning = device->getInfo().getWarning(); !warning.empty())
+    llvm::WithColor::note(llvm::errs(), "flash-run") << warning << "\n";
   auto telemetry = cuda::Telemetry::open(device->getInfo().pciBusId);
   return std::unique_ptr<Gpu>(
       new Gpu{std::move(*device), std::move(telemetry)});

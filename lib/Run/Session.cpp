@@ -100,7 +100,7 @@ llvm::Expected<Kernel> Session::compileForAny(const Program &program,
       reason = llvm::toString(device.takeError());
     } else {
       const cuda::DeviceInfo &info = (*device)->device.getInfo();
-      bool isHopper = info.major == 9 && info.minor == 0;
+      bool isHopper = StringRef(info.getTarget()) == "sm_90a";
       auto kernel =
           compileForGpu(program, Variant::Flash,
                         isHopper ? Target::Sm90a : Target::Sm80, options);
@@ -130,10 +130,8 @@ llvm::Expected<Kernel> Session::compileForCpu(const Program &program,
                                               const Options &options) {
   func::FuncOp entry = program.entry;
   Options named = options;
-  // Nobody measures what is emulated, except for tests of who measures.
   if (named.device.empty())
-    named.device =
-        options.target == Target::Emulate ? "emulation" : getProcessorName();
+    named.device = getHostDevice(options.target);
   return Kernel::compile(*program.module, entry.getSymName(), variant, named);
 }
 

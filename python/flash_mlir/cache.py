@@ -82,11 +82,11 @@ def _is_private(directory):
 
 def get_kernel(text, target, function="", schedule="", versions=""):
     """The kernel of a program, from memory, from a file, or from the compiler."""
-    key = (text, target, function, schedule, versions)
+    key = (text, target, function, schedule, versions)  # The target is one of TARGETS, or a compiler.Machine.
     kernel = _kernels.get(key)
     if kernel is not None:
         return kernel
-    digest = hashlib.sha256("\0".join((_STAMP, *key)).encode()).hexdigest()
+    digest = hashlib.sha256("\0".join((_STAMP, *map(str, key))).encode()).hexdigest()
     directory = get_directory()
     usable = _is_private(directory)
     path = directory / f"{digest}.kernel"

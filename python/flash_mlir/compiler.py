@@ -1,7 +1,10 @@
 """Programs written in MLIR, compiled and called from Python."""
 
+import functools
+import hashlib
 import operator
 import os
+import warnings
 from typing import NamedTuple
 
 from . import _core, cache
@@ -10,9 +13,38 @@ from .errors import DeviceError
 TARGETS = ("cpu", "emulate", "emulate:sm_90a", "sm_80", "sm_90a")
 
 
+# Warnings of `get_machine`.
+_said = set()
+
+
+class Machine(NamedTuple):
+    """What programs are compiled for, beside a target."""
+
+    target: str
+    #: Whose measured schedules to take, such as "NVIDIA H200"; "" for none.
+    device: str = ""
+    #: The multiprocessors that schedules count on; 0 for those of the target.
+    multiprocessors: int = 0
+    #: A file of measured schedules, and the hash of its content; "" for none.
+    tuning: str = ""
+    digest: str = ""
+
+
+@functools.lru_cache(maxsize=64)
+def get_machine(device):
+    """The `Machine` of a CUDA device; that of -1 is the text "cpu". Says once if nobody has tried such a device."""
+    if device < 0:
+        return "cpu"
+    target, name, multiprocessors, warning = _core.get_device(device)
+    if warning and warning not in _said:
+        _said.add(warning)
+        warnings.warn(warning, stacklevel=2)
+    return Machine(target, name, multiprocessors)
+
+
 def get_device_target(device=0):
     """The target for a CUDA device of this machine, "sm_80" or "sm_90a". Raises `DeviceError` without one."""
-    return _core.get_device_target(device)
+    return _core.get_device(device)[0]
 
 
 def choose_target():
@@ -113,7 +145,7 @@ def _deserialize(content):
     return Kernel(_core.Kernel.deserialize(content))
 
 
-def compile(text, target=None, function=None, schedule=None, sizes=None, versions=None):
+def compile(text, target=None, function=None, schedule=None, sizes=None, versions=None, device=None, tuning=None):
     """Compiles a program (docs/language.md), or finds it in the cache.
 
     Args:
@@ -127,6 +159,11 @@ def compile(text, target=None, function=None, schedule=None, sizes=None, version
         or the length decides how queries are laid out: the kernel's `arguments` say which are taken.
       versions: Several such sizes, each a list of tuples, in which a range stands for all of its sizes:
         the kernel has a version for each, takes any sizes, and chooses at the call.
+      device: The number of a CUDA device, whose target, multiprocessors and measured schedules are taken (the first
+        one, if neither target nor device are given), or the name of one, as flash-run takes it with --device, whose
+        measured schedules are.
+      tuning: A file of measured schedules, which `flash-run --tune` writes (docs/tuning.md); it must have some for
+        the device, or on the CPU for this processor.
 
     Returns:
       A `Kernel`.
@@ -143,15 +180,40 @@ def compile(text, target=None, function=None, schedule=None, sizes=None, version
     for name, given in (("function", function), ("schedule", schedule)):
         if given is not None and not isinstance(given, str):
             raise TypeError(f"{name} is a {type(given).__name__}; expected text")
-    target, function, schedule = target or choose_target(), function or "", schedule or ""
+    machine, function, schedule = _choose_machine(target, device, tuning), function or "", schedule or ""
     if sizes is not None and versions is not None:
         raise ValueError("sizes make one version, and versions several; give one of them")
     calls = ";".join(_write_call(call) for call in versions) if versions is not None else ""
     if versions is not None and not calls:
         raise ValueError("versions names no call; leave it out, or give the sizes of one")
     if sizes is not None:
-        text = _core.Kernel.specialize(text, target, function, schedule, [_read_sizes(each) for each in sizes])
-    return Kernel(cache.get_kernel(text, target, function, schedule, calls))
+        text = _core.Kernel.specialize(text, machine, function, schedule, [_read_sizes(each) for each in sizes])
+    return Kernel(cache.get_kernel(text, machine, function, schedule, calls))
+
+
+def _choose_machine(target, device, tuning):
+    """What `compile` compiles for: a `Machine`, or the text of a target."""
+    if device is not None and not isinstance(device, str):
+        if isinstance(device, bool):
+            raise TypeError("device is a bool; expected the number of a CUDA device, or the name of one")
+        machine = get_machine(operator.index(device))
+        if machine == "cpu":
+            raise ValueError(f"device is {device}; CUDA devices are counted from 0")
+        if target is not None and target != machine.target:
+            # Older kernels run on it, too.
+            machine = machine._replace(target=target)
+    elif target is None and choose_target() != "cpu":
+        machine = get_machine(0)
+        if device is not None:
+            machine = machine._replace(device=device)
+    else:
+        machine = Machine(target or "cpu", device or "")
+    if tuning is not None:
+        path = os.path.abspath(os.fspath(tuning))
+        with open(path, "rb") as file:
+            machine = machine._replace(tuning=path, digest=hashlib.sha256(file.read()).hexdigest())
+    # The same kernels as those of calls, which the cache then has once.
+    return machine if machine != Machine(machine.target) else machine.target
 
 
 def _write_call(call):

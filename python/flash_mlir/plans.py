@@ -5,7 +5,8 @@ import sys
 
 import numpy
 
-from . import _core, cache
+from . import cache
+from .compiler import get_machine
 from .expressions import BATCH, HEAD, KEY, QUERY, SCORE
 from .functions import trace
 from .masks import as_mask
@@ -140,7 +141,7 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None, score=None)
         element, rank, head_dim, value_dim, device = get_function(config).check(
             query, key, value, given, None, captured
         )
-        target = "cpu" if device < 0 else _core.get_device_target(device)
+        target = get_machine(device)
         shapes = [tuple(array.shape) for array in (query, key, value)]
         kind = element, rank, head_dim, value_dim, target, shapes
         more = [] if given is None else [given]

@@ -5,6 +5,7 @@ import json
 import sys
 
 from . import _core, cache, lowering
+from .compiler import get_machine
 from .errors import TraceError
 from .expressions import FLOAT, SCORE, constant, where
 
@@ -166,11 +167,6 @@ def get_kernel(config, element, rank, head_dim, value_dim, target, sizes=None):
     return _compile(print_program(config, element, rank, head_dim, value_dim), target, sizes)
 
 
-def _get_target(device):
-    """That of a device; -1 is the CPU."""
-    return "cpu" if device < 0 else _core.get_device_target(device)
-
-
 def _choose_sizes(target, sizes):
     """What a version for these sizes of query, key and value is made for: on the CPU lengths count alone."""
     if target != "cpu":
@@ -242,10 +238,10 @@ def get_function(config):
     parts = json.loads(config)
 
     def compile(element, rank, head_dim, value_dim, device, sizes):
-        return get_kernel(config, element, rank, head_dim, value_dim, _get_target(device), sizes)
+        return get_kernel(config, element, rank, head_dim, value_dim, get_machine(device), sizes)
 
     def compile_gradients(element, rank, head_dim, value_dim, device, sizes, has_lse_grad, wrt):
-        target = _get_target(device)
+        target = get_machine(device)
         return get_gradient_kernel(config, element, rank, head_dim, value_dim, target, sizes, has_lse_grad, wrt)
 
     made = None

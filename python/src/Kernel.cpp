@@ -18,14 +18,36 @@ Kernel::~Kernel() {
   flashKernelDestroy(handle);
 }
 
-static FlashCompileOptions getOptions(const std::string &target,
-                                      const std::string &function,
-                                      const std::string &schedule,
-                                      const std::string &versions = "") {
-  return {target.c_str(), function.empty() ? nullptr : function.c_str(),
-          schedule.empty() ? nullptr : schedule.c_str(),
-          versions.empty() ? nullptr : versions.c_str()};
-}
+namespace {
+/// The options of a compilation; refers to the texts that it was made from.
+struct Options {
+  /// `machine` is the text of a target, or a compiler.Machine.
+  Options(nb::handle machine, const std::string &function,
+          const std::string &schedule, const std::string &versions = "")
+      : isTarget(nb::isinstance<nb::str>(machine)),
+        target(nb::cast<std::string>(isTarget ? machine : machine[0])) {
+    if (!isTarget) {
+      device = nb::cast<std::string>(machine[1]);
+      all.multiprocessors = nb::cast<int64_t>(machine[2]);
+      tuning = nb::cast<std::string>(machine[3]);
+    }
+    auto given = [](const std::string &text) {
+      return text.empty() ? nullptr : text.c_str();
+    };
+    all.struct_size = sizeof(all);
+    all.target = target.c_str();
+    all.function = given(function);
+    all.schedule = given(schedule);
+    all.versions = given(versions);
+    all.device = given(device);
+    all.tuning_file = given(tuning);
+  }
+
+  bool isTarget;
+  std::string target, device, tuning;
+  FlashCompileOptions all = {};
+};
+} // namespace
 
 /// Tensors of which only the sizes are known.
 static std::vector<FlashTensor>
@@ -36,18 +58,18 @@ getShapes(const std::vector<std::vector<int64_t>> &sizes) {
   return tensors;
 }
 
-Kernel *Kernel::compile(const std::string &text, const std::string &target,
+Kernel *Kernel::compile(const std::string &text, nb::handle machine,
                         const std::string &function,
                         const std::string &schedule,
                         const std::string &versions) {
-  FlashCompileOptions options =
-      getOptions(target, function, schedule, versions);
+  Options options(machine, function, schedule, versions);
   FlashKernel *handle = nullptr;
   FlashStatus status;
   // The message is this thread's, and stays until the next call.
   {
     nb::gil_scoped_release release;
-    status = flashKernelCompile(text.data(), text.size(), &options, &handle);
+    status =
+        flashKernelCompile(text.data(), text.size(), &options.all, &handle);
   }
   check(status);
   return new Kernel(handle);
@@ -59,11 +81,11 @@ Kernel *Kernel::deserialize(nb::bytes bytes) {
   return new Kernel(handle);
 }
 
-nb::str Kernel::specialize(const std::string &text, const std::string &target,
+nb::str Kernel::specialize(const std::string &text, nb::handle machine,
                            const std::string &function,
                            const std::string &schedule,
                            const std::vector<std::vector<int64_t>> &sizes) {
-  FlashCompileOptions options = getOptions(target, function, schedule);
+  Options options(machine, function, schedule);
   std::vector<FlashTensor> arguments = getShapes(sizes);
   const char *version = nullptr;
   size_t length = 0;
@@ -71,7 +93,7 @@ nb::str Kernel::specialize(const std::string &text, const std::string &target,
   // The text is this thread's, as messages are.
   {
     nb::gil_scoped_release release;
-    status = flashProgramSpecialize(text.data(), text.size(), &options,
+    status = flashProgramSpecialize(text.data(), text.size(), &options.all,
                                     arguments.data(), arguments.size(),
                                     &version, &length);
   }
@@ -79,19 +101,19 @@ nb::str Kernel::specialize(const std::string &text, const std::string &target,
   return nb::str(version, length);
 }
 
-nb::object Kernel::plan(const std::string &text, const std::string &target,
+nb::object Kernel::plan(const std::string &text, nb::handle machine,
                         const std::string &function,
                         const std::string &schedule,
                         const std::vector<std::vector<int64_t>> &sizes) {
-  FlashCompileOptions options = getOptions(target, function, schedule);
+  Options options(machine, function, schedule);
   std::vector<FlashTensor> arguments = getShapes(sizes);
   const char *planned = nullptr, *ofPlan = nullptr;
   FlashStatus status;
   {
     nb::gil_scoped_release release;
     status =
-        flashProgramPlan(text.data(), text.size(), &options, arguments.data(),
-                         arguments.size(), &planned, &ofPlan);
+        flashProgramPlan(text.data(), text.size(), &options.all,
+                         arguments.data(), arguments.size(), &planned, &ofPlan);
   }
   check(status);
   if (!planned)

@@ -20,20 +20,21 @@ public:
   ~Kernel();
   Kernel(const Kernel &) = delete;
 
-  static Kernel *compile(const std::string &text, const std::string &target,
+  /// `machine` is the text of a target, or a compiler.Machine.
+  static Kernel *compile(const std::string &text, nb::handle machine,
                          const std::string &function,
                          const std::string &schedule,
                          const std::string &versions);
   static Kernel *deserialize(nb::bytes bytes);
   /// The text of the version of a program for arguments of these sizes.
-  static nb::str specialize(const std::string &text, const std::string &target,
+  static nb::str specialize(const std::string &text, nb::handle machine,
                             const std::string &function,
                             const std::string &schedule,
                             const std::vector<std::vector<int64_t>> &sizes);
 
   /// (text, schedule) of a program whose block maps have a function of their
   /// own, as flashProgramPlan gives them, or None.
-  static nb::object plan(const std::string &text, const std::string &target,
+  static nb::object plan(const std::string &text, nb::handle machine,
                          const std::string &function,
                          const std::string &schedule,
                          const std::vector<std::vector<int64_t>> &sizes);

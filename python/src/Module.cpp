@@ -47,10 +47,12 @@ NB_MODULE(_core, m) {
   m.attr("version") = flashGetVersion();
   m.attr("open_size") = FLASH_DYNAMIC;
   m.def("get_cpu_length", &flashGetCpuLength);
-  m.def("get_device_target", [](int device) {
-    const char *target = nullptr;
-    check(flashGetDeviceTarget(device, &target));
-    return target;
+  // (target, name, multiprocessors, warning or None)
+  m.def("get_device", [](int device) {
+    FlashDevice found;
+    check(flashGetDevice(device, &found));
+    return nb::make_tuple(found.target, found.name, found.multiprocessors,
+                          found.warning);
   });
   m.def(
       "set_thread_count",

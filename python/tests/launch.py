@@ -33,6 +33,21 @@ def test_calls():
     assert fake_torch.likes == [(2, 8, 100, 64)]
 
 
+def test_machine():
+    """Schedules count on the multiprocessors of the device, and take what was measured on it."""
+    machine = flash.compiler.get_machine(0)
+    assert machine[1:3] == ((("Fake GPU", 132) if machine.target == "sm_90a" else ("NVIDIA L40S", 142))), machine
+    text = (
+        "func.func @f(%q: tensor<1x1x16384x64xf16>) -> tensor<1x1x16384x64xf16> {\n  %o = flash.attention %q, %q, %q : "
+        "(tensor<1x1x16384x64xf16>, tensor<1x1x16384x64xf16>, tensor<1x1x16384x64xf16>) -> tensor<1x1x16384x64xf16>\n"
+        "  return %o : tensor<1x1x16384x64xf16>\n}"
+    )
+    expected = f"flash.multiprocessors = {machine.multiprocessors}"
+    assert expected in flash.compile(text).ir(1) and expected in flash.compile(text, device=0).ir(1)
+    assert expected not in flash.compile(text, target=machine.target).ir(1)
+    expect_error(ValueError, "CUDA devices are counted from 0", text, call=flash.compile, device=-1)
+
+
 def test_other_device():
     """The device is the current one only during the call."""
     query = make((1, 2, 64, 64), "float32", device=1)
@@ -167,13 +182,13 @@ def test_programs():
     text += "(tensor<1x?x8xf32>, tensor<1x?x8xf32>, tensor<1x?x8xf32>) -> tensor<1x?x8xf32>\n"
     text += "  return %o : tensor<1x?x8xf32>\n}"
     kernel = flash.compile(text)
-    assert kernel.target == "sm_90a"
+    assert kernel.target == flash.get_device_target()
     query = make((1, 40, 8), "float32")
     assert kernel(query).shape == (1, 40, 8)
     try:
         kernel(query.array)
     except ValueError as error:
-        assert "argument 0 is on the CPU; the kernel is for sm_90a" in str(error)
+        assert f"argument 0 is on the CPU; the kernel is for {kernel.target}" in str(error)
 
 
 def measure():

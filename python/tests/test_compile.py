@@ -1,6 +1,7 @@
 """Programs in MLIR, files, and the cache."""
 
 import copy
+import json
 import os
 import pickle
 import subprocess
@@ -247,3 +248,27 @@ def test_thread_count():
     with pytest.raises(ValueError, match="1000000 threads are not from 0 to 1024"):
         flash.set_thread_count(1000000)
     flash.set_thread_count(0)
+
+
+def test_tuning(tmp_path):
+    """Measured schedules are taken for the device that is named, and a changed file is another kernel."""
+    text = (
+        "func.func @f(%q: tensor<1x2x512x64xf16>) -> tensor<1x2x512x64xf16> {\n  %o = flash.attention %q, %q, %q : "
+        "(tensor<1x2x512x64xf16>, tensor<1x2x512x64xf16>, tensor<1x2x512x64xf16>) -> tensor<1x2x512x64xf16>\n"
+        "  return %o : tensor<1x2x512x64xf16>\n}"
+    )
+    entry = dict(device="A card", target="sm_80", dtype="f16", head_dim=64, value_dim=64, mask="full", score=False)
+    entry.update(lengths=False, queries=512, keys=512, keys_per_query=512, blocks="few", ms=1.0, default_ms=2.0)
+    path = tmp_path / "tuned.jsonl"
+    for key_tile in (16, 32):
+        path.write_text(json.dumps({**entry, "schedule": {"query_tile": 64, "key_tile": key_tile}}) + "\n")
+        kernel = flash.compile(text, target="sm_80", device="A card", tuning=path)
+        assert f"query_tile = 64, key_tile = {key_tile}" in kernel.ir(1)
+    assert "query_tile = 64, key_tile = 32" not in flash.compile(text, target="sm_80", device="A card").ir(1)
+    assert "query_tile = 64, key_tile = 32" in pickle.loads(pickle.dumps(kernel)).ir(1)
+    with pytest.raises(flash.CompileError, match="has no schedules for 'Another'; it has some for 'A card'"):
+        flash.compile(text, target="sm_80", device="Another", tuning=path)
+    with pytest.raises(FileNotFoundError):
+        flash.compile(text, target="sm_80", device="A card", tuning=tmp_path / "none")
+    with pytest.raises(TypeError, match="device is a bool"):
+        flash.compile(text, device=True)

@@ -36,6 +36,9 @@ enum class Target {
 /// The name by which `--target` chooses it.
 llvm::StringRef getName(Target target);
 
+/// What measured schedules for a target that is not a GPU call this machine.
+std::string getHostDevice(Target target);
+
 /// What the compiler needs to know of a program beside its text.
 struct CompileOptions {
   Target target = Target::Auto;

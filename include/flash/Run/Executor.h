@@ -63,9 +63,6 @@ struct Machine {
   std::vector<KernelUse> kernels;
 };
 
-/// The name of this machine's processor, as the system gives it.
-std::string getProcessorName();
-
 /// A compiled function in the place where it can run.
 class Executor {
 public:

@@ -16,6 +16,20 @@ std::string DeviceInfo::getArchitecture() const {
   return formatv("sm_{0}{1}", major, minor);
 }
 
+const char *DeviceInfo::getTarget() const {
+  return major == 9 && minor == 0 ? "sm_90a" : "sm_80";
+}
+
+std::string DeviceInfo::getWarning() const {
+  // What docs/flash-run.md says of the cards that were tried.
+  if (major == 9 && minor == 0)
+    return "";
+  return formatv("{0} has compute capability {1}.{2}, on which flash-mlir was "
+                 "not tried (9.0 alone was: H100 and H200); it gets the "
+                 "kernels for {3}, with schedules that were not measured there",
+                 name, major, minor, getTarget());
+}
+
 namespace {
 /// Asks question after question; after the first failure the rest is skipped.
 class Questions {

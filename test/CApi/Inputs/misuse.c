@@ -45,12 +45,14 @@ static void expectTrue(int line, const char *what, int ok) {
   expectStatus(__LINE__, #call, call, FLASH_INVALID_TENSOR, part)
 #define TRUE(condition) expectTrue(__LINE__, #condition, condition)
 
+#define SIZED .struct_size = sizeof(FlashCompileOptions)
+
 static float data[96];
 static const int64_t sizes[4] = {1, 2, 3, 16}, strides[4] = {96, 48, 16, 1};
 static const FlashTensor good = {data, 4, sizes, strides};
 
 static FlashKernel *compile(const char *text, const char *target) {
-  FlashCompileOptions options = {NULL, NULL, NULL, NULL};
+  FlashCompileOptions options = {SIZED};
   FlashKernel *kernel = NULL;
   options.target = target;
   OK(flashKernelCompile(text, strlen(text), &options, &kernel));
@@ -58,8 +60,19 @@ static FlashKernel *compile(const char *text, const char *target) {
 }
 
 static void testCompile(void) {
-  FlashCompileOptions none = {NULL, NULL, NULL, NULL},
-                      cpu = {"cpu", NULL, NULL, NULL};
+  FlashCompileOptions none = {SIZED}, cpu = {SIZED, .target = "cpu"},
+                      unsized = {.target = "cpu"},
+                      newer = {.struct_size = sizeof(FlashCompileOptions) + 8,
+                               .target = "cpu"},
+                      older = {.struct_size =
+                                   offsetof(FlashCompileOptions, device),
+                               .target = "cpu",
+                               .multiprocessors = -1},
+                      many = {SIZED, .target = "sm_80",
+                              .multiprocessors = 4097},
+                      ofGpu = {SIZED, .target = "cpu", .multiprocessors = 8},
+                      noFile = {SIZED, .target = "cpu",
+                                .tuning_file = "no/such.jsonl"};
   FlashKernel *kernel = NULL;
   const char *text;
   size_t length;
@@ -73,7 +86,20 @@ static void testCompile(void) {
   REFUSED(flashKernelSerialize(NULL, &text, &length), "null");
   REFUSED(flashKernelDeserialize(NULL, 0, &kernel), "null");
   REFUSED(flashKernelDeserialize("", 0, NULL), "null");
+  REFUSED(flashKernelCompile(program, strlen(program), &unsized, &kernel),
+          "struct_size of the options is 0");
+  REFUSED(flashKernelCompile(program, strlen(program), &newer, &kernel),
+          "expected sizeof(FlashCompileOptions)");
+  REFUSED(flashKernelCompile(program, strlen(program), &many, &kernel),
+          "is 4097, which is not from 1 to 4096");
+  REFUSED(flashKernelCompile(program, strlen(program), &ofGpu, &kernel),
+          "multiprocessors are of GPUs");
+  TRUE(flashKernelCompile(program, strlen(program), &noFile, &kernel) ==
+       FLASH_INVALID_PROGRAM);
+  TRUE(strstr(flashGetErrorMessage(), "no/such.jsonl") != NULL);
   TRUE(kernel == NULL);
+  OK(flashKernelCompile(program, strlen(program), &older, &kernel));
+  flashKernelDestroy(kernel);
   flashKernelDestroy(NULL);
 }
 
@@ -99,11 +125,12 @@ static void testSpecialize(void) {
       "  } : (tensor<?x?x?x16xf16>, tensor<?x?x?x16xf16>, "
       "tensor<?x?x?x16xf16>) -> tensor<?x?x?x16xf16>\n"
       "  return %o : tensor<?x?x?x16xf16>\n}\n";
-  FlashCompileOptions none = {NULL, NULL, NULL, NULL},
-                      gpu = {"sm_90a", NULL, NULL, NULL},
-                      several = {"sm_90a", NULL, NULL, "3x8x1x16,3x2x1000x16"},
-                      wrong = {"sm_90a", NULL, NULL, "3x8x1x16,2x2x1000x16"},
-                      bad = {"sm_70", NULL, NULL, NULL};
+  FlashCompileOptions none = {SIZED}, gpu = {SIZED, .target = "sm_90a"},
+                      several = {SIZED, .target = "sm_90a",
+                                 .versions = "3x8x1x16,3x2x1000x16"},
+                      wrong = {SIZED, .target = "sm_90a",
+                               .versions = "3x8x1x16,2x2x1000x16"},
+                      bad = {SIZED, .target = "sm_70"};
   FlashTensor tensors[2] = {{NULL, 4, one, NULL}, {NULL, 4, keys, NULL}};
   FlashKernel *kernel = NULL;
   const char *version = NULL;

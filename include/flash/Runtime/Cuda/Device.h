@@ -44,6 +44,11 @@ struct DeviceInfo {
 
   /// "sm_90".
   std::string getArchitecture() const;
+  /// The target whose kernels the device runs: "sm_90a" or "sm_80".
+  const char *getTarget() const;
+  /// A sentence for the user of a device of a compute capability that nobody
+  /// has tried. Empty for the others.
+  std::string getWarning() const;
 };
 
 /// Bytes of device memory held by `DeviceBuffer`s, red zones not counted.
