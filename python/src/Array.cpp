@@ -154,6 +154,7 @@ Torch *Torch::get() {
   result->emptyLike = imported.attr("empty_like");
   result->boolType = imported.attr("bool");
   result->gradEnabled = imported.attr("is_grad_enabled");
+  result->isNegated = result->tensorType.attr("is_neg");
   auto find = [](nb::handle object, const char *name) {
     return nb::object(nb::getattr(object, name, nb::none()));
   };
@@ -230,6 +231,12 @@ void *Torch::getCurrentStream(int device) {
   if (exchange->getCurrentStream(dlCuda, device, &stream))
     throw nb::python_error();
   return stream;
+}
+
+bool Torch::isNegative(nb::handle tensor) const {
+  PyObject *self = tensor.ptr();
+  return steal(PyObject_Vectorcall(isNegated.ptr(), &self, 1, nullptr)).ptr() ==
+         Py_True;
 }
 
 /// Reads by the exchange interface; false where it does not serve.
@@ -449,9 +456,8 @@ static nb::object convert(nb::handle object, const char *name) {
       [&] { return numpy.attr(hasOwn ? "asarray" : "from_dlpack")(object); });
 }
 
-/// `owner`, if given, becomes what the memory belongs to.
-static Array readNumpy(nb::handle object, const char *name,
-                       nb::object *owner = nullptr) {
+/// `owner` becomes what the memory belongs to.
+static Array readNumpy(nb::handle object, const char *name, nb::object &owner) {
   Array array;
   Py_buffer buffer;
   if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_STRIDES | PyBUF_FORMAT) ==
@@ -484,10 +490,8 @@ static Array readNumpy(nb::handle object, const char *name,
       raise(PyExc_TypeError, name, " is a ", getTypeName(object),
             "; a NumPy array, a PyTorch tensor, or an array that has "
             "__dlpack__ is needed");
-    nb::object converted = convert(object, name);
-    if (owner)
-      *owner = converted;
-    return readNumpy(converted, name);
+    owner = convert(object, name);
+    return readNumpy(owner, name, owner);
   }
   nb::object dtype = object.attr("dtype");
   nb::str type = nb::str(dtype.attr("name"));
@@ -509,26 +513,27 @@ static Array readNumpy(nb::handle object, const char *name,
   return array;
 }
 
-static Array readAny(nb::handle object, const char *name,
-                     nb::object *owner = nullptr) {
-  if (Torch *torch = Torch::get())
-    if (torch->isTensor(object)) {
-      Array array = readTensor(*torch, object, name);
-      if (array.hasMemory && torch->isPlain(object) && array.isRowMajor())
-        array.prototype = object;
-      return array;
-    }
-  return readNumpy(object, name, owner);
-}
-
-Array flash::python::readArray(nb::handle object, const char *name) {
-  return readAny(object, name);
+Array flash::python::readArray(nb::handle object, const char *name,
+                               nb::object &owner) {
+  owner = nb::borrow(object);
+  Torch *torch = Torch::get();
+  if (!torch || !torch->isTensor(object))
+    return readNumpy(object, name, owner);
+  Array array = readTensor(*torch, object, name);
+  // The memory holds the elements with the other sign. Complex numbers, which
+  // can be conjugated like that, are no element type.
+  if (array.hasMemory && torch->isNegative(object)) {
+    owner = object.attr("resolve_neg")();
+    array = readTensor(*torch, owner, name);
+  }
+  if (array.hasMemory && torch->isPlain(owner) && array.isRowMajor())
+    array.prototype = owner;
+  return array;
 }
 
 Array flash::python::readDense(nb::handle object, const char *name,
                                nb::object &owner) {
-  owner = nb::borrow(object);
-  Array array = readAny(object, name, &owner);
+  Array array = readArray(object, name, owner);
   if (!array.hasMemory || (array.isDense() && array.isAligned()))
     return array;
   // PyTorch's "clone" keeps strides, and its "contiguous" copies nothing for
@@ -536,8 +541,8 @@ Array flash::python::readDense(nb::handle object, const char *name,
   const char *copy = !array.isTorch    ? "copy"
                      : array.isDense() ? "clone"
                                        : "contiguous";
-  owner = owner.attr(copy)();
-  return readArray(owner, name);
+  nb::object copied = owner.attr(copy)();
+  return readArray(copied, name, owner);
 }
 
 void flash::python::raiseNoMemory(nb::handle object, const char *name) {

@@ -64,12 +64,14 @@ struct Array {
   std::string describeDevice() const;
 };
 
-/// Reads what Python has. `name` is for messages. Raises TypeError for other
-/// objects and for element types that the library lacks.
-Array readArray(nb::handle object, const char *name);
+/// Reads what Python has. `name` is for messages. `owner` becomes what the
+/// memory belongs to: a copy where the memory of a tensor does not hold its
+/// elements. Raises TypeError for other objects and for element types that the
+/// library lacks.
+Array readArray(nb::handle object, const char *name, nb::object &owner);
 
-/// A row-major copy where there are gaps, or elements that are not aligned;
-/// both are then kept in `owner`.
+/// The same, with a row-major copy where there are gaps, or elements that are
+/// not aligned.
 Array readDense(nb::handle object, const char *name, nb::object &owner);
 
 /// Raises ValueError for an array without memory.
@@ -99,7 +101,7 @@ inline nb::object steal(PyObject *object) {
 /// Parts of PyTorch, looked up once it has been imported.
 struct Torch {
   nb::object tensorType, parameterType, empty, emptyLike, currentStream,
-      currentDevice, deviceGuard, gradEnabled;
+      currentDevice, deviceGuard, gradEnabled, isNegated;
   nb::object dtypes[FLASH_I64 + 1], boolType;
   /// uint8, uint16 and uint32, at the places of the integers with signs; none
   /// where PyTorch is older than they are.
@@ -127,6 +129,9 @@ struct Torch {
     return steal(PyObject_CallNoArgs(gradEnabled.ptr())).ptr() == Py_True;
   }
   static bool requiresGrad(nb::handle tensor);
+  /// Whether a tensor is what its memory holds with the other sign: a lazy view
+  /// such as the imaginary part of what was conjugated.
+  bool isNegative(nb::handle tensor) const;
 
   /// Whether something wants to see the operators that are called: a mode, such
   /// as that of fake tensors, torch.jit.trace, or forward-mode differentiation.

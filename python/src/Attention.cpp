@@ -242,7 +242,7 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
           maxCaptures, " are possible");
 
   Array &query = arguments.arrays[0];
-  query = readArray(queryObject, "query");
+  query = readArray(queryObject, "query", arguments.owners[0]);
   bool onDevice = query.device >= 0;
   Torch *torch = Torch::get();
   bool isGradEnabled = torch && torch->isGradEnabled();
@@ -251,10 +251,9 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
   auto read = [&](nb::handle object, const char *name) -> Array * {
     size_t &count = arguments.count;
     Array &array = arguments.arrays[count];
-    if (!onDevice)
-      array = readDense(object, name, arguments.owners[count]);
-    else if (count > 0)
-      array = readArray(object, name);
+    auto *read = onDevice ? readArray : readDense;
+    if (!onDevice || count > 0)
+      array = read(object, name, arguments.owners[count]);
     if (!array.hasMemory) {
       obstacle = {Obstacle::NoMemory, object, name};
       return nullptr;
@@ -343,8 +342,8 @@ nb::object Attention::execute(const Arguments &arguments) {
 static Array readResult(nb::handle object, const char *name,
                         const Array &expected, bool isGradEnabled,
                         nb::object &owner) {
-  Array array = expected.device >= 0 ? readArray(object, name)
-                                     : readDense(object, name, owner);
+  auto *read = expected.device >= 0 ? readArray : readDense;
+  Array array = read(object, name, owner);
   if (!array.hasMemory)
     raiseNoMemory(object, name);
   if (isGradEnabled && array.isTorch && Torch::requiresGrad(object))
@@ -363,10 +362,9 @@ static Array readResult(nb::handle object, const char *name,
 
 /// Makes a copy of an array on a device: autograd gives gradients with any
 /// strides, of expanded ones 0.
-static void copy(Array &array, nb::handle object, const char *name,
-                 nb::object &owner) {
-  owner = object.attr(array.isDense() ? "clone" : "contiguous")();
-  array = readArray(owner, name);
+static void copy(Array &array, const char *name, nb::object &owner) {
+  nb::object copied = owner.attr(array.isDense() ? "clone" : "contiguous")();
+  array = readArray(copied, name, owner);
   array.setUnitStrides();
 }
 
@@ -399,11 +397,11 @@ std::vector<nb::object> Attention::differentiate(
         readResult(lseGradObject, "lse_grad", ofLse, isGradEnabled, owners[3]);
   if (query.device >= 0) {
     if (!hasKernelStrides(output))
-      copy(output, outputObject, "output", owners[0]);
+      copy(output, "output", owners[0]);
     if (!hasKernelStrides(outputGrad))
-      copy(outputGrad, outputGradObject, "output_grad", owners[2]);
+      copy(outputGrad, "output_grad", owners[2]);
     if (wanted.hasLseGrad && !lseGrad.isDense())
-      copy(lseGrad, lseGradObject, "lse_grad", owners[3]);
+      copy(lseGrad, "lse_grad", owners[3]);
   }
 
   // Of the captured tensors, those of functions come first.

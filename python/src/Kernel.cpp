@@ -193,8 +193,8 @@ std::vector<nb::object> Kernel::call(const std::vector<nb::object> &arguments) {
   for (size_t i = 0; i < expected; ++i) {
     std::string name = "argument " + std::to_string(i);
     Array &array = arrays[i];
-    array = onDevice ? readArray(arguments[i], name.c_str())
-                     : readDense(arguments[i], name.c_str(), owners[i]);
+    auto *read = onDevice ? readArray : readDense;
+    array = read(arguments[i], name.c_str(), owners[i]);
     if (!array.hasMemory)
       raiseNoMemory(arguments[i], name.c_str());
     FlashElementType element = flashKernelGetArgument(handle, i).element;

@@ -63,7 +63,8 @@ NB_MODULE(_core, m) {
   // What a captured tensor is: (number of the dtype, is bool, is unsigned,
   // rank).
   m.def("inspect", [](nb::handle object, const std::string &name) {
-    Array array = readArray(object, name.c_str());
+    nb::object owner;
+    Array array = readArray(object, name.c_str(), owner);
     return nb::make_tuple(int(array.element), array.isBool, array.isUnsigned,
                           array.rank);
   });

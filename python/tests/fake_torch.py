@@ -48,6 +48,9 @@ class Tensor:
     is_nested = False
     layout = "strided"
 
+    def is_neg(self):
+        return False
+
     def __init__(self, array, dtype, device):
         self.array = array
         self.dtype = dtype
