@@ -178,7 +178,9 @@ FLASH_CAPI FlashStatus flashProgramSpecialize(
    Where there are `arguments`, it is the version for them, as
    flashProgramSpecialize has it. `schedule` has the keys of the schedule on
    which the maps depend: another program with the same mask that is compiled
-   with these takes them, too. There is a map also where rows are too short for
+   with these takes them, too. The mask is what the program says as such (mask,
+   lengths and keep); of a program that says none, what its scores are -inf for
+   by position. There is a map also where rows are too short for
    one in each call (block_map of schedules). Both are NULL where the compiler
    knows what masks leave, or there is one tile of keys, and valid until this
    function is called again on this thread. */

@@ -70,7 +70,10 @@ static llvm::Expected<Rewritten> rewrite(const FlashKernel &kernel,
                                               : front.schedule + ",block_map=1";
     llvm::Error error = runPasses(*module, [&](mlir::OpPassManager &pm) {
       pm.addNestedPass<mlir::func::FuncOp>(flash::createRaiseAttention());
-      pm.addNestedPass<mlir::func::FuncOp>(flash::createSeparateMasks());
+      // A plan serves all programs of the mask that is said, whatever their
+      // scores are.
+      pm.addNestedPass<mlir::func::FuncOp>(
+          flash::createSeparateMasks({/*onlyUnsaid=*/plans}));
       if (!plans || !arguments.empty())
         pm.addPass(
             flash::createSpecialize(getSpecializeOptions(front, arguments)));

@@ -7,7 +7,7 @@ import sys
 from . import _core, cache, lowering
 from .compiler import get_machine
 from .errors import TraceError
-from .expressions import FLOAT, SCORE, constant, where
+from .expressions import SCORE
 
 # As many as a call of the kernel has room for.
 MAX_CAPTURES = 24
@@ -34,11 +34,11 @@ class Variant:
 
     def __init__(self, mask, condition, score, scale, has_lengths, has_sink, return_lse):
         result = SCORE if score is None else lowering.check_score(score)
-        if condition is not None:
-            result = where(condition, result, constant(float("-inf"), FLOAT))
         region = lowering.Region()
-        if result is not SCORE:
-            region.lines.append(f"flash.yield {region.emit(result)} : f32")
+        if result is not SCORE or condition is not None:
+            # The mask is said, and not written as -inf: a plan is of it alone, and scores may have an -inf of their own.
+            kept = "" if condition is None else f" keep {region.emit(condition)}"
+            region.lines.append(f"flash.yield {region.emit(result)}{kept} : f32")
         self.captures = region.captures
         if len(self.captures) > MAX_CAPTURES:
             raise TraceError(f"the functions read {len(self.captures)} arrays; up to {MAX_CAPTURES} are possible")

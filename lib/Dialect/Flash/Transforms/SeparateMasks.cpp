@@ -64,11 +64,23 @@ static void separate(Region &score) {
   eraseDeadOps(region);
 }
 
+/// Whether an attention has a map of what its mask leaves. The map knows
+/// nothing of what would be moved into the mask.
+static bool hasMap(AttentionOpInterface op) {
+  return llvm::any_of(op->getOperands(), [](Value operand) {
+    return operand.getDefiningOp<BlockMapOp>() != nullptr;
+  });
+}
+
 namespace {
 struct SeparateMasks : flash::impl::SeparateMasksBase<SeparateMasks> {
+  using SeparateMasksBase::SeparateMasksBase;
   void runOnOperation() override {
-    getOperation().walk(
-        [](AttentionOpInterface op) { separate(op.getScore()); });
+    getOperation().walk([&](AttentionOpInterface op) {
+      bool isSaid = op.getMask() || masksElements(op.getScore());
+      if (!hasMap(op) && !(onlyUnsaid && isSaid))
+        separate(op.getScore());
+    });
   }
 };
 } // namespace

@@ -296,7 +296,8 @@ def SeparateMasks : Pass<"flash-separate-masks", "::mlir::func::FuncOp"> {
     score masks elements: it becomes one that says so. Only then are masked
     elements left out of products, and tiles of them not visited. Of several
     such choices, one inside the other, all are found. A choice by the score stays
-    as it is, and so does another number than -inf.
+    as it is, and so does another number than -inf. An attention that has a block map
+    stays as it is, too: the map is of the mask that it has.
 
     ```mlir
     %x = arith.select %same, %s, %minus_infinity : f32
@@ -305,6 +306,10 @@ def SeparateMasks : Pass<"flash-separate-masks", "::mlir::func::FuncOp"> {
     flash.yield %s keep %same : f32
     ```
   }];
+  let options = [
+    Option<"onlyUnsaid", "only-unsaid", "bool", "false",
+           "Leave alone what says its mask, as an attribute or behind keep">
+  ];
   let dependentDialects = ["::flash::FlashDialect",
                            "::mlir::arith::ArithDialect"];
 }
