@@ -8,6 +8,7 @@ from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, is_array, refuse_gradie
 from .functions import Trace, trace
 from .masks import Mask, as_mask, check_condition, is_compiling
 from .compiler import Kernel, choose_target
+from .places import Places
 from .plans import Plan
 from .programs import Variant, get_function, get_kernel, get_training_config, with_plan
 
@@ -194,38 +195,45 @@ def attention(
 class Attention:
     """`attention` with a mask, a score function and a scale that were chosen before.
 
-    The functions are traced once, when the object is made, and the arrays that they read are those of
-    that time. Calls are a little cheaper than those of `attention`, and torch.compile takes the object
-    with every mask and score function without a break in the graph. Objects can be copied and pickled,
-    with the arrays that they read.
+    The functions are traced once, when the object is made. The arrays that they read are read at each call: those
+    that are then in the variables, attributes, lists and dictionaries where they were found. Numbers, and arrays that
+    a function computed from others, stay what they were. Calls are a little cheaper than those of `attention`, and
+    torch.compile takes the object with every mask and score function without a break in the graph. Objects can be
+    copied and pickled, with the arrays that they read.
     """
 
     def __init__(self, mask=None, score=None, scale=None, return_lse=False):
         self.return_lse = bool(return_lse)
         self._plan = mask if isinstance(mask, Plan) else None
         self._mask_lengths = mask.lengths if isinstance(mask, (Mask, Plan)) else None
+        self._given = mask, score, scale
+        self._prepare()
+
+    def _prepare(self):
+        mask, score, scale = self._given
         self._functions = []
         self._configs = []
         self._training_configs = []
         self.captured = ()
         for has_lengths in (False, True):
             for has_sink in (False, True):
-                if self._mask_lengths is not None or self._plan is not None:
-                    prepared, self.captured, _ = _prepare(mask, score, scale, None, has_sink, self.return_lse)
-                else:
-                    given = True if has_lengths else None
-                    prepared, self.captured, _ = _prepare(mask, score, scale, given, has_sink, self.return_lse)
+                given = True if has_lengths and self._mask_lengths is None and self._plan is None else None
+                prepared, self.captured, _ = _prepare(mask, score, scale, given, has_sink, self.return_lse)
                 self._functions.append(prepared.function)
                 self._configs.append(prepared.config)
                 self._training_configs.append(get_training_config(prepared.config))
+        functions = [function for function in (mask, score) if not isinstance(function, (Mask, Plan))]
+        self._places = Places(functions, self.captured) if self.captured else None
 
     def __getstate__(self):
-        """All but the native functions, which are made from the configurations."""
-        return {name: value for name, value in vars(self).items() if name != "_functions"}
+        """All but the native functions, which are made from the configurations, and what they were made of."""
+        return {name: value for name, value in vars(self).items() if name not in ("_functions", "_given", "_places")}
 
     def __setstate__(self, state):
         vars(self).update(state)
         self._functions = [get_function(config) for config in self._configs]
+        # The functions stayed behind, and the arrays are those that came along.
+        self._places = None
 
     def __call__(self, query, key, value, lengths=None, sink=None):
         """As `attention`; raises what it does."""
@@ -244,6 +252,8 @@ class Attention:
 
             configs = self._configs[index], self._training_configs[index]
             return call(query, key, value, lengths, sink, self.captured, *configs, self.return_lse)
+        if self._places is not None and self._places.have_changed():
+            self._prepare()
         return self._functions[index](query, key, value, lengths, sink, self.captured)
 
     def tiles(

@@ -300,9 +300,9 @@ def lift(value):
             return value[()]
         raise TraceError(f"{value.name} has {value.rank} dimensions; index it with {value.rank} positions")
     if is_array(value) and value.ndim == 0:
-        if needs_gradient(value):
-            return _capture(value)[()]
-        value = value.item()
+        captured = _capture(value)
+        captured.is_number = not needs_gradient(value)
+        return captured[()]
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return constant(bool(value), BOOL)
     if isinstance(value, numbers.Integral):
@@ -623,7 +623,7 @@ class Tensor:
     docs/python.md says where, and when that is checked.
     """
 
-    _FIELDS = ("array", "name", "dtype", "is_bool", "is_unsigned", "rank")
+    _FIELDS = ("array", "name", "dtype", "is_bool", "is_unsigned", "rank", "is_number")
     __slots__ = (*_FIELDS, "__weakref__")
 
     def __init__(self, array, name="a captured tensor"):
@@ -631,6 +631,8 @@ class Tensor:
 
         self.array = array
         self.name = name
+        # Whether it is a constant if nobody else has the array: one that the function has made of a number.
+        self.is_number = False
         self.dtype, self.is_bool, self.is_unsigned, self.rank = _core.inspect(array, name)
 
     def without_array(self):
@@ -640,6 +642,13 @@ class Tensor:
             setattr(copy, name, getattr(self, name))
         copy.array = None
         return copy
+
+    @property
+    def ndim(self):
+        return self.rank
+
+    def dim(self):
+        return self.rank
 
     def get_bounds(self):
         """The least and the greatest integer that an element can be."""

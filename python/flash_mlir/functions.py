@@ -312,7 +312,42 @@ def _call(function, symbols, what):
         ) from error
     if result is None:
         raise TraceError(f"the {what} function returns nothing")
-    return lift(result)
+    result = lift(result)
+    return _settle_numbers(result)
+
+
+def _count_owners(tensor):
+    """How many have an array, what it is a view of, and the memory of both; and first whether it is no view."""
+    is_torch = hasattr(tensor.array, "untyped_storage")
+    base = tensor.array._base if is_torch else getattr(tensor.array, "base", None)
+    memory = sys.modules["torch"]._C._storage_Use_Count(tensor.array.untyped_storage()._cdata) if is_torch else 0
+    return base is None, sys.getrefcount(tensor.array), base is None or sys.getrefcount(base), memory
+
+
+@functools.lru_cache(maxsize=None)
+def _count_owners_of_temporary(kind, is_view):
+    """Of arrays that only the `Tensor` has."""
+    make = sys.modules["torch"].tensor if hasattr(kind, "untyped_storage") else sys.modules["numpy"].array
+    return _count_owners(Tensor(make([0])[0:1].reshape(()) if is_view else make(0)))
+
+
+def _is_temporary(tensor):
+    """Whether nobody else has the array of a number."""
+    owners = _count_owners(tensor)
+    return all(x <= y for x, y in zip(owners, _count_owners_of_temporary(type(tensor.array), not owners[0])))
+
+
+def _settle_numbers(value):
+    """The expression with constants in place of numbers that the function made, such as torch.tensor(0.5).
+
+    Others, which belong to somebody, may hold another number at the next call.
+    """
+    order = _in_order(value)
+    tensors = _get_tensors(order)
+    if not any(tensor.is_number for tensor in tensors):
+        return value
+    settled = [lift(t.array.item()) if t.is_number and _is_temporary(t) else t for t in tensors]
+    return _copy(order, tensors, settled).value
 
 
 def _stand_for(value, name):
@@ -411,7 +446,11 @@ def _copy(order, tensors, others):
     for node in order:
         op, operands = node.op, node.operands
         if op == "load":
-            operands = copies[id(operands[0])], tuple([copies[id(position)] for position in operands[1]])
+            tensor = copies[id(operands[0])]
+            if isinstance(tensor, Value):  # A number that is known.
+                copies[id(node)] = tensor
+                continue
+            operands = tensor, tuple([copies[id(position)] for position in operands[1]])
         elif op not in ("score", "symbol", "constant"):
             operands = tuple([copies[id(operand)] for operand in operands])
         # Attention knows the score itself.
