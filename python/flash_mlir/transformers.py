@@ -11,12 +11,14 @@ and the sequences of a packed batch are tensors that it reads. A 4-D mask is nev
 """
 
 import functools
+import inspect
+import math
+import sys
 
 import torch
-from torch.nn.attention.flex_attention import BlockMask
 
 from .attention import attention, get_shared_mask
-from .expressions import key_length, query_length, tanh
+from .expressions import Tensor, key_length, query_length, tanh
 from .masks import Mask, causal, is_compiling
 from .masks import mask as as_mask
 
@@ -27,31 +29,89 @@ NAME = "mlir"
 _PAST = key_length - query_length
 
 
-class ModelMask(BlockMask):
+class ModelMask(torch.Tensor):
     """What the models hand from the mask function to the attention function.
 
-    A BlockMask by name alone, since the models take such for a mask that is made already.
+    To a model's own code it is the tensor of numbers to add that Transformers makes for `eager`, of shape (batch, 1,
+    queries, keys). That is only made where code reads, slices or changes it.
 
     Attributes:
       mask: What `attention` takes; None keeps all keys.
-      shape: (batch, 1, queries, keys) that it is for.
     """
 
-    def __init__(self, mask, shape):
+    @staticmethod
+    def make(mask, shape, make_dense=None, dtype=torch.float32, device="cpu"):
+        """`make_dense` makes the tensor."""
+        # One element in memory, which nothing reads.
+        self = torch.full((), math.nan, dtype=dtype, device=device).expand(shape).as_subclass(ModelMask)
         self.mask = mask
-        self._shape = shape
-
-    shape = property(lambda self: self._shape)
-
-    def to(self, *arguments, **options):
+        self._make_dense = make_dense
+        self._dense = None
         return self
 
-    contiguous = to
+    @property
+    def dense(self):
+        if self._dense is None:
+            # Its version tells whether it has been changed.
+            with torch.inference_mode(False):
+                self._dense = self._make_dense()
+        return self._dense
 
-    def __repr__(self):
-        return f"ModelMask({self.mask}, {self._shape})"
+    @property
+    def is_changed(self):
+        """Whether the model has written into the tensor or a view of it."""
+        return self._dense is not None and self._dense._version != 0
 
-    __str__ = __repr__
+    def _keep(self, function, arguments, options):
+        """The mask for a call that changes nothing of the tensor; None for others."""
+        if function is torch.Tensor.contiguous or function is torch.Tensor.detach:
+            return self
+        if function is torch.Tensor.__getitem__:
+            index = arguments[1] if isinstance(arguments[1], tuple) else (arguments[1],)
+            ends = zip(index, self.sizes)
+            is_all = all(isinstance(i, slice) and i.indices(size) == (0, size, 1) for i, size in ends)
+            return self if is_all and len(index) <= len(self.sizes) else None
+        if function is not torch.Tensor.to or self.is_changed:
+            return None
+        target = torch.empty((), dtype=self.dtype, device=self.device)
+        moved = target.to(*arguments[1:], **options)
+        if moved is target:
+            return self
+        if moved.dtype != self.dtype:
+            return None
+        mask = _map_arrays(self.mask, lambda array: array.to(moved.device))
+        return ModelMask.make(mask, self.sizes, lambda: self.dense.to(moved.device), self.dtype, moved.device)
+
+    @property
+    def sizes(self):
+        with torch._C.DisableTorchFunctionSubclass():
+            return tuple(self.shape)
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), options=None):
+        options = options or {}
+        if function in _OF_TYPE:
+            return super().__torch_function__(function, types, arguments, options)
+        if arguments and isinstance(arguments[0], ModelMask):
+            kept = arguments[0]._keep(function, arguments, options)
+            if kept is not None:
+                return kept
+        arguments, options = torch.utils._pytree.tree_map_only(ModelMask, lambda mask: mask.dense, (arguments, options))
+        return function(*arguments, **options)
+
+
+# What may be asked of a tensor without its elements.
+_OF_TYPE = {
+    *(getattr(torch.Tensor, name).__get__ for name in ("shape", "ndim", "dtype", "device", "is_cuda", "requires_grad")),
+    *(getattr(torch.Tensor, name) for name in ("size", "dim", "numel", "is_floating_point", "__len__")),
+}
+
+
+def _map_arrays(mask, change):
+    """The mask that reads what `change` makes of its arrays."""
+    if not isinstance(mask, Mask) or not mask.arrays:
+        return mask
+    return mask.with_tensors([Tensor(change(array), "mask") for array in mask.arrays], mask.lengths)
 
 
 def _get_offsets(query_count, key_count, query_offset, key_offset):
@@ -67,7 +127,8 @@ def _get_offsets(query_count, key_count, query_offset, key_offset):
 def _as_number(offset, device):
     """An offset that functions read at each call."""
     if isinstance(offset, torch.Tensor):
-        return offset.reshape(()).to(device)
+        # A static cache counts on in its own tensor before the mask is read.
+        return offset.reshape(()).to(device, copy=True)
     return torch.tensor(offset, device=device) if isinstance(offset, int) and offset != 0 else offset
 
 
@@ -79,12 +140,17 @@ def make_mask(
     kv_offset=0,
     mask_function=None,
     attention_mask=None,
+    dtype=torch.float32,
+    allow_is_bidirectional_skip=False,
+    use_vmap=False,
     device="cpu",
     **options,
 ):
-    """The mask function that `register` hands to Transformers, with the arguments of its `sdpa_mask`."""
-    from transformers.masking_utils import bidirectional_mask_function, causal_mask_function
+    """The mask function that `register` hands to Transformers, with the arguments of its `eager_mask`."""
+    from transformers.masking_utils import bidirectional_mask_function, causal_mask_function, eager_mask
 
+    if isinstance(q_offset, torch.Tensor):
+        q_offset = _as_number(q_offset, device)
     padding = attention_mask
     if padding is not None:
         missing = kv_length + kv_offset - padding.shape[-1]
@@ -114,9 +180,23 @@ def make_mask(
             return padding[b, k]
 
         mask = is_token if positions is None else _join(positions, is_token)
-    if mask is not None and not isinstance(mask, Mask) and not is_compiling():
-        mask = get_shared_mask(mask)
-    return ModelMask(mask, (batch_size, 1, q_length, kv_length))
+    if mask is None and allow_is_bidirectional_skip:
+        return None
+    if not is_compiling():
+        if mask is not None and not isinstance(mask, Mask):
+            mask = get_shared_mask(mask)
+        # What the mask reads is the caller's, who may change it before the mask is read.
+        mask = _map_arrays(mask, torch.clone)
+    shape = batch_size, 1, q_length, kv_length
+
+    def make_dense():
+        return eager_mask(
+            *(batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask, dtype),
+            use_vmap=use_vmap,
+            device=device,
+        )
+
+    return ModelMask.make(mask, shape, make_dense, dtype, device)
 
 
 def _join(positions, is_token):
@@ -128,24 +208,58 @@ def _make_cap(cap):
     return lambda s, b, h, q, k: cap * tanh(s / cap)
 
 
-def _make_score(cap, bias, dense):
+def _get_strides(array, query):
+    """What positions are multiplied by: 0 in batches, heads, queries and keys of which there is one for all."""
+    if array is None:
+        return None
+    batches, heads, queries, keys = array.shape
+    # One kernel is for one query and for more.
+    return int(batches > 1), int(heads > 1), int(queries > 1 or query.shape[2] == 1), int(keys > 1)
+
+
+def _make_score(cap, bias, dense, query):
     """The function of scores with a cap, a bias and a mask of numbers that is given as a tensor."""
     if bias is None and dense is None:
         return None if cap is None else _make_cap(cap)
-    # A size of 1 is for all batches or heads.
-    bias_batches, bias_heads = (0, 0) if bias is None else (int(size > 1) for size in bias.shape[:2])
-    dense_batches, dense_heads = (0, 0) if dense is None else (int(size > 1) for size in dense.shape[:2])
+    of_bias, of_dense = _get_strides(bias, query), _get_strides(dense, query)
 
     def score(s, b, h, q, k):
         if cap is not None:
             s = cap * tanh(s / cap)
         if bias is not None:
-            s = s + bias[b * bias_batches, h * bias_heads, q, k]
+            s = s + bias[b * of_bias[0], h * of_bias[1], q * of_bias[2], k * of_bias[3]]
         if dense is not None:
-            s = s + dense[b * dense_batches, h * dense_heads, q, k]
+            s = s + dense[b * of_dense[0], h * of_dense[1], q * of_dense[2], k * of_dense[3]]
         return s
 
     return score
+
+
+# What models hand on that eager attention does not look at either: windows are in the mask, and sequences of a packed
+# batch are told apart by their positions.
+_WITHOUT_EFFECT = frozenset(
+    "cu_seq_lens_q cu_seq_lens_k position_ids cache_position token_type_ids mm_token_type_ids input_ids labels "
+    "num_items_in_batch logits_to_keep sliding_window".split()
+)
+
+
+_REFUSED = ("output_attentions", "head_mask")
+
+
+@functools.lru_cache(maxsize=1024)
+def _get_eager_parameters(kind):
+    """The arguments that the eager attention of a model's own module has."""
+    eager = getattr(sys.modules.get(kind.__module__), "eager_attention_forward", None)
+    return frozenset(inspect.signature(eager).parameters) if eager is not None else frozenset()
+
+
+def _check_options(module, options):
+    """An argument that `attend` does not know must not change what eager attention computes."""
+    for name, value in options.items():
+        if value is None or value is False or name in _WITHOUT_EFFECT:
+            continue
+        if name in _REFUSED or isinstance(value, torch.Tensor) or name in _get_eager_parameters(type(module)):
+            raise ValueError(f"attention takes no {name}; use attn_implementation='eager'")
 
 
 def attend(
@@ -160,53 +274,69 @@ def attend(
     softcap=None,
     s_aux=None,
     position_bias=None,
+    sinks=None,
+    cache=None,
     **options,
 ):
     """The attention function that `register` hands to Transformers.
 
     Args:
       query: (batch, heads, query length, D); key and value with their own number of heads.
-      attention_mask: A ModelMask; None, where `is_causal` counts, as for `sdpa`; or a 4-D tensor of truth values
-        or of numbers to add, that the caller made.
-      softcap, s_aux, position_bias: The cap of scores, the sinks of heads, a bias (1 or batch, heads, queries, keys).
-      options: What other implementations take, of no effect on this one: the windows are in the mask.
+      attention_mask: A ModelMask; None, which keeps all keys unless `is_causal` is True; or a 4-D tensor of truth
+        values or of numbers to add, that the caller made. Sizes of 1 are for all batches, heads, queries or keys.
+      softcap, s_aux: The cap of scores, and the sinks of heads.
+      position_bias: Numbers to add (1 or batch, 1 or heads, 1 or queries, keys).
+      sinks: A sink of each query (batch, heads, queries, 1).
+      cache: The paged cache of continuous batching, into which key and value go.
+      options: What other implementations take, of no effect on eager attention.
 
     Returns:
-      (batch, query length, heads, Dv), and None in place of the weights.
+      (batch, query length, heads, Dv), contiguous, and None in place of the weights.
 
     Raises:
-      ValueError: dropout, weights (output_attentions), a head mask or a paged cache is asked for.
+      ValueError: dropout, weights (output_attentions), a head mask, or any other argument that may change the result
+        and that is not known is given.
     """
     if dropout:
         raise ValueError(f"attention has no dropout, and {dropout} is asked for; set it to 0 in the model's config")
-    for name in ("output_attentions", "head_mask", "cache"):
-        if options.get(name) is not None and options[name] is not False:
-            raise ValueError(f"attention takes no {name}; use attn_implementation='eager'")
+    if options:
+        _check_options(module, options)
+    if cache is not None:
+        key, value = cache.update(key_states=key, value_states=value, layer_idx=module.layer_idx, kwargs=options)
     mask = dense = None
+    if isinstance(attention_mask, ModelMask) and attention_mask.is_changed:
+        attention_mask = attention_mask.dense
     if isinstance(attention_mask, ModelMask):
-        if attention_mask.shape[3] != key.shape[2]:
-            raise ValueError(f"the mask is for {attention_mask.shape[3]} keys, and there are {key.shape[2]}")
+        if attention_mask.sizes[3] != key.shape[2]:
+            raise ValueError(f"the mask is for {attention_mask.sizes[3]} keys, and there are {key.shape[2]}")
         mask = attention_mask.mask
     elif attention_mask is None:
-        is_causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
         if is_causal and query.shape[2] > 1:
             mask = causal(top_left=True)
     elif attention_mask.dtype == torch.bool:
-        batches, heads = (int(size > 1) for size in attention_mask.shape[:2])
+        strides = _get_strides(attention_mask, query)
 
         def mask(b, h, q, k):
-            return attention_mask[b * batches, h * heads, q, k]
+            return attention_mask[b * strides[0], h * strides[1], q * strides[2], k * strides[3]]
 
     else:
         dense = attention_mask
-    score = _make_score(softcap, position_bias, dense)
+    score = _make_score(softcap, position_bias, dense, query)
     sink = None if s_aux is None else s_aux.float()
-    output = attention(query, key, value, mask=mask, score=score, scale=scaling, sink=sink)
-    return output.transpose(1, 2), None
+    options = dict(mask=mask, score=score, scale=scaling, sink=sink)
+    if sinks is None:
+        output = attention(query, key, value, **options)
+    else:
+        # A sink takes part in the sum that the log-sum-exp is of.
+        output, lse = attention(query, key, value, return_lse=True, **options)
+        output = output * torch.sigmoid(lse.unsqueeze(-1) - sinks.float()).to(output.dtype)
+    return output.transpose(1, 2).contiguous(), None
 
 
 def register(name=NAME):
     """Makes `attn_implementation=name` this package's attention, for all models that take one; returns the name.
+
+    By the name "paged|eager" it is for continuous batching, which makes the masks itself and knows no other names.
 
     Raises ValueError for a name with "flash" in it, which Transformers takes for FlashAttention's.
     """
@@ -218,5 +348,6 @@ def register(name=NAME):
             f"{name!r} has 'flash' in it, and Transformers takes that for FlashAttention; {NAME!r} is possible"
         )
     AttentionInterface.register(name, attend)
-    AttentionMaskInterface.register(name, make_mask)
+    if name != "paged|eager":
+        AttentionMaskInterface.register(name, make_mask)
     return name

@@ -209,6 +209,161 @@ def test_dense_masks(models):
             compare(*[m(tokens, attention_mask=mask).logits for m in (ours, theirs)])
 
 
+@pytest.mark.parametrize("chunks", [(0, 8, 16, 24), (0, 22, 23, 24)], ids=str)
+@pytest.mark.parametrize("padding", ["none", "left"])
+@pytest.mark.parametrize("name", ["llama", "gemma"])
+def test_static_cache(models, name, padding, chunks):
+    """The cache counts on in a tensor that the mask was made of, before the mask is read."""
+    ours, theirs = models(name, CAUSAL[name])
+    tokens, mask = make_batch(padding)
+    with torch.no_grad():
+        results = []
+        for model in (ours, theirs):
+            cache = transformers.StaticCache(config=model.config, max_cache_len=40)
+            parts = [
+                model(tokens[:, a:b], attention_mask=mask[:, :b], past_key_values=cache).logits
+                for a, b in zip(chunks, chunks[1:])
+            ]
+            results.append(torch.cat(parts, 1))
+    compare(*results, mask)
+
+
+def test_masks_keep_what_they_read():
+    """Offsets, tokens and ids that change after a mask is made do not change it."""
+    from transformers.masking_utils import causal_mask_function, packed_sequence_mask_function
+
+    offset, padding, ids = torch.tensor(3), torch.ones(1, 8, dtype=torch.bool), torch.zeros(1, 8, dtype=torch.int64)
+    padding[0, 1] = False
+    same = packed_sequence_mask_function(ids)
+    masks = [
+        flash_mlir.transformers.make_mask(1, 4, 8, offset, 0, causal_mask_function, padding),
+        flash_mlir.transformers.make_mask(1, 8, 8, 0, 0, same, None),
+    ]
+    query, key = torch.randn(1, 2, 8, 8), torch.randn(1, 2, 8, 8)
+    attend = lambda: [
+        flash_mlir.transformers.attend(None, query[:, :, : mask.shape[2]], key, key, mask)[0] for mask in masks
+    ]
+    expected = attend()
+    offset.add_(4)
+    padding.fill_(True)
+    ids[0, 4:] = 1
+    assert all(map(torch.equal, attend(), expected))
+
+
+def make_doge():
+    """Its own code looks at the mask, and adds to it."""
+    return transformers.DogeConfig(**SIZES), transformers.DogeForCausalLM, "eager"
+
+
+def make_gpt2():
+    config = transformers.GPT2Config(
+        vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=64, pad_token_id=0, eos_token_id=None,
+        attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0,
+    )
+    return config, transformers.GPT2LMHeadModel, "eager"
+
+
+def make_bloom():
+    """Has an attention of its own, to which the mask is a tensor."""
+    config = transformers.BloomConfig(vocab_size=64, hidden_size=32, n_layer=2, n_head=4)
+    return config, transformers.BloomForCausalLM, "eager"
+
+
+OWN_CODE = {"doge": make_doge, "gpt2": make_gpt2, "bloom": make_bloom}
+
+
+@pytest.mark.parametrize("padding", ["none", "left"])
+@pytest.mark.parametrize("name", OWN_CODE)
+def test_masks_are_tensors(models, name, padding):
+    """A model's own code may use the mask as a tensor, and gets the numbers of eager."""
+    ours, theirs = models(name, OWN_CODE[name])
+    tokens, mask = make_batch(padding)
+    with torch.no_grad():
+        compare(*[m(tokens, attention_mask=mask).logits for m in (ours, theirs)], mask)
+    options = dict(max_new_tokens=4, do_sample=False, cache_implementation="static", disable_compile=True)
+    if name == "gpt2":
+        assert torch.equal(*[m.generate(tokens, attention_mask=mask, **options) for m in (ours, theirs)])
+
+
+def test_changed_masks():
+    """What a model writes into a mask or a part of it counts."""
+    from transformers.masking_utils import causal_mask_function
+
+    query = torch.randn(1, 2, 8, 8)
+    for inference in (False, True):
+        for change in (lambda m: m.__setitem__((..., 0), -1e9), lambda m: m[..., :1].fill_(-1e9), lambda m: m.mul_(0)):
+            with torch.inference_mode(inference):
+                mask = flash_mlir.transformers.make_mask(1, 8, 8, mask_function=causal_mask_function)
+                assert mask[:, :, :, :8] is mask and mask.to(torch.float32) is mask and not mask.is_changed
+                change(mask)
+                output = flash_mlir.transformers.attend(None, query, query, query, mask)[0]
+                dense = torch.full((1, 1, 8, 8), torch.finfo(torch.float32).min).triu(1)
+                change(dense)
+                expected = torch.nn.functional.scaled_dot_product_attention(query, query, query, dense)
+            torch.testing.assert_close(output.transpose(1, 2)[:, :, 1:], expected[:, :, 1:])
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 1, 24), (1, 4, 1, 24), (2, 1, 24, 1), (1, 1, 24, 24)], ids=str)
+def test_broadcasting(shape):
+    """Masks and biases of one row for all queries, as BERT-like models make them; the layout is that of eager."""
+    query, key, value = torch.randn(3, 2, 4, 24, 16).unbind()
+    added = torch.randn(shape, requires_grad=True)
+    keep = torch.rand(shape) < 0.7
+    keep[..., 0] = True
+    reference = torch.nn.functional.scaled_dot_product_attention
+    grads = []
+    for bias in (dict(attention_mask=added), dict(attention_mask=None, position_bias=added)):
+        output = flash_mlir.transformers.attend(None, query, key, value, **bias)[0]
+        assert output.is_contiguous()
+        expected = reference(query, key, value, added)
+        torch.testing.assert_close(output.transpose(1, 2), expected)
+        grads += [torch.autograd.grad(result.square().sum(), added)[0] for result in (output, expected)]
+        torch.testing.assert_close(*grads[-2:], rtol=1e-3, atol=1e-4)
+    output = flash_mlir.transformers.attend(None, query, key, value, keep)[0]
+    torch.testing.assert_close(output.transpose(1, 2), reference(query, key, value, keep))
+
+
+def test_no_mask():
+    """What a module says of itself is for implementations that are given no mask where they are causal."""
+    module = torch.nn.Module()
+    module.is_causal = True
+    query = torch.randn(2, 4, 24, 16)
+    for is_causal in (None, False, True):
+        output = flash_mlir.transformers.attend(module, query, query, query, None, is_causal=is_causal)[0]
+        expected = torch.nn.functional.scaled_dot_product_attention(query, query, query, is_causal=bool(is_causal))
+        torch.testing.assert_close(output.transpose(1, 2), expected)
+
+
+def test_sinks_of_queries():
+    """A logit of each query, of which the gradient is one, too."""
+    query, key, value = torch.randn(3, 2, 4, 24, 16).unbind()
+    sinks = torch.randn(2, 4, 24, 1, requires_grad=True)
+    output = flash_mlir.transformers.attend(None, query, key, value, None, sinks=sinks)[0].transpose(1, 2)
+    scores = torch.cat([query @ key.mT / 4, sinks], -1)
+    expected = scores.softmax(-1)[..., :-1] @ value
+    torch.testing.assert_close(output, expected)
+    torch.testing.assert_close(*[torch.autograd.grad(r.square().sum(), sinks)[0] for r in (output, expected)])
+
+
+def test_paged_cache():
+    """As continuous batching calls it: the cache has the keys, and the mask is a tensor."""
+
+    class Cache:
+        def update(self, key_states, value_states, layer_idx, kwargs):
+            assert layer_idx == 1 and kwargs["read_index"] == [2]
+            return torch.cat([past, key_states], 2), torch.cat([past, value_states], 2)
+
+    module = torch.nn.Module()
+    module.layer_idx = 1
+    past, query = torch.randn(1, 2, 5, 16), torch.randn(1, 4, 3, 16)
+    added = torch.zeros(1, 1, 3, 8).masked_fill(torch.ones(3, 8, dtype=torch.bool).triu(6), -1e9)
+    new = query[:, :2]
+    output = flash_mlir.transformers.attend(module, query, new, new, added, cache=Cache(), read_index=[2])[0]
+    both = torch.cat([past, new], 2)
+    expected = torch.nn.functional.scaled_dot_product_attention(query, both, both, added, enable_gqa=True)
+    torch.testing.assert_close(output.transpose(1, 2), expected)
+
+
 def test_compiled(models):
     torch._dynamo.reset()
     ours, theirs = models("llama", make_llama)
@@ -228,4 +383,9 @@ def test_errors(models):
     with pytest.raises(ValueError, match="attention takes no output_attentions; use attn_implementation='eager'"):
         attend(None, query, query, query, None, output_attentions=True)
     with pytest.raises(ValueError, match="the mask is for 5 keys, and there are 4"):
-        attend(None, query, query, query, flash_mlir.transformers.ModelMask(None, (1, 1, 4, 5)))
+        attend(None, query, query, query, flash_mlir.transformers.ModelMask.make(None, (1, 1, 4, 5)))
+    with pytest.raises(ValueError, match="attention takes no indices; use attn_implementation='eager'"):
+        attend(None, query, query, query, None, indices=torch.zeros(1, 4, 2, dtype=torch.int64))
+    module = transformers.models.gemma2.modeling_gemma2.Gemma2Attention(make_gemma()[0], 0)
+    with pytest.raises(ValueError, match="attention takes no dropped; use attn_implementation='eager'"):
+        attend(module, query, query, query, None, dropped=torch.zeros(1))
