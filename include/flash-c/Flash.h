@@ -274,9 +274,11 @@ FLASH_CAPI FlashTensor flashBufferGetTensor(const FlashBuffer *buffer);
 /** Null is allowed. */
 FLASH_CAPI void flashBufferDestroy(FlashBuffer *buffer);
 
-/** Threads that kernels use on the CPU, up to 1024; 0 is one for each of the
-    machine's. Where the system does not give as many, kernels make do with
-    fewer. Must not be called while a kernel runs. */
+/** Threads that kernels use on the CPU, up to 1024; 0, as at the start, is
+    OMP_NUM_THREADS where that is set, or else one for each processor that the
+    affinity of the calling thread and the quota of its control group allow for
+    when next a kernel runs. Where the system does not give as many, kernels
+    make do with fewer. Must not be called while a kernel runs. */
 FLASH_CAPI FlashStatus flashSetThreadCount(unsigned count);
 
 /*===----------------------------------------------------------------------===*\

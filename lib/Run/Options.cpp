@@ -53,7 +53,8 @@ struct Flags {
                          cl::desc("Seed of the random inputs (default 0)")};
   cl::opt<unsigned> threads{
       "threads", cl::init(0), cl::cat(category),
-      cl::desc("Number of threads (default: one per processor)")};
+      cl::desc("Number of threads (default: OMP_NUM_THREADS, or one per "
+               "processor that the process may use)")};
   cl::opt<std::string> inputs{
       "inputs", cl::value_desc("q.npy,k.npy,..."), cl::cat(category),
       cl::desc("Files with the arguments, in their order")};

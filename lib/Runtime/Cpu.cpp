@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Runtime/Cpu.h"
+#include "flash/Runtime/Processors.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -223,11 +225,19 @@ public:
     {
       std::lock_guard<std::mutex> lock(mutex);
       current = &job;
-      active.store(workers.size());
+      places = std::min<int64_t>(workers.size(), job.count - 1);
+      active.store(places);
       generation.fetch_add(1);
     }
     wake.notify_all();
     work(job);
+    {
+      // Workers that are not awake by now come too late, and nobody waits for
+      // them: with more threads than processors, that would take long.
+      std::lock_guard<std::mutex> lock(mutex);
+      active.fetch_sub(places);
+      places = 0;
+    }
     for (unsigned spin = 0; active.load(std::memory_order_acquire) != 0;)
       if (++spin < 2000)
         relax();
@@ -251,6 +261,9 @@ private:
         seen = generation.load();
         if (stop)
           return;
+        if (places == 0)
+          continue;
+        --places;
         job = current;
       }
       work(*job);
@@ -265,18 +278,21 @@ private:
   std::atomic<uint64_t> generation{0};
   std::atomic<size_t> active{0};
   Job *current = nullptr;
+  /// How many more workers the job takes.
+  size_t places = 0;
   bool stop = false;
 };
 
-unsigned requestedThreads = 0;
+/// 0 until it is known.
+std::atomic<unsigned> threadCount{0};
 Pool *pool = nullptr;
 std::mutex poolMutex;
 
 unsigned resolveThreadCount() {
-  if (requestedThreads)
-    return requestedThreads;
-  unsigned hardware = std::thread::hardware_concurrency();
-  return hardware ? hardware : 1;
+  unsigned count = threadCount;
+  if (!count)
+    threadCount = count = flash::runtime::getDefaultThreadCount();
+  return count;
 }
 
 /// Never destroyed at exit: a worker may still be waking up then.
@@ -380,7 +396,7 @@ extern "C" void _mlir_memref_to_llvm_free(void *pointer) { release(pointer); }
 
 namespace flash::runtime {
 
-void setThreadCount(unsigned count) { requestedThreads = count; }
+void setThreadCount(unsigned count) { threadCount = count; }
 unsigned getThreadCount() { return resolveThreadCount(); }
 
 MemoryUse getMemoryUse() {

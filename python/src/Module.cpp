@@ -56,10 +56,17 @@ NB_MODULE(_core, m) {
   });
   m.def(
       "set_thread_count",
-      [](unsigned count) { check(flashSetThreadCount(count)); },
+      [](int64_t count) {
+        if (count != unsigned(count))
+          raise(PyExc_ValueError, "set_thread_count: ", count,
+                " threads are not from 0 to 1024");
+        check(flashSetThreadCount(unsigned(count)));
+      },
       nb::arg("count"),
-      "Threads that kernels use on the CPU, up to 1024; 0 is one for each of "
-      "the machine's. Must not be called while a kernel runs.");
+      "Threads that kernels use on the CPU, up to 1024; 0, as at the start, is "
+      "OMP_NUM_THREADS where that is set, or else one for each processor that "
+      "affinity and the quota of the control group allow for. Must not be "
+      "called while a kernel runs.");
   // What a captured tensor is: (number of the dtype, is bool, is unsigned,
   // rank).
   m.def("inspect", [](nb::handle object, const std::string &name) {

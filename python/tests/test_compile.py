@@ -247,6 +247,9 @@ def test_thread_count():
     flash.set_thread_count(2)
     with pytest.raises(ValueError, match="1000000 threads are not from 0 to 1024"):
         flash.set_thread_count(1000000)
+    for count in (-1, 2**32):
+        with pytest.raises(ValueError, match=f"{count} threads are not from 0 to 1024"):
+            flash.set_thread_count(count)
     flash.set_thread_count(0)
 
 

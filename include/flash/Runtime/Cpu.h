@@ -45,9 +45,10 @@ namespace flash::runtime {
 /// The most threads that callers may ask for.
 constexpr unsigned maxThreadCount = 1024;
 
-/// The number of threads that kernels use, the caller among them; 0 means one
-/// per hardware thread. Fewer work where the system does not give as many. Must
-/// not be called while a kernel runs.
+/// The number of threads that kernels use, the caller among them; 0 means what
+/// `getDefaultThreadCount` (Processors.h) says when next a kernel runs. Fewer
+/// work where the system does not give as many. Must not be called while a
+/// kernel runs.
 void setThreadCount(unsigned count);
 unsigned getThreadCount();
 
