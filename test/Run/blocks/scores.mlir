@@ -1,13 +1,15 @@
-// A map is of a mask alone: scores that are -inf in tiles that it keeps whole are so there, too.
-// RUN: flash-run %s --target=cpu --check --shape=0=1x2x300x64 --shape=1=300 --fill=1=0 | FileCheck %s
-// RUN: flash-run %s --target=emulate --check --shape=0=1x2x300x64 --shape=1=300 --fill=1=0 | FileCheck %s
-// RUN: flash-run %s --target=emulate:sm_90a --check --shape=0=1x2x300x64 --shape=1=300 --fill=1=0 | FileCheck %s
+// A map is of a mask alone: scores that are -inf in tiles that it keeps whole are so there, too, and what is read for
+// others alone is not read.
+// RUN: flash-run %s --target=cpu --check --shape=0=1x2x300x64 --shape=1=300 --fill=1=0 --shape=2=300 | FileCheck %s
+// RUN: flash-run %s --target=emulate --check --shape=0=1x2x300x64 --shape=1=300 --fill=1=0 --shape=2=300 | FileCheck %s
+// RUN: flash-run %s --target=emulate:sm_90a --check --shape=0=1x2x300x64 --shape=1=300 --fill=1=0 --shape=2=300 | FileCheck %s
 // CHECK: check: ok
 
 !t = tensor<1x2x?x64xf16>
 !l = tensor<1x2x?xf32>
 
-func.func @layer(%q: !t, %ids: tensor<?xi32>) -> (!t, !l, !t, !t, !t) {
+func.func @layer(%q: !t, %ids: tensor<?xi32>, %bias: tensor<?xf32>) -> (!t, !l, !t, !t, !t) {
+  %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
   %n = tensor.dim %q, %c2 : !t
   %inf = arith.constant 0xFF800000 : f32
@@ -25,7 +27,11 @@ func.func @layer(%q: !t, %ids: tensor<?xi32>) -> (!t, !l, !t, !t, !t) {
     %y = tensor.extract %ids[%j] : tensor<?xi32>
     %same = arith.cmpi eq, %x, %y : i32
     %before = arith.cmpi slt, %j, %i : index
-    %r = arith.select %before, %s, %inf : f32
+    %d = arith.subi %i, %j : index
+    %e = arith.subi %d, %c1 : index
+    %y0 = tensor.extract %bias[%e] : tensor<?xf32>
+    %z = arith.addf %s, %y0 : f32
+    %r = arith.select %before, %z, %inf : f32
     flash.yield %r keep %same : f32
   } : (!t, !t, !t) -> (!t, !l)
   %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %o, %lse, %o blocks(%tiles, %counts : tensor<1x1x?x?xi32>, tensor<1x1x?x2xi32>)
@@ -35,7 +41,11 @@ func.func @layer(%q: !t, %ids: tensor<?xi32>) -> (!t, !l, !t, !t, !t) {
     %y = tensor.extract %ids[%j] : tensor<?xi32>
     %same = arith.cmpi eq, %x, %y : i32
     %before = arith.cmpi slt, %j, %i : index
-    %r = arith.select %before, %s, %inf : f32
+    %d = arith.subi %i, %j : index
+    %e = arith.subi %d, %c1 : index
+    %y0 = tensor.extract %bias[%e] : tensor<?xf32>
+    %z = arith.addf %s, %y0 : f32
+    %r = arith.select %before, %z, %inf : f32
     flash.yield %r keep %same : f32
   } : (!t, !t, !t, !t, !l, !t) -> (!t, !t, !t)
   return %o, %lse, %dq, %dk, %dv : !t, !l, !t, !t, !t

@@ -7,6 +7,7 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -113,13 +114,77 @@ getDangerousOperands(Operation &op, const ScoreValues &values) {
   return dangerous;
 }
 
+namespace {
+/// The elements whose scores a region does not give as -inf by their position.
+/// Where a map is of another mask, such an -inf stays in the region; what is
+/// computed for the other elements alone is read for these alone.
+class ChosenElements {
+public:
+  explicit ChosenElements(Block &score);
+
+  /// The operand of `op` for these elements, and for others `otherwise`.
+  Value choose(OpBuilder &b, Operation &op, Value operand, int64_t otherwise);
+
+private:
+  Value areChosen;
+  /// What says which they are, or which take part.
+  DenseSet<Operation *> conditions;
+};
+} // namespace
+
+ChosenElements::ChosenElements(Block &score) {
+  MaskingChoices choices = getMaskingChoices(score);
+  if (choices.outermostFirst.empty())
+    return;
+  DenseSet<Value> needed;
+  for (const MaskingChoice &choice : choices.outermostFirst)
+    needed.insert(choice.condition);
+  if (Value keep = cast<YieldOp>(score.getTerminator()).getKeep())
+    needed.insert(keep);
+  for (Operation &op : llvm::reverse(score.without_terminator()))
+    if (llvm::any_of(op.getResults(),
+                     [&](Value result) { return needed.contains(result); })) {
+      needed.insert_range(op.getOperands());
+      conditions.insert(&op);
+    }
+  // They come first, so that all else may ask.
+  Operation *end = nullptr;
+  for (Operation &op : llvm::make_early_inc_range(score))
+    if (!conditions.contains(&op))
+      end = end ? end : &op;
+    else if (end)
+      op.moveBefore(end);
+  OpBuilder b(end);
+  for (const MaskingChoice &choice : choices.outermostFirst) {
+    Value keep = choice.emitKeep(b);
+    areChosen = areChosen
+                    ? arith::AndIOp::create(b, keep.getLoc(), keep, areChosen)
+                    : keep;
+  }
+}
+
+Value ChosenElements::choose(OpBuilder &b, Operation &op, Value operand,
+                             int64_t otherwise) {
+  if (!areChosen || conditions.contains(&op))
+    return operand;
+  Value other = arith::ConstantOp::create(
+      b, op.getLoc(), b.getIntegerAttr(operand.getType(), otherwise));
+  return arith::SelectOp::create(b, op.getLoc(), areChosen, operand, other);
+}
+
 static void guard(Block &score, ArrayRef<int64_t> extents) {
   ScoreValues values(score, extents);
+  std::optional<ChosenElements> chosen;
+  if (isa<AttentionOpInterface>(score.getParentOp()))
+    chosen.emplace(score);
   for (Operation &op : score)
     for (auto [operand, otherwise] : getDangerousOperands(op, values)) {
       OpBuilder b(&op);
-      operand->set(GuardOp::create(b, op.getLoc(), operand->get().getType(),
-                                   operand->get(), otherwise));
+      Value value = operand->get();
+      if (chosen)
+        value = chosen->choose(b, op, value, otherwise);
+      operand->set(
+          GuardOp::create(b, op.getLoc(), value.getType(), value, otherwise));
     }
 }
 

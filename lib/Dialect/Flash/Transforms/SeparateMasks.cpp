@@ -10,7 +10,6 @@
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Matchers.h"
 
 namespace flash {
 #define GEN_PASS_DEF_SEPARATEMASKS
@@ -20,45 +19,18 @@ namespace flash {
 using namespace mlir;
 using namespace flash;
 
-/// The values of a score region that depend on the score.
-static llvm::DenseSet<Value> getValuesOfScore(Block &region) {
-  llvm::DenseSet<Value> ofScore = {region.getArgument(0)};
-  for (Operation &op : region.without_terminator())
-    if (llvm::any_of(op.getOperands(),
-                     [&](Value operand) { return ofScore.contains(operand); }))
-      ofScore.insert_range(op.getResults());
-  return ofScore;
-}
-
-static bool isMinusInfinity(Value value) {
-  APFloat constant(0.0f);
-  return matchPattern(value, m_ConstantFloat(&constant)) &&
-         constant.isInfinity() && constant.isNegative();
-}
-
 static void separate(Region &score) {
   if (score.empty())
     return;
   Block &region = score.front();
   auto yield = cast<YieldOp>(region.getTerminator());
-  llvm::DenseSet<Value> ofScore = getValuesOfScore(region);
   OpBuilder b(yield);
-  Location loc = yield.getLoc();
-  while (auto choice = yield.getResult().getDefiningOp<arith::SelectOp>()) {
-    Value keep = choice.getCondition(), kept = choice.getTrueValue();
-    bool keepsIfFalse = isMinusInfinity(kept);
-    if (keepsIfFalse)
-      kept = choice.getFalseValue();
-    else if (!isMinusInfinity(choice.getFalseValue()))
-      break;
-    if (ofScore.contains(keep))
-      break;
-    if (keepsIfFalse)
-      keep = arith::XOrIOp::create(b, loc, keep,
-                                   arith::ConstantIntOp::create(b, loc, 1, 1));
+  MaskingChoices choices = getMaskingChoices(region);
+  yield.getResultMutable().assign(choices.score);
+  for (MaskingChoice choice : choices.outermostFirst) {
+    Value keep = choice.emitKeep(b);
     if (yield.getKeep())
-      keep = arith::AndIOp::create(b, loc, keep, yield.getKeep());
-    yield.getResultMutable().assign(kept);
+      keep = arith::AndIOp::create(b, yield.getLoc(), keep, yield.getKeep());
     yield.getKeepMutable().assign(keep);
   }
   eraseDeadOps(region);

@@ -11,6 +11,7 @@
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace flash;
@@ -281,6 +282,46 @@ static Value getKeep(Region &region) {
 
 bool flash::masksElements(Region &region) {
   return static_cast<bool>(getKeep(region));
+}
+
+/// The values of a score region that depend on the score.
+static llvm::DenseSet<Value> getValuesOfScore(Block &region) {
+  llvm::DenseSet<Value> ofScore = {region.getArgument(0)};
+  for (Operation &op : region.without_terminator())
+    if (llvm::any_of(op.getOperands(),
+                     [&](Value operand) { return ofScore.contains(operand); }))
+      ofScore.insert_range(op.getResults());
+  return ofScore;
+}
+
+static bool isMinusInfinity(Value value) {
+  APFloat constant(0.0f);
+  return matchPattern(value, m_ConstantFloat(&constant)) &&
+         constant.isInfinity() && constant.isNegative();
+}
+
+Value MaskingChoice::emitKeep(OpBuilder &b) const {
+  if (!keepsIfFalse)
+    return condition;
+  Location loc = condition.getLoc();
+  return arith::XOrIOp::create(b, loc, condition,
+                               arith::ConstantIntOp::create(b, loc, 1, 1));
+}
+
+MaskingChoices flash::getMaskingChoices(Block &region) {
+  MaskingChoices choices = {{},
+                            cast<YieldOp>(region.getTerminator()).getResult()};
+  llvm::DenseSet<Value> ofScore = getValuesOfScore(region);
+  while (auto choice = choices.score.getDefiningOp<arith::SelectOp>()) {
+    bool keepsIfFalse = isMinusInfinity(choice.getTrueValue());
+    if (ofScore.contains(choice.getCondition()) ||
+        !(keepsIfFalse || isMinusInfinity(choice.getFalseValue())))
+      break;
+    choices.outermostFirst.push_back({choice.getCondition(), keepsIfFalse});
+    choices.score =
+        keepsIfFalse ? choice.getFalseValue() : choice.getTrueValue();
+  }
+  return choices;
 }
 
 bool flash::readsToMask(Region &region) {

@@ -76,6 +76,22 @@ bool changesScore(mlir::Region &region);
 /// Whether the score region masks elements.
 bool masksElements(mlir::Region &region);
 
+/// A choice of -inf by a condition that does not depend on the score.
+struct MaskingChoice {
+  mlir::Value condition;
+  bool keepsIfFalse;
+  /// Emits whether the score is kept.
+  mlir::Value emitKeep(mlir::OpBuilder &b) const;
+};
+
+/// Such choices of what a score region gives, one inside the other, and the
+/// score that is left if none gives -inf.
+struct MaskingChoices {
+  llvm::SmallVector<MaskingChoice> outermostFirst;
+  mlir::Value score;
+};
+MaskingChoices getMaskingChoices(mlir::Block &region);
+
 /// Whether it reads captured tensors to do so, for each element.
 bool readsToMask(mlir::Region &region);
 
