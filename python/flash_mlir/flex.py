@@ -5,32 +5,121 @@ import weakref
 
 from .attention import attention, autocast, get_mask
 from .masks import is_compiling
-from .plans import plan
+from .plans import list_tiles, plan
 
-# Of a BlockMask, the plans of its mask_mod, by all they depend on.
+# Of a BlockMask, its masks and their plans, by all they depend on.
+_masks = weakref.WeakKeyDictionary()
 _plans = weakref.WeakKeyDictionary()
+_MAX_MASKS = 8
 _MAX_PLANS = 8
+
+# What is left of a block: a part, for which mask_mod is asked, all, or nothing.
+_PART, _WHOLE = 1, 2
 
 # Of the mask without limits that FlexAttention makes where it is given none.
 _NO_BLOCKS = 1 << 30
 
 
-def _get_listed(block_mask):
-    """The mask of a BlockMask that has nothing but lists of blocks."""
-    listed = block_mask.to_dense() != 0
+def _make_table(columns, *lists):
+    """What is left of each block: (batches, heads, blocks of queries, blocks of keys, of which there are `columns`).
+
+    `lists` are each (kind, indices of blocks of keys, from which place on they count, up to which).
+    """
+    torch = sys.modules["torch"]
+    indices = lists[0][1]
+    # What counts for nothing is written to a column more.
+    table = torch.zeros(*indices.shape[:-1], columns + 1, dtype=torch.int8, device=indices.device)
+    for kind, indices, first, end in lists:
+        place = torch.arange(indices.shape[-1], device=indices.device)
+        counts = (place >= first) & (place < end.unsqueeze(-1))
+        table = table.scatter(-1, torch.where(counts, indices, columns).clamp(max=columns).long(), kind)
+    return table
+
+
+def _get_table(block_mask):
+    """What the lists of a BlockMask leave of each block."""
+    lists = [(_PART, block_mask.kv_indices, 0, block_mask.kv_num_blocks)]
+    if block_mask.full_kv_num_blocks is not None:
+        lists.append((_WHOLE, block_mask.full_kv_indices, 0, block_mask.full_kv_num_blocks))
+    return _make_table(-(-block_mask.seq_lengths[1] // block_mask.BLOCK_SIZE[1]), *lists)
+
+
+def _are_of_mask_mod(table, block_mask, query, key):
+    """Whether the lists leave what mask_mod does, as those do that create_block_mask makes. Waits for the device."""
+    if query.device != table.device:
+        return False
+    shape = query.shape[0], query.shape[1], *block_mask.seq_lengths
+    tiles, counts = list_tiles(block_mask.mask_mod, query, shape, block_mask.BLOCK_SIZE)
+    parts, end = counts.unbind(-1)
+    found = _make_table(table.shape[-1] - 1, (_PART, tiles, 0, parts), (_WHOLE, tiles, parts.unsqueeze(-1), end))
+    if found.shape[2] != table.shape[2]:
+        return False
+    # A block that is listed as a part may be less, or all of it: mask_mod is asked.
+    torch = sys.modules["torch"]
+    agree = torch.where(table == _PART, True, torch.where(table == _WHOLE, found == _WHOLE, found == 0))
+    return bool(agree[..., :-1].all())
+
+
+def _get_listed(table, block_mask):
+    """The mask of the lists and, where they leave a part, of mask_mod."""
+    from torch.nn.attention.flex_attention import noop_mask
+
     query_block, key_block = block_mask.BLOCK_SIZE
     # One that is for all batches or heads has a size of 1.
-    batches, heads = (int(size > 1) for size in listed.shape[:2])
+    batches, heads = (int(size > 1) for size in table.shape[:2])
+    mask_mod = block_mask.mask_mod
+
+    def keep_all(b, h, q, k):
+        return table[b * batches, h * heads, q // query_block, k // key_block] != 0
 
     def keep(b, h, q, k):
-        return listed[b * batches, h * heads, q // query_block, k // key_block]
+        left = table[b * batches, h * heads, q // query_block, k // key_block]
+        return (left == _WHOLE) | ((left == _PART) & mask_mod(b, h, q, k))
 
-    return keep
+    return keep_all if mask_mod is noop_mask else keep
+
+
+def _choose_mask(block_mask, query, key):
+    """mask_mod, where it leaves what the lists do, and else a mask that reads them.
+
+    The former lets the compiler know what is left. Which one it is, is kept until the lists are others; where a graph is
+    made, nobody can wait for the device to compare them, and they are read.
+    """
+    from torch.nn.attention.flex_attention import noop_mask
+
+    if is_compiling():
+        return _get_listed(_get_table(block_mask), block_mask)
+    from .torch_operator import is_watched
+
+    torch = sys.modules["torch"]
+    lists = block_mask.kv_num_blocks, block_mask.kv_indices, block_mask.full_kv_num_blocks, block_mask.full_kv_indices
+    given = [each for each in lists if each is not None]
+    is_graph = (
+        type(query) is not torch.Tensor
+        or any([type(each) is not torch.Tensor for each in given])
+        or is_watched()
+        or (query.is_cuda and torch.cuda.is_current_stream_capturing())
+    )
+    # Nothing tells when tensors of the inference mode are written to.
+    versions = [(id(each), None if each.is_inference() else each._version) for each in given]
+    wanted = block_mask.mask_mod, query.shape[:2], query.device, block_mask.seq_lengths
+    masks = _masks.setdefault(block_mask, {})
+    known = masks.get(wanted)
+    if known is not None and known[0] == versions:
+        return known[2]
+    table = _get_table(block_mask)
+    if is_graph:
+        return _get_listed(table, block_mask)
+    is_listed = block_mask.mask_mod is noop_mask or not _are_of_mask_mod(table, block_mask, query, key)
+    mask = _get_listed(table, block_mask) if is_listed else block_mask.mask_mod
+    if len(masks) >= _MAX_MASKS:
+        masks.clear()
+    # The lists are kept, so that no other has the identity of one.
+    masks[wanted] = versions, given, mask
+    return mask
 
 
 def _get_mask(block_mask, query, key):
-    from torch.nn.attention.flex_attention import noop_mask
-
     query_block, key_block = block_mask.BLOCK_SIZE
     if query_block == key_block == _NO_BLOCKS:
         return None
@@ -43,7 +132,7 @@ def _get_mask(block_mask, query, key):
     for name, size, of_mask in zip(("batches", "heads"), query.shape[:2], block_mask.kv_num_blocks.shape):
         if of_mask not in (1, size):
             raise ValueError(f"block_mask is for {of_mask} {name}, and query has {size}")
-    return _get_listed(block_mask) if block_mask.mask_mod is noop_mask else block_mask.mask_mod
+    return _choose_mask(block_mask, query, key)
 
 
 def _get_versions(arrays):
@@ -58,10 +147,9 @@ def _with_plan(mask, block_mask, query, key, value, score):
     """The mask of a BlockMask, with the plan that is kept beside its lists of blocks.
 
     As those, it is made once. A tensor that the mask reads and that has changed since makes it again. Where a graph is
-    made, of which nobody knows how long it lives, for other lengths than those of the BlockMask, and where its lists are
-    the mask, there is none.
+    made, of which nobody knows how long it lives, and for other lengths than those of the BlockMask, there is none.
     """
-    if mask is not block_mask.mask_mod or is_compiling():
+    if is_compiling():
         return mask
     from .torch_operator import is_watched, needs_gradients
 
@@ -105,11 +193,13 @@ def flex_attention(
 ):
     """`torch.nn.attention.flex_attention.flex_attention`, with the same arguments and results.
 
-    Of a BlockMask, the mask_mod alone counts; the compiler finds itself which tiles it leaves. It does so in the first
-    call with a BlockMask, whose `Plan` is kept as long as the BlockMask, and again when a tensor that mask_mod reads was
-    written to by PyTorch; under torch.compile and while a CUDA graph is captured, in each call. Lists of blocks are
-    read where there is no other mask_mod than noop_mask, and all scores of the blocks that they name are kept.
-    Lists that leave out more than a mask_mod does are FlexAttention's own, and have no effect here.
+    A BlockMask leaves what compiled FlexAttention does: all of the blocks that full_kv_indices lists, what mask_mod keeps
+    of those that kv_indices lists, and nothing of others. The first call with it finds out whether mask_mod alone leaves
+    the same, for which it waits for the device; lists that create_block_mask has made are not read then, also where
+    tensors that mask_mod reads change later. Under torch.compile, and while a CUDA graph is captured if there was no call
+    before, they are read. Which tiles of its own are left, the compiler finds in the first call, too, whose `Plan` is kept
+    as long as the BlockMask, and again when a tensor that the mask reads was written to by PyTorch; under torch.compile and
+    while a CUDA graph is captured, in each call.
 
     Args:
       query: (batch, heads, query length, D).

@@ -7,10 +7,11 @@ import numpy
 
 from . import cache
 from .compiler import get_machine
-from .expressions import BATCH, HEAD, KEY, QUERY, SCORE
+from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, get_operands
 from .functions import trace
+from .graphs import in_order
 from .masks import as_mask
-from .programs import Variant, get_captures, get_function, get_gradient_plan, get_plan, with_signs
+from .programs import Variant, get_captures, get_function, get_gradient_plan, get_plan, print_block_map, with_signs
 
 _MAX_PREPARED = 512
 _prepared = {}
@@ -86,6 +87,39 @@ def _choose_tiles(mask, score, has_lengths, kind):
     value = trace(score, (SCORE, BATCH, HEAD, QUERY, KEY), "score").value
     found = get_gradient_plan(Variant(attribute, condition, value, None, has_lengths, False, False).config, *kind)
     return "" if found is None else found[1]
+
+
+def list_tiles(mask, query, shape, tile):
+    """What a mask function leaves of tiles, as `flash.block_map` has it.
+
+    Args:
+      mask: As of `attention`.
+      query: An array in the place where it is computed.
+      shape: (batches, heads, queries, keys).
+      tile: How many queries and keys a tile has.
+
+    Returns:
+      (which tiles of keys are left to each tile of queries, how many in part, and how many in part or whole): int32 of
+      shape (batches, heads, tiles of queries, tiles of keys) and (batches, heads, tiles of queries, 2). There is one
+      batch, or head, where the mask does not ask for it.
+    """
+    mask = as_mask(mask)
+    config, places = _prepare(mask, False)
+    captured = [mask.arrays[place] for place in places]
+    target = "cpu" if query.device.type == "cpu" else _core.get_device_target(query.device.index)
+    batches, heads, queries, keys = shape
+    asked, seen = set(), set()
+    for node in in_order([mask.condition], get_operands, seen):
+        seen.add(id(node))
+        if node.op == "symbol":
+            asked.add(node.operands[0])
+    batches, heads = (size if symbol.operands[0] in asked else 1 for size, symbol in ((batches, BATCH), (heads, HEAD)))
+    with _without_gradients():
+        # Their sizes are all that is asked for.
+        sizes = [query.new_empty((batches, heads, length, 0)) for length in (queries, keys)]
+        more = [with_signs(*each) for each in zip(captured, get_captures(config))]
+        kernel = cache.get_kernel(print_block_map(config, tile), target)
+        return kernel.call([*sizes, *more])
 
 
 def plan(mask, query, key, value=None, lengths=None, gradients=None, score=None):

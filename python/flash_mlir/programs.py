@@ -136,6 +136,31 @@ def _print(parts, op, rank, operands, results, more_arguments=(), more_clauses=(
     return "\n".join(lines) + "\n"
 
 
+def print_block_map(config, tile):
+    """A program that lists the tiles, of so many queries and keys, that the mask of a variant leaves; its first arguments
+    have the sizes of query and key.
+    """
+    parts = json.loads(config)
+    query = "tensor<?x?x?x0xf32>"
+    arguments = [("query", query), ("key", query)]
+    arguments += [(f"capture{i}", _get_capture_type(each)) for i, each in enumerate(parts.get("captures", ()))]
+    parameters = ", ".join(f"%{name}: {type}" for name, type in arguments)
+    results = "tensor<?x?x?x?xi32>, tensor<?x?x?x2xi32>"
+    lines = [*parts.get("aliases", ()), f"func.func @blocks({parameters}) -> ({results}) {{"]
+    for i, tensor in enumerate(("query", "query", "query", "key")):
+        lines.append(f"  %dim{i} = arith.constant {min(i, 2)} : index")
+        lines.append(f"  %size{i} = tensor.dim %{tensor}, %dim{i} : {query}")
+    head = ["  %tiles, %counts = flash.block_map of[%size0, %size1, %size2, %size3]", f"tiles([{tile[0]}, {tile[1]}])"]
+    lines.append(" ".join([*head, *parts.get("clauses", ())]))
+    if "score" in parts:
+        *region, end = [lowering.fill_region(line, query, 4) for line in parts["score"]]
+        lines.append("  keep {\n  ^bb0(%b: index, %h: index, %i: index, %j: index):")
+        lines += ["    " + line for line in region]
+        lines.append(f"    flash.yield {end.split(' keep ')[1].split()[0]} : i1\n  }}")
+    lines += [f"  : {results}", f"  return %tiles, %counts : {results}", "}"]
+    return "\n".join(lines) + "\n"
+
+
 def with_plan(config, schedule, gradient_schedule, gradient_arrays):
     """The variant that takes a plan of these schedules (`get_plan`, `get_gradient_plan`), which are None where there is
     no map. Its arrays are captured tensors behind the others: those of the attention, then those of its gradients.

@@ -225,6 +225,80 @@ def test_lists(inputs):
     torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
 
 
+def make_lists(kept, width=None):
+    """(numbers, indices) of blocks, of which there may be fewer columns than blocks of keys."""
+    indices = torch.argsort(kept.int(), dim=-1, descending=True, stable=True).to(torch.int32)
+    return kept.sum(-1, dtype=torch.int32), indices[..., :width].contiguous()
+
+
+def make_narrow(kept, mask_mod, whole=None, width=None):
+    """A BlockMask of part of the blocks, and the mask that it is."""
+    lists = make_lists(kept, width) + (() if whole is None else make_lists(whole))
+    options = dict(BLOCK_SIZE=16, mask_mod=mask_mod, seq_lengths=(LENGTH, LENGTH), compute_q_blocks=width is None)
+    batches, heads = (int(size > 1) for size in kept.shape[:2])
+
+    def keep(b, h, q, k):
+        place = b * batches, h * heads, q // 16, k // 16
+        result = kept[place] & mask_mod(b, h, q, k)
+        return result if whole is None else result | whole[place]
+
+    return flex.BlockMask.from_kv_blocks(*lists, **options), keep
+
+
+KEPT = torch.rand(2, HEADS, 4, 4, generator=GENERATOR) > 0.4
+
+
+@pytest.mark.parametrize("mask_mod", [causal, packed_documents])
+@pytest.mark.parametrize(
+    "lists",
+    [
+        {"kept": KEPT},
+        {"kept": KEPT[:1, :1]},
+        {"kept": torch.eye(4, dtype=torch.bool).expand(1, 1, 4, 4), "width": 1},
+        {"kept": KEPT & torch.eye(4, dtype=torch.bool), "whole": KEPT & ~torch.eye(4, dtype=torch.bool)},
+    ],
+)
+def test_lists_beside_mask_mod(inputs, mask_mod, lists):
+    """What is listed counts, as in compiled FlexAttention: mask_mod in blocks of kv_indices, all of full_kv_indices."""
+    block_mask, keep = make_narrow(lists["kept"], mask_mod, lists.get("whole"), lists.get("width"))
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    expected, lse = attend_naively(*leaves, alibi, keep)
+    for _ in range(2):
+        actual = flash.flex_attention(*leaves, alibi, block_mask, return_lse=True)
+        torch.testing.assert_close(actual, (expected, lse), rtol=1e-5, atol=1e-5)
+    left = attend_naively(*[x.detach() for x in leaves], alibi, keep)[1] > -float("inf")
+    actual, expected = (x * left[..., None] for x in (actual[0], expected))
+    grads = (torch.autograd.grad(output.square().sum(), leaves[2]) for output in (actual, expected))
+    torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-4)
+
+
+def test_lists_that_change(inputs):
+    """Lists that were written to are read again; those that say what mask_mod does are not read."""
+    block_mask, keep = make_narrow(KEPT.clone(), causal)
+    flash.flex_attention(*inputs, block_mask=block_mask)
+    other, keep = make_narrow(~KEPT, causal)
+    block_mask.kv_num_blocks.copy_(other.kv_num_blocks)
+    block_mask.kv_indices.copy_(other.kv_indices)
+    actual = flash.flex_attention(*inputs, block_mask=block_mask)
+    torch.testing.assert_close(actual, attend_naively(*inputs, mask_mod=keep)[0], rtol=1e-5, atol=1e-5)
+    for mask_mod in MASKS:
+        block_mask = make_block_mask(mask_mod)
+        assert flash.flex._get_mask(block_mask, *inputs[:2]) is mask_mod
+
+
+def test_compiled_lists(inputs):
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        lambda query, key, value, block_mask: flash.flex_attention(query, key, value, block_mask=block_mask),
+        backend="aot_eager",
+        fullgraph=torch.__version__ >= (2, 14),
+    )
+    for kept in (KEPT, ~KEPT, torch.ones_like(KEPT)):
+        block_mask, keep = make_narrow(kept, causal)
+        expected, _ = attend_naively(*inputs, mask_mod=keep)
+        torch.testing.assert_close(compiled(*inputs, block_mask), expected, rtol=1e-5, atol=1e-5)
+
+
 def test_compiled(inputs):
     torch._dynamo.reset()
     block_mask = make_block_mask(packed_documents)
