@@ -13,7 +13,11 @@ from ._core import set_thread_count
 from .attention import Attention, attention
 from .compiler import Kernel, Tiles, compile, get_device_target
 from .errors import CompileError, DeviceError, Error, TraceError
-from .expressions import (
+from .expressions import key_length, query_length, tensor, where
+from .flex import flex_attention
+from .gradients import attention_grad
+from .masks import Mask, causal, documents, full, key_lengths, mask, prefix, window
+from .number_functions import (
     absolute,
     ceil,
     clip,
@@ -23,13 +27,11 @@ from .expressions import (
     exp2,
     expm1,
     floor,
-    key_length,
     log,
     log1p,
     log2,
     maximum,
     minimum,
-    query_length,
     round,
     rsqrt,
     sigmoid,
@@ -37,13 +39,8 @@ from .expressions import (
     sin,
     sqrt,
     tanh,
-    tensor,
     trunc,
-    where,
 )
-from .flex import flex_attention
-from .gradients import attention_grad
-from .masks import Mask, causal, documents, full, key_lengths, mask, prefix, window
 from .plans import Plan, plan
 from .plot import Picture, plot
 

@@ -21,8 +21,9 @@ class Value:
 
     The operators of Python, `where` and the functions of this package apply, and so do
     those of NumPy and PyTorch of the same name, as functions and as methods. Integers are
-    exact; mixed with numbers, they become float32. Comparisons give truth values, combined
-    with `&`, `|` and `~`. Casts truncate towards zero.
+    exact up to 64 bits; mixed with numbers, they become float32. Comparisons give truth values, combined
+    with `&`, `|`, `^` and `~`, which of integers are those of the bits. `//` rounds down, and `%` has the sign
+    of the divisor; of an integer that is divided by 0 it is as if by 1. Casts truncate towards zero.
     """
 
     __slots__ = ("op", "operands", "type")
@@ -77,6 +78,18 @@ class Value:
     def __rmod__(self, other):
         return _divide("mod", other, self)
 
+    def __lshift__(self, other):
+        return _of_bits("shl", self, other)
+
+    def __rlshift__(self, other):
+        return _of_bits("shl", other, self)
+
+    def __rshift__(self, other):
+        return _of_bits("shr", self, other)
+
+    def __rrshift__(self, other):
+        return _of_bits("shr", other, self)
+
     def __pow__(self, exponent):
         exponent = lift(exponent)
         if exponent.type == INDEX and exponent.op == "constant" and 0 < exponent.operands[0] <= 8:
@@ -121,7 +134,7 @@ class Value:
 
     __hash__ = object.__hash__
 
-    # Truth values.
+    # Truth values, and the bits of integers.
     def __and__(self, other):
         return _logical("and", self, other)
 
@@ -138,7 +151,7 @@ class Value:
     __rxor__ = __xor__
 
     def __invert__(self):
-        return Value("not", (to_bool(self),), BOOL)
+        return -1 - self if self.type == INDEX else Value("not", (to_bool(self),), BOOL)
 
     def __bool__(self):
         raise TraceError(
@@ -156,15 +169,30 @@ class Value:
 
     # Methods of arrays and tensors. Those of the names of functions are found by `__getattr__`.
     def __getattr__(self, name):
-        function = _FUNCTIONS.get(name)
+        function = FUNCTIONS.get(name)
         if function is None:
             raise AttributeError(f"traced values have no {name}; {_list_functions()}")
         return functools.partial(function, self)
 
     @property
     def dtype(self):
-        """The name of a dtype, which `to` and `astype` take."""
-        return {INDEX: "int32", FLOAT: "float32", BOOL: "bool"}[self.type]
+        """As `to` and `astype` take it: PyTorch's where that was imported, else NumPy's."""
+        name = {INDEX: "int32", FLOAT: "float32", BOOL: "bool"}[self.type]
+        torch = sys.modules.get("torch")
+        return getattr(torch, name) if torch else sys.modules["numpy"].dtype(name)
+
+    # A number has no dimensions.
+    shape = ()
+    ndim = 0
+
+    def size(self):
+        return ()
+
+    def dim(self):
+        return 0
+
+    def numel(self):
+        return 1
 
     @property
     def device(self):
@@ -245,6 +273,9 @@ class Value:
     def __torch_function__(cls, function, types, arguments=(), options=None):
         if function.__name__ == "__getitem__":
             return _capture(arguments[0])[arguments[1]]
+        for argument in arguments:
+            if hasattr(argument, "_reduce"):  # A row.
+                return argument.__torch_function__(function, types, arguments, options)
         return _call("torch", function, arguments, options)
 
 
@@ -256,13 +287,13 @@ def get_operands(value):
 
 
 def _list_functions():
-    return "these can be traced: " + ", ".join(sorted(_FUNCTIONS))
+    return "these can be traced: " + ", ".join(sorted(FUNCTIONS))
 
 
 def _call(library, function, arguments, options):
     """Traces a function of another library by that of the same name here."""
     name = f"{library}.{function.__name__}"
-    traced = _FUNCTIONS.get(function.__name__)
+    traced = FUNCTIONS.get(function.__name__)
     if traced is None:
         raise TraceError(f"{name} cannot be traced; {_list_functions()}")
     # Numbers of the library would call it again.
@@ -363,7 +394,7 @@ def to_index(value):
     if value.type == INDEX:
         return value
     if value.type == BOOL:
-        return where(value, 1, 0)
+        return constant(int(value.operands[0]), INDEX) if value.op == "constant" else where(value, 1, 0)
     if value.op == "constant" and -(2**31) <= value.operands[0] < 2**31:
         return lift(int(value.operands[0]))
     # The conversion itself is undefined beyond 32 bits.
@@ -387,23 +418,71 @@ _CASTS.update(float16=_round_to("f16"), bfloat16=_round_to("bf16"))
 def to_bool(value):
     value = lift(value)
     if value.type != BOOL:
-        raise TraceError("&, | and ~ combine truth values; compare numbers first")
+        raise TraceError("a condition is a truth value; compare numbers first")
     return value
 
 
-def _arithmetic(op, left, right):
+def unify(left, right):
+    """Two values of one type: integers if one is an integer and the other a truth value, numbers if one is a number."""
     left, right = lift(left), lift(right)
-    if left.type == INDEX and right.type == INDEX:
-        if left.op == right.op == "constant":
-            return lift(getattr(operator, op)(left.operands[0], right.operands[0]))
-        return Value(op, (left, right), INDEX)
-    return Value(op, (to_float(left), to_float(right)), FLOAT)
+    if left.type == right.type:
+        return left, right
+    convert = to_float if FLOAT in (left.type, right.type) else to_index
+    return convert(left), convert(right)
+
+
+def _arithmetic(op, left, right):
+    left, right = unify(left, right)
+    if left.type == INDEX and left.op == right.op == "constant":
+        return lift(getattr(operator, op)(left.operands[0], right.operands[0]))
+    if left.type == BOOL:
+        if op == "sub":
+            raise TraceError("truth values have no difference; use ^, or x.int() - y.int()")
+        return left | right if op == "add" else left & right
+    return Value(op, (left, right), left.type)
 
 
 def _divide(op, left, right):
-    left, right = lift(left), lift(right)
-    if left.type != INDEX or right.type != INDEX or right.op != "constant" or right.operands[0] <= 0:
-        raise TraceError("// and % divide integers by a positive constant; use / for other numbers")
+    """Floor division, or what is left of it."""
+    left, right = unify(left, right)
+    if left.type == FLOAT:
+        return _divide_floats(op, left, right)
+    left, right = to_index(left), to_index(right)
+    if right.op == "constant":
+        if right.operands[0] == 0:
+            raise TraceError("an integer is divided by 0")
+        if left.op == "constant":
+            return lift(getattr(operator, op)(left.operands[0], right.operands[0]))
+    return Value(op, (left, right), INDEX)
+
+
+def _divide_floats(op, left, right):
+    """As PyTorch does: a quotient that is nearly whole is so."""
+    remainder = fmod(left, right)
+    is_other_sign = (remainder != 0) & ((right < 0) ^ (remainder < 0))
+    if op == "mod":
+        return where(is_other_sign, remainder + right, remainder)
+    quotient = (left - remainder) / right - where(is_other_sign, 1.0, 0.0)
+    return where(right == 0, left / right, Value("roundeven", (quotient,), FLOAT))
+
+
+def fmod(left, right):
+    """What is left of a division that rounds towards zero."""
+    left, right = unify(left, right)
+    if left.type == FLOAT:
+        return Value("remf", (left, right), FLOAT)
+    left, right = to_index(left), to_index(right)
+    remainder = left % right
+    return where((remainder != 0) & ((left < 0) ^ (right < 0)), remainder - right, remainder)
+
+
+def _of_bits(op, left, right):
+    left, right = unify(left, right)
+    if left.type == FLOAT:
+        raise TraceError("bits are those of integers and truth values; x.long() makes an integer of a number")
+    left, right = to_index(left), to_index(right)
+    if left.op == right.op == "constant" and op not in ("shl", "shr"):
+        return lift({"and": operator.and_, "or": operator.or_, "xor": operator.xor}[op](left.operands[0], right.operands[0]))
     return Value(op, (left, right), INDEX)
 
 
@@ -417,200 +496,33 @@ def _compare(op, left, right):
     if left.type == BOOL and right.type == BOOL and op in ("eq", "ne"):
         different = Value("xor", (left, right), BOOL)
         return different if op == "ne" else ~different
-    if left.type != INDEX or right.type != INDEX:
-        left, right = to_float(left), to_float(right)
+    left, right = unify(left, right)
+    if left.type == BOOL:
+        left, right = to_index(left), to_index(right)
     return Value(op, (left, right), BOOL)
 
 
 def _logical(op, left, right):
-    return Value(op, (to_bool(left), to_bool(right)), BOOL)
+    left, right = lift(left), lift(right)
+    if left.type == right.type == BOOL:
+        return Value(op, (left, right), BOOL)
+    return _of_bits(op, left, right)
 
 
 def where(condition, a, b):
     """`a` where the condition holds, `b` elsewhere."""
-    condition, a, b = to_bool(condition), lift(a), lift(b)
-    if a.type != b.type:
-        a, b = to_float(a), to_float(b)
+    condition = to_bool(condition)
+    a, b = unify(a, b)
     return Value("select", (condition, a, b), a.type)
 
 
-def _extremum(op, a, b):
-    a, b = lift(a), lift(b)
-    if a.type == INDEX and b.type == INDEX:
-        return where(a < b, a, b) if op == "minimumf" else where(a < b, b, a)
-    return Value(op, (to_float(a), to_float(b)), FLOAT)
-
-
-def minimum(a, b):
-    """The lesser of two numbers; NaN if one is NaN."""
-    return _extremum("minimumf", a, b)
-
-
-def maximum(a, b):
-    """The greater of two numbers; NaN if one is NaN."""
-    return _extremum("maximumf", a, b)
-
-
-def _unary(name, op, what):
-    def function(x):
-        return Value(op, (to_float(x),), FLOAT)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{what}, in float32."
-    return function
-
-
-exp = _unary("exp", "exp", "e to the power of a number")
-exp2 = _unary("exp2", "exp2", "2 to the power of a number")
-log = _unary("log", "log", "The natural logarithm")
-log2 = _unary("log2", "log2", "The logarithm to base 2")
-sqrt = _unary("sqrt", "sqrt", "The square root")
-rsqrt = _unary("rsqrt", "rsqrt", "The reciprocal of the square root")
-tanh = _unary("tanh", "tanh", "The hyperbolic tangent")
-sin = _unary("sin", "sin", "The sine")
-cos = _unary("cos", "cos", "The cosine")
-erf = _unary("erf", "erf", "The error function")
-floor = _unary("floor", "floor", "The greatest integer that is not greater")
-ceil = _unary("ceil", "ceil", "The least integer that is not less")
-
-
-log1p = _unary("log1p", "log1p", "The natural logarithm of 1 + a number")
-expm1 = _unary("expm1", "expm1", "e to the power of a number, less 1")
-round = _unary("round", "roundeven", "The nearest integer, of two the even one")
-trunc = _unary("trunc", "trunc", "The nearest integer towards zero")
-
-
-def sigmoid(x):
-    """1 / (1 + exp(-x)), in float32."""
-    return 1.0 / (1.0 + exp(-to_float(x)))
-
-
-def absolute(x):
-    """The magnitude of a number."""
-    return abs(lift(x))
-
-
-def clip(x, min=None, max=None):
-    """A number, or the bound that it is beyond. None is no bound; NaN if one is NaN."""
-    x = lift(x)
-    if min is not None:
-        x = maximum(x, min)
-    return x if max is None else minimum(x, max)
-
-
-def sign(x):
-    """-1, 0 or 1; NaN of NaN."""
-    x = lift(x)
-    if x.type == INDEX:
-        return where(x > 0, 1, where(x < 0, -1, 0))
-    x = to_float(x)
-    return where(x > 0, 1.0, where(x < 0, -1.0, x))
-
-
-# ===----------------------------------------------------------------------=== #
-# Functions of NumPy and PyTorch
-# ===----------------------------------------------------------------------=== #
-
-
-def _clip(x, a_min=None, a_max=None, min=None, max=None):
-    return clip(x, a_min if min is None else min, a_max if max is None else max)
-
-
-def _div(a, b, rounding_mode=None):
-    a, b = lift(a), lift(b)
-    if rounding_mode is None:
-        return a / b
-    if rounding_mode == "floor":
-        return a // b if a.type == b.type == INDEX else floor(a / b)
-    if rounding_mode != "trunc":
-        raise TraceError(f"there is no rounding mode {rounding_mode!r}; 'floor' and 'trunc' are possible")
-    return where(a < 0, -(-a // b), a // b) if a.type == b.type == INDEX else trunc(a / b)
-
-
-def _full_like(x, fill_value, dtype=None, device=None):
-    return x.new_full((), fill_value, dtype)
-
-
-def _gelu(x, approximate="none"):
-    x = to_float(x)
-    if approximate == "none":
-        return 0.5 * x * (1.0 + erf(x * math.sqrt(0.5)))
-    if approximate != "tanh":
-        raise TraceError(f"there is no approximation {approximate!r} of gelu; 'none' and 'tanh' are possible")
-    return 0.5 * x * (1.0 + tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)))
-
-
-_FUNCTIONS = {f.__name__: f for f in (exp, exp2, expm1, log, log1p, log2, sqrt, rsqrt, tanh, sin, cos, erf)}
-_FUNCTIONS.update({f.__name__: f for f in (floor, ceil, round, trunc, sigmoid, minimum, maximum, where, sign)})
-_FUNCTIONS.update(
-    abs=absolute,
-    absolute=absolute,
-    fabs=absolute,
-    around=round,
-    rint=round,
-    round_=round,
-    fix=trunc,
-    clip=_clip,
-    clamp=_clip,
-    clamp_min=maximum,
-    clamp_max=minimum,
-    # Of two values; those of one reduce arrays.
-    max=lambda a, b: maximum(a, b),
-    min=lambda a, b: minimum(a, b),
-    relu=lambda x, inplace=False: maximum(x, 0),
-    silu=lambda x, inplace=False: to_float(x) * sigmoid(x),
-    gelu=_gelu,
-    square=lambda x: lift(x) * x,
-    reciprocal=lambda x: 1.0 / to_float(x),
-    isnan=lambda x: to_float(x) != to_float(x),
-    isinf=lambda x: abs(to_float(x)) == float("inf"),
-    isfinite=lambda x: abs(to_float(x)) < float("inf"),
-    full_like=_full_like,
-    zeros_like=lambda x, dtype=None, device=None: x.new_full((), 0, dtype),
-    ones_like=lambda x, dtype=None, device=None: x.new_full((), 1, dtype),
-    add=operator.add,
-    subtract=operator.sub,
-    sub=operator.sub,
-    rsub=lambda a, b: b - a,
-    multiply=operator.mul,
-    mul=operator.mul,
-    true_divide=operator.truediv,
-    divide=_div,
-    div=_div,
-    floor_divide=operator.floordiv,
-    remainder=operator.mod,
-    pow=operator.pow,
-    power=operator.pow,
-    less=operator.lt,
-    lt=operator.lt,
-    less_equal=operator.le,
-    le=operator.le,
-    greater=operator.gt,
-    gt=operator.gt,
-    greater_equal=operator.ge,
-    ge=operator.ge,
-    equal=operator.eq,
-    eq=operator.eq,
-    not_equal=operator.ne,
-    ne=operator.ne,
-    logical_and=operator.and_,
-    logical_or=operator.or_,
-    logical_xor=operator.xor,
-    logical_not=operator.invert,
-    bitwise_and=operator.and_,
-    bitwise_or=operator.or_,
-    bitwise_xor=operator.xor,
-    bitwise_not=operator.invert,
-    invert=operator.invert,
-    negative=operator.neg,
-    neg=operator.neg,
-    positive=operator.pos,
-)
+# The functions that are traced, by the names that they have in NumPy and PyTorch; `number_functions` fills it.
+FUNCTIONS = {}
 
 
 def is_traced(name):
     """Whether functions of other libraries that have this name are traced."""
-    return name in _FUNCTIONS
+    return name in FUNCTIONS
 
 
 class Tensor:
@@ -623,7 +535,7 @@ class Tensor:
     docs/python.md says where, and when that is checked.
     """
 
-    _FIELDS = ("array", "name", "dtype", "is_bool", "is_unsigned", "rank", "is_number")
+    _FIELDS = ("array", "name", "dtype", "is_bool", "is_unsigned", "rank", "is_number", "is_sized")
     __slots__ = (*_FIELDS, "__weakref__")
 
     def __init__(self, array, name="a captured tensor"):
@@ -633,6 +545,8 @@ class Tensor:
         self.name = name
         # Whether it is a constant if nobody else has the array: one that the function has made of a number.
         self.is_number = False
+        # Whether a function has asked for the sizes.
+        self.is_sized = False
         self.dtype, self.is_bool, self.is_unsigned, self.rank = _core.inspect(array, name)
 
     def without_array(self):
@@ -650,6 +564,21 @@ class Tensor:
     def dim(self):
         return self.rank
 
+    @property
+    def shape(self):
+        """The sizes, on which the function depends then."""
+        shape = getattr(self.array, "shape", None)
+        if shape is None:
+            raise TraceError(f"the sizes of {self.name} are not known here, as under torch.compile")
+        self.is_sized = True
+        return tuple(map(int, shape))
+
+    def size(self, dim=None):
+        return self.shape if dim is None else self.shape[dim]
+
+    def __len__(self):
+        return self.shape[0]
+
     def get_bounds(self):
         """The least and the greatest integer that an element can be."""
         bits = 8 << (self.dtype - 4)
@@ -657,8 +586,10 @@ class Tensor:
 
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
-        if len(index) != self.rank:
+        if len(index) > self.rank:
             raise TraceError(f"{self.name} has {self.rank} dimensions, but is indexed with {len(index)} positions")
+        if len(index) < self.rank or any(position is Ellipsis or isinstance(position, slice) for position in index):
+            return self._get_row()[index]
         positions = tuple(lift(position) for position in index)
         for position in positions:
             if position.type != INDEX:
@@ -666,12 +597,15 @@ class Tensor:
         kind = BOOL if self.is_bool else FLOAT if self.dtype <= 3 else INDEX
         return Value("load", (self, positions), kind)
 
+    def _get_row(self):
+        from .rows import Row
+
+        return Row(self.rank, lambda: self.shape, self.__getitem__)
+
     def __getattr__(self, name):
-        if name.startswith("__") or name in Tensor._FIELDS or self.rank > 0:
-            raise AttributeError(
-                f"a captured tensor has no {name} while functions are traced; index it before computing with it"
-            )
-        return getattr(lift(self), name)
+        if name.startswith("__") or name in Tensor._FIELDS:
+            raise AttributeError(f"a captured tensor has no {name} while functions are traced")
+        return getattr(self._get_row() if self.rank > 0 else lift(self), name)
 
     def _number(self):
         return lift(self)
@@ -692,8 +626,8 @@ def _forward(name):
 
 # A captured tensor without dimensions is a number.
 for _name in (
-    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod neg pos abs pow rpow lt le gt ge eq ne "
-    "and rand or ror xor rxor invert bool float int index".split()
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod neg pos abs pow rpow lshift rlshift "
+    "rshift rrshift lt le gt ge eq ne and rand or ror xor rxor invert bool float int index".split()
 ):
     setattr(Tensor, f"__{_name}__", _forward(f"__{_name}__"))
 

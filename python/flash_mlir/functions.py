@@ -378,7 +378,8 @@ def trace(function, symbols, what, remember=True):
         return Trace(known.value, known.tensors, arrays)
     tensors = {id(value): _stand_for(value, name) for name, value in found}
     value = _call(_rebuild(function, tensors, description.functions, {}), symbols, what)
-    if key is not None and len(tensors) == len(arrays):
+    is_sized = any(tensor.is_sized for tensor in tensors.values())
+    if key is not None and len(tensors) == len(arrays) and not is_sized:
         result = Trace(value, tuple(tensors.values()), ())
         for tensor in result.tensors:
             tensor.array = None  # Other calls have others.

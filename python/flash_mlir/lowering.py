@@ -176,9 +176,11 @@ class MaskBuilder:
         size = left_size + right_size + 1
         if left is None or right is None or size > MAX_OPERATIONS:
             return _NOT_AFFINE
+        if value.op not in ("add", "sub") and operands[1].op != "constant":
+            return _NOT_AFFINE
+        if value.op in ("floordiv", "mod") and operands[1].operands[0] <= 0:
+            return _NOT_AFFINE
         if value.op == "mul":
-            if operands[1].op != "constant":
-                return _NOT_AFFINE
             weight = tuple([more[1] * part for part in weight])
         else:
             weight = _add(weight, more)
@@ -237,11 +239,13 @@ def _flatten(literal):
 # The score region
 # ===----------------------------------------------------------------------=== #
 
-_FUNCTIONS = "exp exp2 expm1 log log1p log2 sqrt rsqrt tanh sin cos erf floor ceil roundeven trunc".split()
+_FUNCTIONS = "exp exp2 expm1 log log1p log2 sqrt rsqrt tanh sin cos tan atan2 erf floor ceil roundeven trunc".split()
 _FLOAT_OPS = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf", "powf": "math.powf"}
+_FLOAT_OPS["remf"] = "arith.remf"
 _FLOAT_OPS.update(maximumf="arith.maximumf", minimumf="arith.minimumf", negf="arith.negf", absf="math.absf")
 _FLOAT_OPS.update({name: f"math.{name}" for name in _FUNCTIONS})
 _INDEX_OPS = {"add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli", "select": "arith.select"}
+_INDEX_OPS.update({"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori", "shl": "arith.shli", "shr": "arith.shrsi"})
 _LOGIC_OPS = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
 _INDEX_PREDICATES = {"lt": "slt", "le": "sle", "eq": "eq", "ne": "ne"}
 _FLOAT_PREDICATES = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
@@ -356,13 +360,14 @@ class Region:
         """A comparison or another operation of integers, as wide as the widest of them."""
         op, operands = value.op, value.operands
         type = "i64" if any(self._get_type(each) == "i64" for each in (value, *operands)) else INDEX
+        if op in ("floordiv", "mod"):
+            return self._cast(self._emit_division(op, *operands, type), type, self._get_type(value))
+        if op in ("shl", "shr"):
+            return self._cast(self._emit_shift(op, *operands), "i64", self._get_type(value))
         names = [self._emit_as(operand, type) for operand in operands]
         if op in _INDEX_PREDICATES:
             return self._emit(f"arith.cmpi {_INDEX_PREDICATES[op]}, {', '.join(names)} : {type}")
-        if op in ("floordiv", "mod"):
-            result = self._emit_division(op, *names, type)
-        else:
-            result = self._emit(f"{_INDEX_OPS[op]} {', '.join(names)} : {type}")
+        result = self._emit(f"{_INDEX_OPS[op]} {', '.join(names)} : {type}")
         return self._cast(result, type, self._get_type(value))
 
     def _emit_constant(self, value):
@@ -401,18 +406,54 @@ class Region:
         size = self._emit(f"tensor.dim %capture{number}, {which} : {capture_type(tensor)}")
         return self._emit(f"arith.addi {size}, {name} : index")
 
-    def _emit_division(self, op, left, right, type):
-        """Division that rounds down, by a positive constant. Positions are not negative, but differences can be."""
-        zero = self._emit(f"arith.constant 0 : {type}")
-        remainder = self._emit(f"arith.remsi {left}, {right} : {type}")
-        negative = self._emit(f"arith.cmpi slt, {remainder}, {zero} : {type}")
+    def _emit_shift(self, op, left, right):
+        """A shift as PyTorch has it: by less than 0 or more than 63 bits, nothing but the sign is left of `>>`, and 0 of `<<`."""
+        number, count = self._emit_as(left, "i64"), self._emit_as(right, "i64")
+        low, high = self._widths.get_bounds(right)
+        fits = None
+        if low < 0 or high > 63:
+            limit = self._emit("arith.constant 64 : i64")
+            fits = self._emit(f"arith.cmpi ult, {count}, {limit} : i64")
+            most = self._emit("arith.constant 63 : i64")
+            count = self._emit(f"arith.select {fits}, {count}, {most} : i64")
+        shifted = self._emit(f"{_INDEX_OPS[op]} {number}, {count} : i64")
+        if fits is None or op == "shr":
+            return shifted
+        zero = self._emit("arith.constant 0 : i64")
+        return self._emit(f"arith.select {fits}, {shifted}, {zero} : i64")
+
+    def _emit_division(self, op, dividend, divisor, type):
+        """Division that rounds down. Positions are not negative, but differences can be."""
+        left, right = self._emit_as(dividend, type), self._emit_as(divisor, type)
+        zero, one = (self._emit(f"arith.constant {number} : {type}") for number in (0, 1))
+        low, high = self._widths.get_bounds(divisor)
+        by, minus_one = right, None
+        if low <= 0 <= high:
+            is_zero = self._emit(f"arith.cmpi eq, {right}, {zero} : {type}")
+            by = right = self._emit(f"arith.select {is_zero}, {one}, {right} : {type}")
+        if low <= -1 <= high:
+            # The least integer has no quotient by -1, of which a processor makes an error.
+            minus_one = self._emit(f"arith.constant -1 : {type}")
+            is_minus_one = self._emit(f"arith.cmpi eq, {right}, {minus_one} : {type}")
+            by = self._emit(f"arith.select {is_minus_one}, {one}, {right} : {type}")
+        remainder = self._emit(f"arith.remsi {left}, {by} : {type}")
+        # It has the sign of the dividend.
+        is_other = self._emit(f"arith.cmpi slt, {remainder}, {zero} : {type}")
+        if low < 0:
+            is_negative = self._emit(f"arith.cmpi slt, {right}, {zero} : {type}")
+            is_some = self._emit(f"arith.cmpi ne, {remainder}, {zero} : {type}")
+            is_other = self._emit(f"arith.xori {is_other}, {is_negative} : i1")
+            is_other = self._emit(f"arith.andi {is_other}, {is_some} : i1")
         if op == "mod":
             wrapped = self._emit(f"arith.addi {remainder}, {right} : {type}")
-            return self._emit(f"arith.select {negative}, {wrapped}, {remainder} : {type}")
-        quotient = self._emit(f"arith.divsi {left}, {right} : {type}")
-        one = self._emit(f"arith.constant 1 : {type}")
+            return self._emit(f"arith.select {is_other}, {wrapped}, {remainder} : {type}")
+        quotient = self._emit(f"arith.divsi {left}, {by} : {type}")
         lower = self._emit(f"arith.subi {quotient}, {one} : {type}")
-        return self._emit(f"arith.select {negative}, {lower}, {quotient} : {type}")
+        quotient = self._emit(f"arith.select {is_other}, {lower}, {quotient} : {type}")
+        if minus_one is None:
+            return quotient
+        negative = self._emit(f"arith.subi {zero}, {left} : {type}")
+        return self._emit(f"arith.select {is_minus_one}, {negative}, {quotient} : {type}")
 
 
 def fill_region(line, query_type, rank):

@@ -76,8 +76,8 @@ _TWO = {
     "sub": np.subtract,
     "mul": np.multiply,
     "div": np.divide,
-    "floordiv": np.floor_divide,
-    "mod": np.mod,
+    "floordiv": lambda x, y: np.floor_divide(x, np.where(np.equal(y, 0), 1, y)),
+    "mod": lambda x, y: np.mod(x, np.where(np.equal(y, 0), 1, y)),
     "powf": np.power,
     "minimumf": np.minimum,
     "maximumf": np.maximum,
@@ -85,12 +85,17 @@ _TWO = {
     "le": np.less_equal,
     "eq": np.equal,
     "ne": np.not_equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "xor": np.logical_xor,
+    "remf": np.fmod,
+    "atan2": np.arctan2,
+    # Of truth values they are the logical ones.
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "shl": np.left_shift,
+    "shr": np.right_shift,
     "select": np.where,
 }
-_ONE = {name: getattr(np, name) for name in "exp exp2 expm1 log log1p log2 sqrt tanh sin cos floor ceil trunc".split()}
+_ONE = {name: getattr(np, name) for name in "exp exp2 expm1 log log1p log2 sqrt tanh sin cos tan floor ceil trunc".split()}
 _ONE.update(negf=np.negative, absf=np.abs, roundeven=np.round, rsqrt=lambda x: 1 / np.sqrt(x))
 _ONE.update(erf=np.vectorize(math.erf, otypes=[np.float32]))
 _ONE.update(to_float=np.float32, to_index=lambda x: np.trunc(x).astype(int))

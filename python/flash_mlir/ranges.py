@@ -59,6 +59,8 @@ def _find(value, budget):
         op, operands = match_select(*operands)
     elif op not in _SIGNS:
         raise Inexact
+    if op in ("floordiv", "mod") and (operands[1].op != "constant" or operands[1].operands[0] <= 0):
+        raise Inexact
     parts = [_find(operand, budget - 1) for operand in operands]
     positions = "".join(part.positions for part in parts)
     steps = [step for part in parts for step in part.steps] + [op]

@@ -18,9 +18,10 @@ import sys
 import torch
 
 from .attention import attention, get_shared_mask
-from .expressions import Tensor, key_length, query_length, tanh
+from .expressions import Tensor, key_length, query_length
 from .masks import Mask, causal, is_compiling
 from .masks import mask as as_mask
+from .number_functions import tanh
 
 #: Transformers takes every name with "flash" in it for one of FlashAttention's libraries, which have other masks.
 NAME = "mlir"

@@ -4,6 +4,8 @@ Indices have 32 bits on a GPU. Positions and lengths are below 2^31, their produ
 bits integers wrap, as PyTorch's do.
 """
 
+import operator
+
 from .expressions import INDEX, get_operands
 from .graphs import in_order
 from .ranges import Inexact, match_select
@@ -110,4 +112,27 @@ def _get_remainder(dividend, divisor):
     return low, high
 
 
+def _get_bits(*bounds):
+    """Of &, | and ^: as many bits as the operands have."""
+    bits = max(max(high.bit_length(), (~low if low < 0 else low).bit_length()) for low, high in bounds)
+    return -(2**bits) if min(low for low, _ in bounds) < 0 else 0, 2**bits - 1
+
+
+def _get_common_bits(*bounds):
+    """Of &, which is no greater than what is not negative."""
+    highs = [high for low, high in bounds if low >= 0]
+    return (0, min(highs)) if highs else _get_bits(*bounds)
+
+
+def _shift(op):
+    def get_bounds(number, count):
+        counts = [min(max(each, 0), 63) for each in count] + [63] * (count[0] < 0 or count[1] > 63)
+        low, high = _get_ends([op(x, y) for x in (*number, 0) for y in counts])
+        return (low, high) if _ALL[0] <= low and high <= _ALL[1] else _ALL
+
+    return get_bounds
+
+
 _BOUNDS = {"floordiv": _divide, "mod": _get_remainder, "to_index": lambda: (-(2**31), 2**31 - 1)}
+_BOUNDS.update({"and": _get_common_bits, "or": _get_bits, "xor": _get_bits})
+_BOUNDS.update(shl=_shift(operator.lshift), shr=_shift(operator.rshift))

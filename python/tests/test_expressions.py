@@ -232,7 +232,9 @@ def test_captured_numbers(make):
         (lambda s, b, h, q, k: s.item(), "has no number before the kernel runs"),
         (lambda s, b, h, q, k: int(s), r"x.astype\(int\)"),
         (lambda s, b, h, q, k: np.median(s), "numpy.median cannot be traced; these can be traced: abs"),
-        (lambda s, b, h, q, k: 3 // q, "divide integers by a positive constant"),
+        (lambda s, b, h, q, k: s + q // 0, "an integer is divided by 0"),
+        (lambda s, b, h, q, k: s << 1, "bits are those of integers and truth values"),
+        (lambda s, b, h, q, k: s * ((q > k) - (k > 3)), "truth values have no difference; use"),
     ],
 )
 def test_what_cannot_be_traced(make, function, message):
