@@ -18,7 +18,7 @@ configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
-.PHONY: build run test test-torch bench python dist wheel docs asan fuzz programs format lint clean setup
+.PHONY: build run test test-torch test-models bench python dist wheel docs asan fuzz programs format lint clean setup
 
 build: setup
 	@$(call configure,$(BUILD))
@@ -40,6 +40,10 @@ test: python ## every test; the last line is the tally
 test-torch: python ## the Python tests with PyTorch, in the virtual environment $(BUILD)/torch
 	scripts/setup-torch.sh $(BUILD) $(PYTHON)
 	$(BUILD)/torch/bin/python -m pytest -q -n $(JOBS) -p no:cacheprovider python/tests
+
+test-models: python ## Transformers' model types, tiny, beside eager
+	scripts/setup-torch.sh $(BUILD) $(PYTHON)
+	$(BUILD)/torch/bin/python python/tests/models.py
 
 bench: build ## every experiment: JSON, a report and plots in $(BUILD)/bench
 	@scripts/setup.sh python3-matplotlib
