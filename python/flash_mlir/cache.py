@@ -7,32 +7,100 @@ the library. It starts with a hash of the rest, so that a damaged one is compile
 import hashlib
 import os
 import pathlib
+import struct
 import tempfile
 
 from . import _core
 
 _kernels = {}
 _MAX_KERNELS = 512
+# Of all files together.
+_MAX_BYTES = 2**30
 
 
 def get_directory():
-    """Where compiled kernels are kept: flash-mlir in $XDG_CACHE_HOME or else in ~/.cache."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return pathlib.Path(base or pathlib.Path.home() / ".cache") / "flash-mlir"
+    """Where compiled kernels are kept: $FLASH_MLIR_CACHE_DIR, or flash-mlir in $XDG_CACHE_HOME or in ~/.cache.
+
+    None where there is no home directory either: then they are kept in memory alone.
+    """
+    own = os.environ.get("FLASH_MLIR_CACHE_DIR")
+    if own:
+        return pathlib.Path(own).absolute()
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification has relative paths ignored.
+    if os.path.isabs(base):
+        return pathlib.Path(base) / "flash-mlir"
+    try:
+        return pathlib.Path.home() / ".cache" / "flash-mlir"
+    except RuntimeError:
+        return None
 
 
 def clear():
     """Removes the files, and forgets the kernels in memory but for those of variants that were called."""
     _kernels.clear()
-    for path in get_directory().glob("*.kernel"):
-        path.unlink(missing_ok=True)
+    for path, _ in _list_files(get_directory()):
+        _remove(path)
+
+
+def _list_files(directory):
+    """The files of kernels, and what an end of a process left of one, with their status."""
+    found = []
+    if directory is None:
+        return found
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.name.endswith((".kernel", ".tmp")) and entry.is_file(follow_symlinks=False):
+                    found.append((entry.path, entry.stat(follow_symlinks=False)))
+    except OSError:  # There is none, or another process removes files, too.
+        pass
+    return found
+
+
+def _remove(path):
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def _find_build_id(library):
+    """What the linker wrote of the library's content, in hexadecimal digits; None without."""
+    try:
+        with open(library, "rb") as file:
+            header = file.read(64)
+            if header[:6] != b"\x7fELF\x02\x01":  # 64 bits, little-endian.
+                return None
+            (table,) = struct.unpack_from("<Q", header, 32)
+            size, count = struct.unpack_from("<HH", header, 54)
+            file.seek(table)
+            segments = file.read(size * count)
+            for start in range(0, size * count, size):
+                kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", segments, start)
+                if kind != 4:  # PT_NOTE
+                    continue
+                file.seek(offset)
+                notes, at = file.read(length), 0
+                while at + 12 <= len(notes):
+                    name, content, number = struct.unpack_from("<III", notes, at)
+                    at += 12 + (name + 3) // 4 * 4
+                    if number == 3 and notes[at - 4 : at] == b"GNU\0":  # NT_GNU_BUILD_ID
+                        return notes[at : at + content].hex()
+                    at += (content + 3) // 4 * 4
+    except (OSError, struct.error):
+        pass
+    return None
 
 
 def _get_library_stamp():
-    """Changes whenever the library is built again."""
+    """Changes whenever the library is built again, and is the same in each place where it is installed."""
     library = pathlib.Path(_core.__file__).with_name("libflash.so")
-    status = library.stat()
-    return f"{_core.version} {status.st_size} {status.st_mtime_ns}"
+    build = _find_build_id(library)
+    if build is None:
+        status = library.stat()
+        build = f"{status.st_size} {status.st_mtime_ns}"
+    return f"{_core.version} {build}"
 
 
 _STAMP = _get_library_stamp()
@@ -41,11 +109,15 @@ _STAMP = _get_library_stamp()
 def _read(path):
     """The kernel in a file, or None."""
     try:
-        content = path.read_bytes()
+        with open(path, "rb") as file:
+            if not _is_private(os.fstat(file.fileno())):
+                return None
+            content = file.read()
+        digest, payload = content[:32], content[32:]
+        if hashlib.sha256(payload).digest() != digest:
+            return None
+        os.utime(path)  # When it was last used.
     except OSError:
-        return None
-    digest, payload = content[:32], content[32:]
-    if hashlib.sha256(payload).digest() != digest:
         return None
     try:
         return _core.Kernel.deserialize(payload)
@@ -69,15 +141,32 @@ def _write(path, kernel):
             raise
     except OSError:
         pass
+    _trim(path.parent)
 
 
-def _is_private(directory):
-    """Whether nobody else can write to the directory: its files hold code that will run."""
-    try:
-        status = directory.stat()
-    except OSError:
-        return True  # It is made by `_write`.
+def _trim(directory):
+    """Removes the files that were not used for longest, beyond the bytes that there may be."""
+    room = _MAX_BYTES
+    for path, status in sorted(_list_files(directory), key=lambda file: -file[1].st_mtime_ns):
+        room -= status.st_size
+        if room < 0:
+            _remove(path)
+
+
+def _is_private(status):
+    """Whether nobody else can write to a file or a directory: the files hold code that will run."""
     return status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
+def _is_usable(directory):
+    if directory is None:
+        return False
+    try:
+        return _is_private(os.stat(directory))
+    except FileNotFoundError:
+        return True  # It is made by `_write`.
+    except OSError:
+        return False
 
 
 def get_kernel(text, target, function="", schedule="", versions=""):
@@ -88,12 +177,11 @@ def get_kernel(text, target, function="", schedule="", versions=""):
         return kernel
     digest = hashlib.sha256("\0".join((_STAMP, *map(str, key))).encode()).hexdigest()
     directory = get_directory()
-    usable = _is_private(directory)
-    path = directory / f"{digest}.kernel"
-    kernel = _read(path) if usable else None
+    path = directory / f"{digest}.kernel" if _is_usable(directory) else None
+    kernel = _read(path) if path else None
     if kernel is None:
         kernel = _core.Kernel.compile(text, target, function, schedule, versions)
-        if usable:
+        if path:
             _write(path, kernel)
     if len(_kernels) >= _MAX_KERNELS:
         _kernels.clear()

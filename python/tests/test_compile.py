@@ -3,6 +3,8 @@
 import copy
 import json
 import os
+import pathlib
+import shutil
 import pickle
 import subprocess
 import sys
@@ -211,6 +213,91 @@ def test_cache_on_disk(tmp_path, target, name):
     file.parent.chmod(0o777)
     compile(tmp_path / name)
     assert file.read_bytes() == b""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("FLASH_MLIR_CACHE_DIR", str(tmp_path / "own"))
+    monkeypatch.setattr(flash.cache, "_kernels", {})
+    return tmp_path / "own"
+
+
+def compile_number(number):
+    flash.cache._kernels.clear()
+    type = "tensor<?xf32>"
+    flash.compile(f"func.func @f{number}(%x: {type}) -> {type} {{\n  return %x : {type}\n}}", target="cpu")
+
+
+def test_place_of_the_cache(tmp_path, monkeypatch, folder):
+    get_directory = flash.cache.get_directory
+    assert get_directory() == folder
+    monkeypatch.setenv("FLASH_MLIR_CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert get_directory() == tmp_path / "flash-mlir"
+    monkeypatch.setenv("HOME", "/home/a")
+    for ignored in ("", "rel", "./rel"):
+        monkeypatch.setenv("XDG_CACHE_HOME", ignored)
+        assert str(get_directory()) == "/home/a/.cache/flash-mlir"
+    # A user without an entry among passwords.
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    assert get_directory() is None
+    compile_number(1)
+    flash.cache.clear()
+
+
+def test_what_is_read_of_the_cache(folder, monkeypatch):
+    compiled = []
+    compile = flash.cache._core.Kernel.compile
+
+    class Counting:
+        deserialize = flash.cache._core.Kernel.deserialize
+
+        def compile(*arguments):
+            compiled.append(arguments)
+            return compile(*arguments)
+
+    monkeypatch.setattr(flash.cache._core, "Kernel", Counting)
+    compile_number(1)
+    compile_number(1)
+    assert len(compiled) == 1
+    (file,) = folder.glob("*.kernel")
+    for mode in (0o666, 0o620):  # Others could have written to it.
+        file.chmod(mode)
+        compile_number(1)
+        assert file.stat().st_mode & 0o777 == 0o600
+    assert len(compiled) == 3
+    # A folder of that name is no file of ours.
+    (folder / "folder.kernel").mkdir()
+    (folder / "left.tmp").write_bytes(b"")
+    flash.cache.clear()
+    assert [path.name for path in folder.iterdir()] == ["folder.kernel"]
+
+
+def test_bound_of_the_cache(folder, monkeypatch):
+    names = []
+    for number in range(4):
+        compile_number(number)
+        (new,) = {path.name for path in folder.iterdir()} - set(names)
+        names.append(new)
+        os.utime(folder / new, (number, number))
+    monkeypatch.setattr(flash.cache, "_MAX_BYTES", sum(path.stat().st_size for path in folder.iterdir()))
+    compile_number(0)  # It is now the one that was used last.
+    compile_number(4)
+    left = {path.name for path in folder.iterdir()}
+    assert names[1] not in left and {names[0], names[2], names[3]} < left
+
+
+def test_stamp_of_the_library(tmp_path):
+    """The same library in two environments has one."""
+    library = pathlib.Path(flash.cache._core.__file__).with_name("libflash.so")
+    build = flash.cache._find_build_id(library)
+    assert build and flash.cache._STAMP == f"{flash.__version__} {build}"
+    shutil.copy(library, tmp_path / "copy.so")
+    assert flash.cache._find_build_id(tmp_path / "copy.so") == build
+    for content in (b"", b"text", library.read_bytes()[:100]):
+        (tmp_path / "other.so").write_bytes(content)
+        assert flash.cache._find_build_id(tmp_path / "other.so") is None
 
 
 def test_threads_and_forks(make):
