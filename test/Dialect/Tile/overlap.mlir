@@ -413,4 +413,46 @@ gpu.module @m {
     }
     gpu.return
   }
+
+  // A product of what the same threads put into a ring does not lead: it stays
+  // behind the put, here also behind the deferred product of the same rounding.
+  // CHECK-LABEL: gpu.func @put_in_between(
+  // CHECK:       tile.ring.wait %[[KR:[0-9]+]][
+  // CHECK-NOT:   tile.ring.wait %[[PR:[0-9]+]][
+  // CHECK:       tile.ring.put %{{.*}} to %[[PR:[0-9]+]][
+  // CHECK:       tile.ring.wait %[[PR]][
+  // CHECK:       scf.for
+  // CHECK:         tile.mma_async %{{.*}} transpose_b
+  // CHECK:         tile.mma_async %{{.*}} add
+  // CHECK:         tile.ring.put %{{.*}} to %[[PR]][%[[T:[^ ]*]]]
+  // CHECK:         tile.ring.wait %[[PR]][%[[T]]]
+  // CHECK:         tile.mma_async %{{.*}} transpose_a
+  gpu.func @put_in_between(%q: !tile, %init: !scores, %n: index) kernel attributes {flash.schedule = #flash.schedule<features = overlap>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %kr = tile.ring : !ring
+    %vr = tile.ring : !ring
+    %pr = tile.ring : !ring
+    %o:3 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %init, %other = %init, %t = %c0) -> (!scores, !scores, index) {
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp : !tile.pending<!scores>
+      tile.ring.release %kr[%t] : !ring
+      %p = arith.truncf %s : !scores to !probabilities
+      tile.ring.acquire %pr[%t] : !ring
+      tile.ring.put %p to %pr[%t] : !probabilities to !ring
+      %pt = tile.ring.wait %pr[%t] : !ring
+      %dp = tile.mma_async %pt, %q transpose_a warpgroup : !tile, !tile -> !tile.pending<!scores>
+      %d = tile.mma_wait %dp : !tile.pending<!scores>
+      tile.ring.release %pr[%t] : !ring
+      %sum = arith.addf %other, %d : !scores
+      %vt = tile.ring.wait %vr[%t] : !ring
+      %op = tile.mma_async %p, %vt add %acc warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
+      %x = tile.mma_wait %op : !tile.pending<!scores>
+      tile.ring.release %vr[%t] : !ring
+      %next = arith.addi %t, %c1 : index
+      scf.yield %x, %sum, %next : !scores, !scores, index
+    }
+    gpu.return
+  }
 }

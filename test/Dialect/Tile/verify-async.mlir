@@ -888,3 +888,29 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!x = tensor<16x64xf16, #tile.fragment<1>>
+gpu.module @m {
+  gpu.func @kernel(%x: !x, %n: index, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %r = tile.ring : !ring
+    %last = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> index {
+      // expected-error @below {{'tile.ring.wait' op waits for a stage that only its own warps fill, and later}}
+      %tile = tile.ring.wait %r[%t] : !ring
+      scf.if %c {
+        tile.ring.acquire %r[%t] : !ring
+        // expected-note @below {{filled here}}
+        tile.ring.put %x to %r[%t] : !x to !ring
+      }
+      tile.ring.release %r[%t] : !ring
+      %next = arith.addi %t, %c1 : index
+      scf.yield %next : index
+    }
+    gpu.return
+  }
+}

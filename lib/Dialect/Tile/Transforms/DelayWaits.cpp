@@ -113,20 +113,6 @@ void Scheduler::placeReleases() {
     }
 }
 
-/// The ring in which the tile lies; null if it lies in none.
-static RingOp getRing(Value tile) {
-  auto wait = tile.getDefiningOp<RingWaitOp>();
-  return wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
-}
-
-/// Whether the product reads what threads have put into a ring.
-static bool readsPut(MmaAsyncOp product) {
-  return llvm::any_of(product->getOperands(), [](Value operand) {
-    RingOp ring = getRing(operand);
-    return ring && ring.isFilledFromRegisters();
-  });
-}
-
 /// Whether what the load reads may have been copied a step before: of a ring
 /// with one stage the copy has just been started.
 static bool isCopiedAhead(Operation *op) {

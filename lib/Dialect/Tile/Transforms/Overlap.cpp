@@ -43,7 +43,7 @@ struct DeferredProduct {
 /// A loop of products, some of which can run during the next iteration.
 struct Products {
   scf::ForOp loop;
-  /// Those that need nothing of other products.
+  /// Those that need nothing of other products, nor of what is put into a ring.
   SmallVector<MmaAsyncOp, 1> leading;
   SmallVector<DeferredProduct, 1> deferred;
 
@@ -108,12 +108,8 @@ static std::optional<DeferredProduct> matchDeferred(scf::ForOp loop,
   if (!part.wait || part.wait->getBlock() != loop.getBody() ||
       !product.getC() || !product->hasOneUse())
     return std::nullopt;
-  // What the iteration itself puts into shared memory it gives back before it
-  // puts the next.
-  auto ring = part.wait.getRing().getDefiningOp<RingOp>();
-  bool isOfIteration = isa<SmemType>(product.getA().getType()) &&
-                       !loop.isDefinedOutsideOfLoop(product.getA());
-  if (isOfIteration || (ring && ring.isFilledFromRegisters()))
+  if (isa<SmemType>(product.getA().getType()) &&
+      !loop.isDefinedOutsideOfLoop(product.getA()))
     return std::nullopt;
   part.result = dyn_cast<MmaWaitOp>(*product->user_begin());
   for (auto release : loop.getOps<RingReleaseOp>())
@@ -133,6 +129,8 @@ static std::optional<Products> match(scf::ForOp loop) {
   for (MmaAsyncOp product : products)
     results.insert(product.getResult());
   for (MmaAsyncOp product : products) {
+    if (readsPut(product))
+      continue;
     if (!dependsOn(product, *loop.getBody(), results)) {
       parts.leading.push_back(product);
       continue;
@@ -196,8 +194,12 @@ bool Rotation::comesLast(Operation *op) {
   for (DeferredProduct &part : parts.deferred)
     if (isOfRounding(op, part.product))
       return true;
-  // A tile is given back behind all that read it.
   bool found = false;
+  // A tile is awaited behind what puts it there.
+  if (auto wait = dyn_cast<RingWaitOp>(op))
+    for (Operation *user : wait.getRing().getUsers())
+      found |= isa<RingPutOp>(user) && last.contains(user);
+  // A tile is given back behind all that read it.
   if (isa<RingReleaseOp>(op))
     for (auto wait : parts.loop.getOps<RingWaitOp>())
       found |= wait.getRelease() == op &&

@@ -7,8 +7,6 @@
 
 #include "Products.h"
 
-#include "flash/Dialect/Tile/IR/Tile.h"
-
 using namespace mlir;
 using namespace flash::tile;
 
@@ -35,6 +33,18 @@ bool flash::tile::dependsOn(Operation *op, Block &block,
       return true;
   }
   return false;
+}
+
+RingOp flash::tile::getRing(Value tile) {
+  auto wait = tile.getDefiningOp<RingWaitOp>();
+  return wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
+}
+
+bool flash::tile::readsPut(MmaAsyncOp product) {
+  return llvm::any_of(product->getOperands(), [](Value operand) {
+    RingOp ring = getRing(operand);
+    return ring && ring.isFilledFromRegisters();
+  });
 }
 
 void flash::tile::nameYounger(Block &block) {

@@ -8,6 +8,7 @@
 #ifndef FLASH_LIB_DIALECT_TILE_TRANSFORMS_PRODUCTS_H
 #define FLASH_LIB_DIALECT_TILE_TRANSFORMS_PRODUCTS_H
 
+#include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -18,6 +19,12 @@ namespace flash::tile {
 /// block.
 bool dependsOn(mlir::Operation *op, mlir::Block &block,
                const llvm::SmallPtrSetImpl<mlir::Value> &values);
+
+/// The ring in which the tile lies; null if it lies in none.
+RingOp getRing(mlir::Value tile);
+
+/// Whether the product reads what threads have put into a ring.
+bool readsPut(MmaAsyncOp product);
 
 /// Lets each wait of the block name the products that may go on: those that
 /// were started behind its own and not waited for.

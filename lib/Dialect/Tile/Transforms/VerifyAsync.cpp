@@ -193,7 +193,34 @@ static SmallVector<RingOpInterface> getReleases(RingWaitOp wait,
   return {};
 }
 
+/// A stage that the op's own warps fill is filled before they wait for it: each
+/// step is filled once, and no others will.
+static LogicalResult verifyIsFilled(RingWaitOp wait) {
+  for (Operation *user : wait.getRing().getUsers()) {
+    auto fill = dyn_cast<RingOpInterface>(user);
+    if (!fill || !fill.hasRingEffect(RingEffect::Fill) ||
+        getRole(fill) != getRole(wait) ||
+        splitStep(fill.getStep()) != splitStep(wait.getStep()))
+      continue;
+    for (Operation *at = wait; at; at = at->getParentOp()) {
+      Operation *later = at->getBlock()->findAncestorOpInBlock(*fill);
+      if (!later)
+        continue;
+      if (later == at || later->isBeforeInBlock(at))
+        break;
+      InFlightDiagnostic error =
+          wait.emitOpError("waits for a stage that only its own warps fill, "
+                           "and later");
+      error.attachNote(fill.getLoc()) << "filled here";
+      return error;
+    }
+  }
+  return success();
+}
+
 static LogicalResult verifyWait(RingWaitOp wait) {
+  if (failed(verifyIsFilled(wait)))
+    return failure();
   SmallVector<RingOpInterface> releases =
       getReleases(wait, wait->getNextNode());
   if (releases.empty())
