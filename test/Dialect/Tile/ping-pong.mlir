@@ -50,6 +50,27 @@ gpu.module @m {
     gpu.return
   }
 
+  // A turn ends before a choice in which all warpgroups meet.
+  // CHECK-LABEL: gpu.func @meeting(
+  // CHECK:       tile.ping_pong.wait
+  // CHECK-NEXT:  tile.mma_async %{{.*}} transpose_b
+  // CHECK-NEXT:  tile.ping_pong.arrive
+  // CHECK-NEXT:  scf.if
+  // CHECK-NOT:   tile.ping_pong
+  gpu.func @meeting(%q: !tile, %k: !values, %p: !probabilities, %acc: !scores, %c: i1) kernel attributes {flash.schedule = #flash.schedule<features = ping_pong>} {
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {
+      %sp = tile.mma_async %q, %k transpose_b warpgroup : !tile, !values -> !tile.pending<!scores>
+      scf.if %c {
+        tile.clear %k warps(8) : !values
+      }
+      %op = tile.mma_async %p, %k add %acc warpgroup : !probabilities, !values, !scores -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp younger(%op : !tile.pending<!scores>) : !tile.pending<!scores>
+      %o = tile.mma_wait %op : !tile.pending<!scores>
+    } @producer(warps = 1, registers = 24) {
+    }
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @without(
   // CHECK-NOT:   tile.ping_pong
   gpu.func @without(%q: !tile, %k: !values) kernel {

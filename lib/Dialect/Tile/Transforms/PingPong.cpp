@@ -21,8 +21,17 @@ using namespace flash::tile;
 /// warpgroups.
 static SmallVector<MmaAsyncOp> getGroup(MmaAsyncOp first) {
   SmallVector<MmaAsyncOp> group;
-  for (Operation *op = first; op && !isa<MmaWaitOp, ReduceRowsOp, ClearOp>(op);
-       op = op->getNextNode())
+  // Be it in one branch of a choice.
+  auto waits = [](Operation *op) {
+    return op
+        ->walk([](Operation *inner) {
+          return isa<MmaWaitOp, ReduceRowsOp, ClearOp>(inner)
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  };
+  for (Operation *op = first; op && !waits(op); op = op->getNextNode())
     if (auto product = dyn_cast<MmaAsyncOp>(op))
       group.push_back(product);
   return group;
