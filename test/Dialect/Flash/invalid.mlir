@@ -2249,3 +2249,49 @@ func.func private @f() attributes {flash.schedule = #flash.schedule<products = 6
 
 // expected-error @below {{products = 5 are those of one program, and key_programs asks for 2; write one of them}}
 func.func private @f() attributes {flash.schedule = #flash.schedule<products = 5, key_programs = 2>}
+
+// -----
+
+// What was parsed before must not use a value of the region, which goes where
+// the rest of the operation is malformed.
+!q = tensor<1x1x8x8xf16>
+func.func @f(%q: !q, %n: index) -> !q {
+  // expected-error @below {{uses a value of a region that it is not in}}
+  %x = arith.addi %i, %n : index
+  %o = flash.attention %q, %q, %q score {
+  // expected-note @below {{the value}}
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    flash.yield %s : f32
+  } : (q, !q, !q) -> !q
+  return %o : !q
+}
+
+// -----
+
+func.func @f(%n: index) -> (tensor<1x1x1x1xi32>, tensor<1x1x1xi32>) {
+  // expected-error @below {{uses a value of a region that it is not in}}
+  %x = arith.addi %later, %n : index
+  %tiles, %counts = flash.block_map of[1, 1, 64, 64] tiles([64, 64]) keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    // expected-note @below {{the value}}
+    %later = arith.addi %i, %j : index
+    %keep = arith.cmpi eq, %later, %n : index
+    flash.yield %keep : i1
+  } : tensor<1x1x1x1xi32>, nonsense
+  return %tiles, %counts : tensor<1x1x1x1xi32>, tensor<1x1x1xi32>
+}
+
+// -----
+
+// A region of which a second block is malformed.
+!q = tensor<1x1x8x8xf16>
+func.func @f(%q: !q, %n: index) -> !q {
+  %x = arith.addi %i, %n : index
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    flash.yield %s : f32
+  // expected-error @below {{expected non-function type}}
+  ^bb1(%y: nonsense):
+  } : (!q, !q, !q) -> !q
+  return %o : !q
+}

@@ -1178,3 +1178,17 @@ func.func @f(%t: !tile.smem<128x64xf16, swizzle = 128>, %s: memref<?x191xf32>, %
   tile.store_diagonals %t, %s[%i] : !tile.smem<128x64xf16, swizzle = 128> to memref<?x191xf32>
   return
 }
+
+// -----
+
+!x = tensor<16x64xf32, #tile.fragment<1>>
+func.func @f(%x: !x, %n: index) {
+  // expected-error @below {{uses a value of a region that it is not in}}
+  %a = arith.addi %i, %n : index
+  %y = tile.map %x : (!x) -> !x {
+  // expected-note @below {{the value}}
+  ^bb0(%e: f32, %i: index, %j: index):
+    tile.yield %e : f32
+  }
+  return
+}

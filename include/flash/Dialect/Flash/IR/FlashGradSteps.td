@@ -38,7 +38,7 @@ defvar Flash_gradStepClausesFormat = [{
     (`mask` `(` $mask^ `)`)?
     (`precision` `(` $precision^ `)`)?
     (`schedule` `(` $schedule^ `)`)?
-    (`score` $score^)?
+    (`score` custom<OwnRegion>($score)^)?
     attr-dict
   }];
 

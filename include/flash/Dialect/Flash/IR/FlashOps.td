@@ -149,7 +149,7 @@ def Flash_AttentionOp : Flash_Op<"attention",
     (`blocks` `(` $key_tiles^ `,` $tile_counts `:` type($key_tiles) `,`
     type($tile_counts) `)`)?
   }], Flash_attentionScheduleFormat, [{
-    (`score` $score^)?
+    (`score` custom<OwnRegion>($score)^)?
     attr-dict `:` `(` type($query) `,` type($key) `,` type($value) `)`
     `->` custom<AttentionResults>(type($output), type($lse))
   }]);
@@ -246,7 +246,7 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
   }], Flash_attentionScheduleFormat, [{
     (`lse_grad` `(` $lse_grad^ `:` type($lse_grad) `)`)?
     (`wrt` `(` $captured^ `:` type($captured) `)`)?
-    (`score` $score^)?
+    (`score` custom<OwnRegion>($score)^)?
     attr-dict `:` `(` type($query) `,` type($key) `,` type($value) `,`
     type($output) `,` type($lse) `,` type($output_grad) `)`
     `->` custom<AttentionGradResults>(ref($sink), type($query_grad),
@@ -337,7 +337,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     (`precision` `(` $precision^ `)`)?
     (`multiples` `(` $multiples^ `)`)?
     (`schedule` `(` $schedule^ `)`)?
-    (`score` $score^)?
+    (`score` custom<OwnRegion>($score)^)?
     attr-dict
   }];
   let hasVerifier = 1;
@@ -634,7 +634,7 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
     (`given` `(` $given_tiles^ `,` $given_counts (`,` $given_turns^)? `:`
     type($given_tiles) `,` type($given_counts) (`,` type($given_turns)^)? `)`)?
-    (`keep` $keep^)?
+    (`keep` custom<OwnRegion>($keep)^)?
     attr-dict `:` type($key_tiles) `,` type($counts) (`,` type($turns)^)?
   }];
   let hasVerifier = 1;

@@ -867,7 +867,7 @@ def Tile_MapOp : Tile_Op<"map", [RecursiveMemoryEffects, SingleBlock]> {
   let results = (outs Tile_RegisterTensor:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat =
-      "($inputs^)? attr-dict `:` functional-type($inputs, $result) $body";
+      "($inputs^)? attr-dict `:` functional-type($inputs, $result) custom<OwnRegion>($body)";
   let hasVerifier = 1;
 }
 
