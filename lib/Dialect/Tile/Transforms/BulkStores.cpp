@@ -139,10 +139,13 @@ static RingWaitOp findReused(StoreOp store) {
 static RingWaitOp findLast(StoreOp store) {
   bool isLast = isa<WarpSpecializeOp>(store->getParentOp());
   bool isClaimed = !store->getBlock()->getOps<ClaimOp>().empty();
-  if (store.getAdd() || (!isLast && !isClaimed))
+  SmemType stage = getWholeStage(store);
+  // Bulk stores take whole panels.
+  if (store.getAdd() || (!isLast && !isClaimed) ||
+      stage.getColumns() % stage.getPanelColumns() != 0)
     return {};
   for (RingWaitOp wait : getTilesBefore(store))
-    if (wait.getTile().getType() == getWholeStage(store) &&
+    if (wait.getTile().getType() == stage &&
         areReadByOwners(wait, /*byLoads=*/true))
       return wait;
   return {};
