@@ -204,7 +204,7 @@ static HostProgram getLaunchProgram(llvm::ArrayRef<HostProgram::Field> fields) {
   launch.kernel = "k";
   for (auto [i, field] : llvm::enumerate(fields)) {
     HostProgram::Field copy = field;
-    copy.operand = i;
+    copy.owner = "operand " + std::to_string(i);
     launch.addField(copy);
   }
   program.launches = {launch};
@@ -360,7 +360,7 @@ static void testTensorMaps() {
   launch.addField(field);
   field = {};
   field.abi = {AbiType::TensorMap, AbiRole::TensorMap};
-  field.operand = 1;
+  field.owner = "operand 1";
   field.elementBytes = 2;
   launch.addTensorMap(field, recipe);
   field = {};

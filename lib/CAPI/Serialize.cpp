@@ -46,8 +46,8 @@ void describe(A &archive, HostProgram::TensorMapRecipe &value) {
 }
 
 template <typename A> void describe(A &archive, HostProgram::Field &value) {
-  archive(value.abi, value.operand, value.byteOffset, value.elementBytes,
-          value.tensorMap, value.numValues);
+  archive(value.abi, value.owner, value.argument, value.byteOffset,
+          value.elementBytes, value.tensorMap, value.numValues);
 }
 
 template <typename A> void describe(A &archive, HostProgram::Launch &value) {

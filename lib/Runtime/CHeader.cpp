@@ -47,6 +47,9 @@ private:
   void printShapes();
   void printPackedParameters(const HostProgram::Launch &launch);
   void printParameterPointers(const HostProgram::Launch &launch);
+  bool hasDependentLaunches() const;
+  /// Whether a kernel reads the argument by a tensor map.
+  bool hasTensorMap(unsigned argument) const;
   void printDependentLaunch();
   void printLaunch(unsigned number);
   void printWorkspace();
@@ -189,6 +192,22 @@ void HeaderPrinter::printOrigin(const KernelOrigin &origin) {
   os << " *\n";
 }
 
+bool HeaderPrinter::hasTensorMap(unsigned argument) const {
+  auto isOne = [&](const HostProgram::Field &field) {
+    return field.abi.type == AbiType::TensorMap &&
+           field.argument == int(argument);
+  };
+  return llvm::any_of(program.launches, [&](const HostProgram::Launch &launch) {
+    return llvm::any_of(launch.fields, isOne);
+  });
+}
+
+bool HeaderPrinter::hasDependentLaunches() const {
+  return llvm::any_of(program.launches, [](const HostProgram::Launch &launch) {
+    return launch.isDependent;
+  });
+}
+
 void HeaderPrinter::printComment(const KernelOrigin &origin) {
   printOrigin(origin);
   line(" * Needs the CUDA driver's header, and libcuda to link. Every function "
@@ -199,9 +218,9 @@ void HeaderPrinter::printComment(const KernelOrigin &origin) {
   line(" *");
   line(" * Tensors lie in device memory; strides count elements. Sizes and "
        "strides");
-  line(" * ('?': any; strides of dimensions of size 1, and of tensors without "
-       "elements,");
-  line(" * do not matter):");
+  line(" * ('?': any; '8n': any multiple of 8; strides of dimensions of size "
+       "1, and of tensors");
+  line(" * without elements, do not matter):");
   auto list = [](llvm::ArrayRef<int64_t> values) {
     std::string text;
     for (int64_t value : values)
@@ -209,13 +228,27 @@ void HeaderPrinter::printComment(const KernelOrigin &origin) {
               (value == HostProgram::dynamic ? "?" : std::to_string(value));
     return "[" + text + "]";
   };
-  for (auto [argument, parameter] :
-       llvm::zip_equal(program.arguments, argumentNames))
+  for (auto [i, argument] : llvm::enumerate(program.arguments)) {
+    int64_t alignment = argument.alignment;
+    if (hasTensorMap(i))
+      alignment = std::max<int64_t>(alignment, tensorMapAlignment);
+    std::string strides = list(argument.strides);
+    // Copies of more than an element are of rows that begin at a multiple.
+    if (alignment > argument.elementBytes && !argument.isDense &&
+        !argument.strides.empty()) {
+      strides = "[";
+      for (int64_t stride : llvm::ArrayRef(argument.strides).drop_back())
+        strides +=
+            stride == HostProgram::dynamic
+                ? std::to_string(alignment / argument.elementBytes) + "n, "
+                : std::to_string(stride) + ", ";
+      strides += "1]";
+    }
     os << formatv(" *   {0}: {1}, sizes {2}, strides {3}{4}, aligned to {5} "
                   "bytes\n",
-                  parameter, argument.elementType, list(argument.sizes),
-                  list(argument.strides), argument.isDense ? ", dense" : "",
-                  argument.alignment);
+                  argumentNames[i], argument.elementType, list(argument.sizes),
+                  strides, argument.isDense ? ", dense" : "", alignment);
+  }
   for (auto [result, parameter] :
        llvm::zip_equal(program.results, resultNames)) {
     os << formatv(" *   {0}: {1}, sizes {2}, strides {3}{4}, aligned to {5} "
@@ -274,6 +307,8 @@ void HeaderPrinter::printTypes() {
   line("  CUmodule module;");
   line("  CUfunction functions[" + Twine(std::max<size_t>(kernels.size(), 1)) +
        "];");
+  if (hasDependentLaunches())
+    line("  int driverVersion;");
   line("} $_module;");
   line("\n/* A call in progress. Of inputs, the first says whether there are "
        "results; then");
@@ -404,6 +439,10 @@ void HeaderPrinter::printLoad(const KernelImage &image) {
     line("      " + Twine(bytes) + ");");
     require("the device has not the shared memory that @" + kernel + " needs");
   }
+  if (hasDependentLaunches()) {
+    line("  result = cuDriverGetVersion(&module->driverVersion);");
+    require("the driver does not tell its version");
+  }
   line("  return CUDA_SUCCESS;\n}");
   line("\nstatic inline CUresult $_unload($_module *module) {");
   line("  return cuModuleUnload(module->module);\n}");
@@ -532,46 +571,44 @@ void HeaderPrinter::printParameterPointers(const HostProgram::Launch &launch) {
 }
 
 /// What launches a kernel that waits itself. In C as in the process, an
-/// ordinary launch does where graphs could not capture another.
+/// ordinary launch does where graphs could not capture another: the driver must
+/// be as new, whatever its header was.
 void HeaderPrinter::printDependentLaunch() {
-  if (llvm::none_of(program.launches, [](const HostProgram::Launch &launch) {
-        return launch.isDependent;
-      }))
+  if (!hasDependentLaunches())
     return;
   line(
       "\n/* Queues a kernel that may start before the one before it has ended: "
       "it waits itself. */");
   line("static inline CUresult $_launch_dependent(");
-  line("    CUfunction function, const int64_t *v, CUstream stream, void "
-       "**parameters,");
-  line("    void **extra) {");
+  line("    const $_module *module, CUfunction function, const int64_t *v,");
+  line("    CUstream stream, void **parameters, void **extra) {");
   line("#if CUDA_VERSION >= 12030");
-  line("  CUlaunchAttribute attribute;");
-  line("  CUlaunchConfig config;");
-  line("  memset(&attribute, 0, sizeof attribute);");
-  line("  memset(&config, 0, sizeof config);");
-  line("  attribute.id = "
+  line("  if (module->driverVersion >= 12030) {");
+  line("    CUlaunchAttribute attribute;");
+  line("    CUlaunchConfig config;");
+  line("    memset(&attribute, 0, sizeof attribute);");
+  line("    memset(&config, 0, sizeof config);");
+  line("    attribute.id = "
        "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;");
-  line("  attribute.value.programmaticStreamSerializationAllowed = 1;");
-  line("  config.gridDimX = (unsigned)v[0];");
-  line("  config.gridDimY = (unsigned)v[1];");
-  line("  config.gridDimZ = (unsigned)v[2];");
-  line("  config.blockDimX = (unsigned)v[3];");
-  line("  config.blockDimY = (unsigned)v[4];");
-  line("  config.blockDimZ = (unsigned)v[5];");
-  line("  config.sharedMemBytes = (unsigned)v[6];");
-  line("  config.hStream = stream;");
-  line("  config.attrs = &attribute;");
-  line("  config.numAttrs = 1;");
-  line("  return cuLaunchKernelEx(&config, function, parameters, extra);");
-  line("#else");
+  line("    attribute.value.programmaticStreamSerializationAllowed = 1;");
+  line("    config.gridDimX = (unsigned)v[0];");
+  line("    config.gridDimY = (unsigned)v[1];");
+  line("    config.gridDimZ = (unsigned)v[2];");
+  line("    config.blockDimX = (unsigned)v[3];");
+  line("    config.blockDimY = (unsigned)v[4];");
+  line("    config.blockDimZ = (unsigned)v[5];");
+  line("    config.sharedMemBytes = (unsigned)v[6];");
+  line("    config.hStream = stream;");
+  line("    config.attrs = &attribute;");
+  line("    config.numAttrs = 1;");
+  line("    return cuLaunchKernelEx(&config, function, parameters, extra);");
+  line("  }\n#else\n  (void)module;\n#endif");
   line("  return cuLaunchKernel(function, (unsigned)v[0], (unsigned)v[1], "
        "(unsigned)v[2],");
   line(
       "                        (unsigned)v[3], (unsigned)v[4], (unsigned)v[5], "
       "(unsigned)v[6],");
-  line("                        stream, parameters, extra);");
-  line("#endif\n}");
+  line("                        stream, parameters, extra);\n}");
 }
 
 void HeaderPrinter::printLaunch(unsigned number) {
@@ -612,7 +649,8 @@ void HeaderPrinter::printLaunch(unsigned number) {
   line("  if (result == CUDA_SUCCESS)");
   if (launch.isDependent) {
     line(formatv("    result = {0}_launch_dependent(", name));
-    line(formatv("        call->module->functions[{0}], v, call->stream, {1});",
+    line(formatv("        call->module, call->module->functions[{0}], v, "
+                 "call->stream, {1});",
                  function, given));
   } else {
     line("    result = cuLaunchKernel(");

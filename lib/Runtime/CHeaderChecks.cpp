@@ -150,7 +150,7 @@ void CheckPrinter::printLaunchChecks(const HostProgram::Launch &launch) {
 
   unsigned first = 7;
   for (const HostProgram::Field &field : launch.fields) {
-    std::string where = formatv(", operand {0}: ", field.operand);
+    std::string where = ", " + field.owner + ": ";
     bool isMap = field.abi.type == AbiType::TensorMap;
     if (field.abi.role == AbiRole::Size)
       require(first, 0, INT32_MAX,

@@ -42,8 +42,8 @@ static std::string getSizeName(StringRef prefix, int bytes) {
 
 static std::string getProblem(const HostProgram::Launch &launch,
                               const HostProgram::Field &field) {
-  return formatv("@{0}, operand {1} cannot have a tensor map: ", launch.kernel,
-                 field.operand);
+  return formatv("@{0}, {1} cannot have a tensor map: ", launch.kernel,
+                 field.owner);
 }
 
 /// The place of a size or stride behind the two values of the address.

@@ -72,20 +72,20 @@ static Error checkField(const HostProgram::Launch &launch,
   const AbiField &abi = field.abi;
   if (abi.role == AbiRole::Size && (value < 0 || value > INT32_MAX))
     return createStringError(
-        formatv("@{0}, operand {1}: the size of dimension {2} is {3}, but must "
+        formatv("@{0}, {1}: the size of dimension {2} is {3}, but must "
                 "be 0 to {4}",
-                launch.kernel, field.operand, abi.dimension, value, INT32_MAX));
+                launch.kernel, field.owner, abi.dimension, value, INT32_MAX));
   if (abi.type == AbiType::I32 && !llvm::isInt<32>(value))
     return createStringError(
-        formatv("@{0}, operand {1}: {2} does not fit in the kernel's 32 bits",
-                launch.kernel, field.operand, value));
+        formatv("@{0}, {1}: {2} does not fit in the kernel's 32 bits",
+                launch.kernel, field.owner, value));
   int64_t bytes;
   if ((abi.type == AbiType::Pointer || abi.type == AbiType::TensorMap) &&
       llvm::MulOverflow(value, field.elementBytes, bytes))
     return createStringError(
-        formatv("@{0}, operand {1}: an offset of {2} elements does not fit in "
+        formatv("@{0}, {1}: an offset of {2} elements does not fit in "
                 "64 bits",
-                launch.kernel, field.operand, value));
+                launch.kernel, field.owner, value));
   return Error::success();
 }
 

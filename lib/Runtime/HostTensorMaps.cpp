@@ -66,8 +66,8 @@ TensorMapOptions TensorMapShape::getOptions(uint64_t address) const {
 /// Errors of a map name the kernel's operand; nothing is formatted without one.
 static auto getOwner(const HostProgram::Launch &launch,
                      const HostProgram::Field &field) {
-  return formatv("@{0}, operand {1}", llvm::StringRef(launch.kernel),
-                 field.operand);
+  return formatv("@{0}, {1}", llvm::StringRef(launch.kernel),
+                 llvm::StringRef(field.owner));
 }
 
 static Error checkRules(const HostProgram::Launch &launch,

@@ -101,8 +101,11 @@ struct HostProgram {
   /// One parameter of a kernel.
   struct Field {
     AbiField abi;
-    /// The kernel's operand it belongs to, for messages.
-    unsigned operand = 0;
+    /// The kernel's operand it belongs to, and whose memory that is, for
+    /// messages: "operand 1 (argument query)".
+    std::string owner = {};
+    /// The argument whose memory it is; -1 if it is not one's.
+    int argument = -1;
     /// Where it lies in the parameter buffer.
     unsigned byteOffset = 0;
     /// Of pointers and tensor maps: the size of an element.

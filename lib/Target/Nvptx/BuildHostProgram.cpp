@@ -86,6 +86,14 @@ HostProgram::Field Translator::getField(Value operand, const AbiField &abi,
   if (isMap)
     operand = operand.getDefiningOp<nvgpu::TmaCreateDescriptorOp>().getTensor();
   const HostView &view = views.get(operand);
+  if (view.argument) {
+    field.argument = *view.argument;
+    const std::string &name = builder.program.arguments[*view.argument].name;
+    field.owner = " (argument " +
+                  (name.empty() ? std::to_string(*view.argument) : name) + ")";
+  } else if (view.result) {
+    field.owner = " (result " + std::to_string(*view.result) + ")";
+  }
   switch (abi.role) {
   case AbiRole::Size:
     values.push_back(view.sizes[abi.dimension]);
@@ -162,7 +170,7 @@ LogicalResult Translator::translateLaunch(gpu::LaunchFuncOp op) {
         launch.kernel);
     for (const AbiField &abi : fields) {
       HostProgram::Field field = getField(operand, abi, values);
-      field.operand = i;
+      field.owner = "operand " + std::to_string(i) + field.owner;
       if (abi.type == AbiType::TensorMap)
         launch.addTensorMap(field, tensorMaps.get(operand));
       else

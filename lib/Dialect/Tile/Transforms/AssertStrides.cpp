@@ -9,6 +9,7 @@
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -65,6 +66,26 @@ static int64_t getStoreVectorWidth(BlockArgument argument) {
   return vectorWidth;
 }
 
+/// Whose memory an operand is, for messages: an argument of the function, by
+/// its name in the program.
+static std::string describeOwner(Value operand) {
+  while (Operation *op = operand.getDefiningOp()) {
+    if (auto view = dyn_cast<ViewLikeOpInterface>(op))
+      operand = view.getViewSource();
+    else if (auto cast = dyn_cast<memref::CastOp>(op))
+      operand = cast.getSource();
+    else
+      break;
+  }
+  auto argument = dyn_cast<BlockArgument>(operand);
+  if (!argument ||
+      !isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
+    return "its operands";
+  if (auto name = dyn_cast<NameLoc>(argument.getLoc()))
+    return "argument " + name.getName().str();
+  return "argument " + std::to_string(argument.getArgNumber());
+}
+
 /// Emits the assertions for one operand of the launch, and replaces it by a
 /// value whose alignment is known.
 static void assertCopies(gpu::LaunchFuncOp launch, OpOperand &operand,
@@ -79,6 +100,7 @@ static void assertCopies(gpu::LaunchFuncOp launch, OpOperand &operand,
     return arith::ConstantIndexOp::create(b, loc, value);
   };
   StringRef kernel = launch.getKernelName().getValue();
+  std::string owner = describeOwner(operand.get());
   auto [strides, offset] = type.getStridesAndOffset();
   for (int64_t d = 0; d + 1 < type.getRank(); ++d) {
     if (!ShapedType::isDynamic(strides[d]))
@@ -92,8 +114,8 @@ static void assertCopies(gpu::LaunchFuncOp launch, OpOperand &operand,
         b, loc, isWhole,
         llvm::formatv(
             "the kernel '{0}' copies {1} bytes at a time: the strides "
-            "of its operands must be multiples of {2} elements",
-            kernel, copyBytes, alignment)
+            "of {2} must be multiples of {3} elements",
+            kernel, copyBytes, owner, alignment)
             .str());
   }
   int64_t row = type.getRank() - 2;
@@ -104,10 +126,9 @@ static void assertCopies(gpu::LaunchFuncOp launch, OpOperand &operand,
                               metadata.getStrides()[row], constant(most));
     cf::AssertOp::create(
         b, loc, fits,
-        llvm::formatv(
-            "the kernel '{0}' needs rows that are at most {1} elements "
-            "apart",
-            kernel, most)
+        llvm::formatv("the kernel '{0}' needs rows of {1} that are at most {2} "
+                      "elements apart",
+                      kernel, owner, most)
             .str());
   }
   operand.set(

@@ -87,6 +87,7 @@ typedef struct CUlaunchConfig {
 } CUlaunchConfig;
 
 CUresult cuInit(unsigned flags);
+CUresult cuDriverGetVersion(int *version);
 CUresult cuDeviceGet(CUdevice *device, int ordinal);
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 CUresult cuCtxSetCurrent(CUcontext context);
