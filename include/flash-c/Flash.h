@@ -107,7 +107,10 @@ typedef struct FlashCompileOptions {
   /** sizeof(FlashCompileOptions): fields that were added since a caller was
       compiled lie behind it, and are as if they were 0. */
   size_t struct_size;
-  /** "cpu", "emulate", "emulate:sm_90a", "sm_80" or "sm_90a". */
+  /** "cpu", "emulate", "emulate:sm_90a", "sm_80" or "sm_90a". "reference" is
+      for checks: it runs on the CPU, stores all scores, computes in f64, and
+      has f64 in place of every floating-point type of the arguments and
+      results. */
   const char *target;
   /** The function to compile; NULL for the only public one. */
   const char *function;

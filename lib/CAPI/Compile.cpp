@@ -54,7 +54,9 @@ llvm::Error FlashKernel::readOptions() {
   options.function = function;
   options.versions = versions;
   options.tuningFile = tuningFile;
-  if (llvm::Error error = parseTarget(target, options))
+  options.isReference = target == "reference";
+  if (llvm::Error error =
+          parseTarget(options.isReference ? "cpu" : target, options))
     return error;
   if (options.target == Target::Auto)
     return createStringError(
@@ -76,9 +78,10 @@ llvm::Error FlashKernel::readOptions() {
   return parseSchedule(schedule, options);
 }
 
-static FlashKernel::Type getType(mlir::Type type) {
+static FlashKernel::Type getType(mlir::Type type, bool isReference) {
   auto tensor = llvm::cast<mlir::RankedTensorType>(type);
-  return {*getDType(tensor.getElementType()),
+  DType element = *getDType(tensor.getElementType());
+  return {isReference && isFloat(element) ? DType::F64 : element,
           llvm::SmallVector<int64_t, 4>(tensor.getShape())};
 }
 
@@ -109,10 +112,10 @@ llvm::Error FlashKernel::compile(std::string &diagnostics) {
     mlir::func::FuncOp entry = parsed.entry;
     arguments.clear();
     for (mlir::Type type : entry.getArgumentTypes())
-      arguments.push_back(getType(type));
+      arguments.push_back(getType(type, options.isReference));
     results.clear();
     for (mlir::Type type : entry.getResultTypes())
-      results.push_back(getType(type));
+      results.push_back(getType(type, options.isReference));
 
     if (options.isGpu()) {
       auto compiled =
@@ -124,8 +127,9 @@ llvm::Error FlashKernel::compile(std::string &diagnostics) {
       program = std::move(*compiled);
       return llvm::Error::success();
     }
-    auto compiled = CpuProgram::compile(*parsed.module, entry.getSymName(),
-                                        Variant::Flash, options);
+    auto compiled = CpuProgram::compile(
+        *parsed.module, entry.getSymName(),
+        options.isReference ? Variant::Reference : Variant::Flash, options);
     if (!compiled)
       return compiled.takeError();
     executable = std::move(compiled->executable);

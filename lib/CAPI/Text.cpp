@@ -25,6 +25,8 @@ static llvm::SmallVector<StringRef> getStages(const CompileOptions &options) {
     return {"l0", "l1", "l2", "l3", "ptx"};
   if (options.target == Target::Emulate)
     return {"l0", "l1", "l2", "linalg", "llvm", "asm"};
+  if (options.isReference)
+    return {"linalg", "llvm", "asm"};
   return {"l0", "l1", "linalg", "llvm", "asm"};
 }
 

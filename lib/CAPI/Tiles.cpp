@@ -68,6 +68,9 @@ FlashStatus flashKernelCountTiles(const FlashKernel *kernel,
     return fail(FLASH_INVALID_ARGUMENT,
                 "flashKernelCountTiles: kernel, arguments and counts must not "
                 "be null");
+  if (kernel->options.isReference)
+    return fail(FLASH_INVALID_ARGUMENT,
+                "flashKernelCountTiles: the reference has no tiles");
   auto specs = readSizes(*kernel, llvm::ArrayRef(arguments, numArguments));
   if (!specs)
     return fail(FLASH_INVALID_TENSOR, specs.takeError());

@@ -45,8 +45,8 @@ llvm::Expected<CpuProgram> CpuProgram::compile(ModuleOp source, StringRef entry,
   };
 
   auto func = module->lookupSymbol<func::FuncOp>(entry);
-  if (variant == Variant::Reference)
-    addReferenceResults(func);
+  if (variant == Variant::Reference && !options.isReference)
+    addReferenceResults(func); // A check needs more.
   for (Type type : func.getResultTypes()) {
     DType dtype = *getDType(cast<ShapedType>(type).getElementType());
     program.resultTypes.push_back(
@@ -76,14 +76,15 @@ llvm::Expected<CpuProgram> CpuProgram::compile(ModuleOp source, StringRef entry,
       stage("front");
   };
   // Of several programs for one run, the first alone is printed.
-  bool isPrinted = isFlash || emulates;
+  bool isPrinted = isFlash || emulates || options.isReference;
   if (llvm::Error error = runStages(
           *module, stages, isPrinted ? options : CompileOptions(), after))
     return std::move(error);
   stage("backend");
 
   flash::JitOptions jit;
-  jit.keepText = isFlash && (options.has(Dump::LLVM) || options.has(Dump::Asm));
+  jit.keepText =
+      isPrinted && (options.has(Dump::LLVM) || options.has(Dump::Asm));
   auto executable = flash::CpuExecutable::compile(*module, entry, jit);
   if (!executable)
     return executable.takeError();
@@ -92,7 +93,7 @@ llvm::Expected<CpuProgram> CpuProgram::compile(ModuleOp source, StringRef entry,
                         {"optimize", times.optimize},
                         {"codegen", times.codegen},
                         {"link", times.link}});
-  if (isFlash) {
+  if (isPrinted) {
     dump(Dump::LLVM, (*executable)->getLLVMIR(), options);
     dump(Dump::Asm, (*executable)->getAssembly(), options);
   }

@@ -8,6 +8,7 @@ from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, is_array, refuse_gradie
 from .functions import Trace, trace
 from .masks import Mask, as_mask, check_condition, is_compiling
 from .compiler import Kernel, choose_target
+from .operands import round_dim
 from .places import Places
 from .plans import Plan
 from .programs import Variant, get_function, get_kernel, get_training_config, with_plan
@@ -156,23 +157,25 @@ def attention(
     sizes that are alike share (docs/python.md).
 
     Args:
-      query: (batch, heads, query length, D), or (heads, query length, D); float16, bfloat16 or float32.
+      query: (batch, heads, query length, D), or (heads, query length, D); float16, bfloat16 or float32. On the CPU
+        also float64, for checks such as torch.autograd.gradcheck: that stores all scores and is slow.
         Any strides, on CUDA with a contiguous last dimension: (batch, length, heads, D) is passed as
         x.transpose(1, 2).
         Under torch.autocast, query, key and value are cast to its dtype.
       key: (batch, key heads, key length, D). heads must be a multiple of key heads: query head h sees
         key head h // (heads // key heads).
-      value: (batch, key heads, key length, Dv). D and Dv are multiples of 8 from 8 to 256.
+      value: (batch, key heads, key length, Dv). D and Dv are from 1 to 256; what is no multiple of 8 is
+        padded in a copy.
       mask: Which keys a query sees: a `Mask`, a function of b, h, q and k that returns a truth value, or a `Plan`.
       score: A function of s, b, h, q and k that returns the score in place of s, which is scaled already.
       scale: A number; 1 / sqrt(D) if left out. A new value is a new kernel.
-      lengths: int32 of shape (batch,): the keys of each batch that exist.
-      sink: float32 of shape (heads,): a logit of each head that takes part in the softmax without a value.
+      lengths: Integers of shape (batch,): the keys of each batch that exist.
+      sink: Floating-point numbers of shape (heads,): a logit of each head that takes part in the softmax without a value.
       return_lse: Whether to return the log-sum-exp of each row's scores, too.
 
     Returns:
       An array like query of shape (batch, heads, query length, Dv), row-major; with return_lse a tuple of it
-      and a float32 array of shape (batch, heads, query length). A row without keys is 0, and -inf.
+      and a float32 array (float64 for float64) of shape (batch, heads, query length). A row without keys is 0, and -inf.
 
     Raises:
       TypeError, ValueError: An argument breaks one of these rules; the message names it.
@@ -294,6 +297,7 @@ class Attention:
             (batch, key_heads, key_length, value_dim),
         ]
         kernel = Kernel(get_kernel(config, elements[dtype], 4, dim, value_dim, target or choose_target(), sizes))
+        sizes = [(*others, round_dim(last)) for *others, last in sizes]
         # Lengths and captured arrays have no say, whatever their sizes.
         sizes += [(1,) * len(shape) for _, shape in kernel.arguments[len(sizes) :]]
         return kernel.tiles(*sizes)

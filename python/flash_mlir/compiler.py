@@ -10,7 +10,7 @@ from typing import NamedTuple
 from . import _core, cache
 from .errors import DeviceError
 
-TARGETS = ("cpu", "emulate", "emulate:sm_90a", "sm_80", "sm_90a")
+TARGETS = ("cpu", "emulate", "emulate:sm_90a", "sm_80", "sm_90a", "reference")
 
 
 # Warnings of `get_machine`.
@@ -150,7 +150,9 @@ def compile(text, target=None, function=None, schedule=None, sizes=None, version
 
     Args:
       text: The program, in MLIR.
-      target: One of `TARGETS`; by default that of the first CUDA device, or "cpu" if there is none.
+      target: One of `TARGETS`; by default that of the first CUDA device, or "cpu" if there is none. "reference" is for
+        checks: it runs on the CPU, stores all scores, computes in float64, and has float64 in place of every
+        floating-point type of the arguments and results.
       function: The function to compile, if there are several public ones.
       schedule: Tile sizes and the like, as flash-run takes them with --schedule, such as
         "query_tile=128,key_tile=64".

@@ -42,7 +42,7 @@ def attention_grad(
       output_grad: The gradient of the loss with respect to `output`, of the same shape and dtype.
       lse_grad: That with respect to `lse`; 0 if left out.
       wrt: Arrays that the mask or the score function reads (the same objects), whose gradients are
-        asked for too: float16, bfloat16 or float32.
+        asked for too: float16, bfloat16 or float32, and float64 where query is.
 
     Returns:
       A tuple: the gradients of query, key and value; of sink, if there is one; and of each array of wrt.

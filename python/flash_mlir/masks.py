@@ -297,7 +297,7 @@ def documents(query_ids, key_ids=None):
 
 @_noted
 def key_lengths(lengths):
-    """Every query of a batch sees as many of the first keys as `lengths` says, int32 of shape (batch,)."""
+    """Every query of a batch sees as many of the first keys as `lengths` says, integers of shape (batch,)."""
     return Mask._of(
         constant(True, BOOL), _FULL, _captured(lengths, "lengths", (1,)), name="key_lengths(...)"
     )

@@ -11,6 +11,7 @@ from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, get_operands
 from .functions import trace
 from .graphs import in_order
 from .masks import as_mask
+from .operands import pad, to_lengths
 from .programs import Variant, get_captures, get_function, get_gradient_plan, get_plan, print_block_map, with_signs
 
 _MAX_PREPARED = 512
@@ -175,10 +176,11 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None, score=None)
         element, rank, head_dim, value_dim, device = get_function(config).check(
             query, key, value, given, None, captured
         )
+        query, key, value = pad(query), pad(key), pad(value)
         target = get_machine(device)
         shapes = [tuple(array.shape) for array in (query, key, value)]
         kind = element, rank, head_dim, value_dim, target, shapes
-        more = [] if given is None else [given]
+        more = [] if given is None else [to_lengths(given)]
         more += [with_signs(*each) for each in zip(captured, get_captures(config))]
         arrays, schedule, gradient_schedule, of_gradients = [], None, None, []
         found = get_plan(config, *kind)
@@ -191,7 +193,7 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None, score=None)
             found = get_gradient_plan(config, *kind, chosen)
         if found is not None:
             text, gradient_schedule = found
-            output, lse = _make_empty(query, (value_dim,)), _make_empty(query, (), "float32")
+            output, lse = _make_empty(query, (value.shape[-1],)), _make_empty(query, (), "float32")
             arguments = [query, key, value, output, lse, output, *more]
             of_gradients = cache.get_kernel(text, target, "attention_grad_plan").call(arguments)
     schedules = schedule, gradient_schedule, len(of_gradients)

@@ -2,12 +2,14 @@
 
 import functools
 import json
+import re
 import sys
 
 from . import _core, cache, lowering
 from .compiler import get_machine
 from .errors import TraceError
 from .expressions import SCORE
+from .operands import round_dim
 
 # As many as a call of the kernel has room for.
 MAX_CAPTURES = 24
@@ -20,8 +22,13 @@ _ARRAYS_OF_MAP = 2
 
 
 def _get_types(element, rank, head_dim, value_dim):
-    """Those of query and key, of value and output, and of the log-sum-exp; all sizes but the last are open."""
+    """Those of query and key, of value and output, and of the log-sum-exp; all sizes but the last are open.
+
+    In a program for f64 they are of f32, which the reference has f64 in place of.
+    """
     open_sizes = "?x" * (rank - 1)
+    element = "f32" if element == "f64" else element
+    head_dim, value_dim = round_dim(head_dim), round_dim(value_dim)
     return f"tensor<{open_sizes}{head_dim}x{element}>", f"tensor<{open_sizes}{value_dim}x{element}>", f"tensor<{open_sizes}f32>"
 
 
@@ -70,9 +77,31 @@ def _limit(ranges, all_are_read):
     return [(dimension, steps, text) for dimension, steps, text in ranges if not {"q", "k"} <= set(steps)]
 
 
+def _read(config, element, head_dim):
+    """The parts of a configuration, with what depends on the types."""
+    parts = json.loads(config)
+    clauses = parts.get("clauses", [])
+    if head_dim != round_dim(head_dim) and not any(clause.startswith("scale(") for clause in clauses):
+        parts["clauses"] = [f"scale({head_dim**-0.5:.17e})", *clauses]
+    if element == "f64":
+        # These stay f64, as all others become.
+        if "score" in parts:
+            parts["score"] = _without_f64(parts["score"])
+        parts["captures"] = [(name, 2 if dtype == 3 else dtype, *more) for name, dtype, *more in parts.get("captures", ())]
+    return parts
+
+
+def _without_f64(lines):
+    """The lines of a region that reads captured tensors of f64 like those of f32."""
+    text = "\n".join(lines).replace("xf64>", "xf32>").replace("tensor<f64>", "tensor<f32>")
+    for name, loaded in re.findall(r"(%\w+) = arith\.truncf (%\w+) : f64 to f32", text):
+        text = re.sub(rf"{name}\b", loaded, text)
+    return [line for line in text.split("\n") if not line.endswith(": f64 to f32")]
+
+
 def print_program(config, element, rank, head_dim, value_dim):
     """The program of a variant for these types."""
-    parts = json.loads(config)
+    parts = _read(config, element, head_dim)
     query, value, lse = _get_types(element, rank, head_dim, value_dim)
     results = [("output", value)]
     if parts.get("lse"):
@@ -82,7 +111,7 @@ def print_program(config, element, rank, head_dim, value_dim):
 
 def print_gradient_program(config, element, rank, head_dim, value_dim, has_lse_grad, wrt):
     """That of the gradients; `wrt` are the numbers of captured tensors whose gradients are asked for, too."""
-    parts = json.loads(config)
+    parts = _read(config, element, head_dim)
     query, value, lse = _get_types(element, rank, head_dim, value_dim)
     operands = [("query", query), ("key", query), ("value", value), ("output", value), ("lse", lse)]
     operands.append(("output_grad", value))
@@ -187,13 +216,21 @@ def get_kernel(config, element, rank, head_dim, value_dim, target, sizes=None):
     """The native kernel of a variant for these types, or its version for these sizes of query, key and value."""
     parts = json.loads(config)
     if "plan" in parts:
+        if element == "f64":
+            raise ValueError("the plan has tiles, which float64 has not; make a plan of float64, or give the mask")
         text, _ = get_plan(config, element, rank, head_dim, value_dim, target, sizes, parts["plan"])
         return cache.get_kernel(text, target, "attention")
     return _compile(print_program(config, element, rank, head_dim, value_dim), target, sizes)
 
 
+def _get_machine(device, element):
+    """What a call on a device is compiled for: float64 is computed by the reference."""
+    return "reference" if element == "f64" else get_machine(device)
+
+
 def _choose_sizes(target, sizes):
     """What a version for these sizes of query, key and value is made for: on the CPU lengths count alone."""
+    sizes = [[*others, round_dim(dim)] for *others, dim in sizes]
     if target != "cpu":
         return sizes
     open_sizes = [_core.open_size] * (len(sizes[0]) - 2)
@@ -202,7 +239,7 @@ def _choose_sizes(target, sizes):
 
 def _compile(text, target, sizes):
     """The kernel of a program, or, where there are any, its version for these sizes of query, key and value."""
-    if sizes:
+    if sizes and target != "reference":
         text = _core.Kernel.specialize(text, target, "", "", _choose_sizes(target, sizes))
     return cache.get_kernel(text, target)
 
@@ -210,8 +247,10 @@ def _compile(text, target, sizes):
 def get_plan(config, element, rank, head_dim, value_dim, target, sizes, schedule=""):
     """A variant's program with its plan as a function of its own, and the schedule that others that take it have.
 
-    None where the compiler knows what the mask leaves. The functions are "attention" and "attention_plan".
+    None where the compiler knows what the mask leaves, and for f64, where all is computed. The functions are "attention" and "attention_plan".
     """
+    if element == "f64":
+        return None
     return _plan(print_program(config, element, rank, head_dim, value_dim), target, sizes, schedule)
 
 
@@ -219,6 +258,8 @@ def get_gradient_plan(config, element, rank, head_dim, value_dim, target, sizes,
     """As `get_plan`, of the gradients, with these keys of a schedule. The functions are "attention_grad" and
     "attention_grad_plan".
     """
+    if element == "f64":
+        return None
     text = print_gradient_program(config, element, rank, head_dim, value_dim, False, ())
     return _plan(text, target, sizes, schedule)
 
@@ -245,6 +286,8 @@ def get_gradient_kernel(config, element, rank, head_dim, value_dim, target, size
     """
     text = print_gradient_program(config, element, rank, head_dim, value_dim, has_lse_grad, wrt)
     plan = json.loads(config).get("gradient_plan")
+    if plan and element == "f64":
+        raise ValueError("the plan has tiles, which float64 has not; make a plan of float64, or give the mask")
     if plan:
         text, _ = _plan(text, target, sizes, plan[0])
         return cache.get_kernel(text, target, "attention_grad")
@@ -263,10 +306,10 @@ def get_function(config):
     parts = json.loads(config)
 
     def compile(element, rank, head_dim, value_dim, device, sizes):
-        return get_kernel(config, element, rank, head_dim, value_dim, get_machine(device), sizes)
+        return get_kernel(config, element, rank, head_dim, value_dim, _get_machine(device, element), sizes)
 
     def compile_gradients(element, rank, head_dim, value_dim, device, sizes, has_lse_grad, wrt):
-        target = get_machine(device)
+        target = _get_machine(device, element)
         return get_gradient_kernel(config, element, rank, head_dim, value_dim, target, sizes, has_lse_grad, wrt)
 
     made = None

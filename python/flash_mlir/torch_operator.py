@@ -53,7 +53,7 @@ def _make_output(query, key, value, lengths, sink, captured, config):
 
 @torch.library.register_fake("flash_mlir::attention_with_lse", lib=_library)
 def _make_both(query, *others):
-    return _make_output(query, *others), query.new_empty(query.shape[:-1], dtype=torch.float32)
+    return _make_output(query, *others), query.new_empty(query.shape[:-1], dtype=torch.promote_types(query.dtype, torch.float32))
 
 
 def _run_grad(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt, config):

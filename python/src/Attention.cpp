@@ -23,6 +23,9 @@ static void checkPlace(const char *name, const Array &array,
           ", query on ", query.describeDevice(), "; they must be in one place");
 }
 
+/// Head dimensions of kernels are multiples of it.
+static constexpr int64_t dimStep = 8;
+
 /// Kernels for GPUs copy so many bytes at a time.
 static constexpr int64_t alignment = 16;
 
@@ -54,9 +57,11 @@ static bool hasKernelStrides(const Array &array) {
 
 void Attention::checkAttention(const Array &query, const Array &key,
                                const Array &value) const {
-  if (query.element > FLASH_F32)
+  bool isFloat = query.element <= FLASH_F64;
+  if (!isFloat || (query.element == FLASH_F64 && query.device >= 0))
     raise(PyExc_TypeError, "query is ", query.describe(),
-          "; float16, bfloat16 and float32 are possible");
+          "; float16, bfloat16 and float32 are possible",
+          isFloat ? ", and float64 on the CPU, for checks" : "");
   if (query.rank != 4 && query.rank != 3)
     raise(PyExc_ValueError, "query is ", query.describe(),
           "; expected (batch, heads, length, head dimension) or the last three "
@@ -65,7 +70,10 @@ void Attention::checkAttention(const Array &query, const Array &key,
     checkPlace(name, *array, query);
     if (!array->hasType(query.element))
       raise(PyExc_TypeError, name, " is ", array->describe(), ", query ",
-            query.describe(), "; the dtypes must agree");
+            query.describe(), "; the dtypes must agree: cast ", name,
+            array->isTorch ? " by .to(query.dtype)"
+                           : " by .astype(query.dtype)",
+            ", or all of them, as torch.autocast does");
     if (array->rank != query.rank)
       raise(PyExc_ValueError, name, " is ", array->describe(), ", query ",
             query.describe(), "; the ranks must agree");
@@ -78,7 +86,7 @@ void Attention::checkAttention(const Array &query, const Array &key,
   if (value.sizes[rank - 3] != keyHeads)
     raise(PyExc_ValueError, "value has ", value.sizes[rank - 3],
           " heads, key has ", keyHeads, "; they must agree");
-  if (keyHeads == 0 || queryHeads % keyHeads)
+  if (keyHeads ? queryHeads % keyHeads : queryHeads)
     raise(PyExc_ValueError, "query has ", queryHeads, " heads, key has ",
           keyHeads, "; the former must be a multiple of the latter");
   if (value.sizes[rank - 2] != key.sizes[rank - 2])
@@ -90,10 +98,11 @@ void Attention::checkAttention(const Array &query, const Array &key,
   for (auto [name, array] :
        {std::pair("query", &query), {"key", &key}, {"value", &value}}) {
     int64_t size = array->sizes[rank - 1];
-    if (size < 8 || size > 256 || size % 8)
+    if (size < 1 || size > 256)
       raise(PyExc_ValueError, name, " has head dimension ", size,
-            "; multiples of 8 from 8 to 256 are possible");
-    if (array->device >= 0)
+            "; 1 to 256 are possible");
+    // What is padded is copied.
+    if (array->device >= 0 && size % dimStep == 0)
       checkStrides(name, *array);
   }
 }
@@ -143,11 +152,10 @@ Attention::KernelSizes Attention::getKernelSizes(const Array &query,
 
 Attention::Specialization
 Attention::getSpecialization(const Arguments &arguments) {
-  const Array &query = arguments.arrays[0], &value = arguments.arrays[2];
-  int rank = query.rank;
-  return {query.element,         rank,
-          query.device,          query.sizes[rank - 1],
-          value.sizes[rank - 1], getKernelSizes(query, arguments.arrays[1])};
+  const Array &query = arguments.arrays[0];
+  return {query.element,      query.rank,
+          query.device,       arguments.headDim,
+          arguments.valueDim, getKernelSizes(query, arguments.arrays[1])};
 }
 
 template <typename Compile>
@@ -174,14 +182,31 @@ Kernel &Attention::getKernel(std::vector<KnownKernel> &known,
 }
 
 /// lengths and sink: one element for each of the rows.
-static void checkVector(const char *name, const Array &array,
-                        FlashElementType element, int64_t size,
-                        const char *what, const Array &query) {
+static void checkVector(const char *name, const Array &array, bool hasType,
+                        const char *type, int64_t size, const char *what,
+                        const Array &query) {
   checkPlace(name, array, query);
-  if (!array.hasType(element) || array.rank != 1 || array.sizes[0] != size)
-    raise(!array.hasType(element) ? PyExc_TypeError : PyExc_ValueError, name,
-          " is ", array.describe(), "; expected ", getName(element),
-          " of shape (", size, ",), one for each ", what);
+  if (!hasType || array.rank != 1 || array.sizes[0] != size)
+    raise(!hasType ? PyExc_TypeError : PyExc_ValueError, name, " is ",
+          array.describe(), "; expected ", type, " of shape (", size,
+          ",), one for each ", what);
+}
+
+static nb::object callOperands(const char *function, nb::handle object) {
+  return nb::module_::import_("flash_mlir.operands").attr(function)(object);
+}
+
+/// The array as `cast` of flash_mlir.operands has it.
+static nb::object castTo(nb::handle object, FlashElementType element) {
+  return nb::module_::import_("flash_mlir.operands")
+      .attr("cast")(object, getName(element));
+}
+
+/// Reads what stands in for an array.
+static void replace(Array &array, const nb::object &object, const char *name,
+                    nb::object &owner) {
+  array = readDense(object, name, owner);
+  array.setUnitStrides();
 }
 
 nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,
@@ -197,7 +222,24 @@ nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,
       return execute(arguments);
     isPlain = obstacle.kind == Obstacle::Gradient;
   }
-  return dispatch(query, key, value, lengths, sink, captured, isPlain);
+  // Of arrays of other libraries autograd and operators know nothing.
+  auto convert = [&](nb::handle object) -> nb::object {
+    if (object.is_none() || torch->isTensor(object))
+      return nb::borrow(object);
+    return callOperands("to_tensor", object);
+  };
+  size_t numCaptured = PyTuple_Size(captured.ptr());
+  nb::object tensors = nb::borrow(captured);
+  for (size_t i = 0; i < numCaptured; ++i)
+    if (!torch->isTensor(PyTuple_GetItem(captured.ptr(), i))) {
+      nb::list all;
+      for (nb::handle each : captured)
+        all.append(convert(each));
+      tensors = nb::tuple(all);
+      break;
+    }
+  return dispatch(convert(query), convert(key), convert(value),
+                  convert(lengths), convert(sink), tensors, isPlain);
 }
 
 void Attention::readOrRaise(Arguments &arguments, nb::handle query,
@@ -274,6 +316,8 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
   if (!value)
     return obstacle;
   checkAttention(query, *key, *value);
+  arguments.headDim = query.sizes[query.rank - 1];
+  arguments.valueDim = value->sizes[query.rank - 1];
   if (!lengthsObject.is_none()) {
     if (query.rank != 4)
       raise(PyExc_ValueError, "lengths are per batch, and query is ",
@@ -281,14 +325,19 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
     Array *lengths = read(lengthsObject, "lengths");
     if (!lengths)
       return obstacle;
-    checkVector("lengths", *lengths, FLASH_I32, query.sizes[0], "batch", query);
+    bool isInteger = lengths->element >= FLASH_I8 && !lengths->isBool;
+    checkVector("lengths", *lengths, isInteger, "integers", query.sizes[0],
+                "batch", query);
+    arguments.lengths = lengths;
   }
   if (!sinkObject.is_none()) {
     Array *sink = read(sinkObject, "sink");
     if (!sink)
       return obstacle;
-    checkVector("sink", *sink, FLASH_F32, query.sizes[query.rank - 3],
+    checkVector("sink", *sink, sink->element <= FLASH_F64,
+                "floating-point numbers", query.sizes[query.rank - 3],
                 "query head", query);
+    arguments.sink = sink;
   }
   PositionSizes sizes = getSizes(query, *key);
   for (size_t i = 0; i < numCaptured; ++i) {
@@ -315,7 +364,55 @@ static std::vector<nb::object> runOrLaunch(Kernel &kernel,
   return kernel.run(tensors, count, *operands, note);
 }
 
-nb::object Attention::execute(const Arguments &arguments) {
+void Attention::adapt(Arguments &arguments) const {
+  Array *arrays = arguments.arrays;
+  auto getOwner = [&](const Array *array) -> nb::object & {
+    return arguments.owners[array - arrays];
+  };
+  auto cast = [&](Array *array, FlashElementType element, const char *name) {
+    if (array->element != element)
+      replace(*array, castTo(getOwner(array), element), name, getOwner(array));
+  };
+  if (arguments.headDim % dimStep || arguments.valueDim % dimStep)
+    for (auto [number, name] :
+         {std::pair(0, "query"), {1, "key"}, {2, "value"}})
+      replace(arrays[number], callOperands("pad", arguments.owners[number]),
+              name, arguments.owners[number]);
+  if (Array *lengths = arguments.lengths;
+      lengths && !lengths->hasType(FLASH_I32))
+    replace(*lengths, callOperands("to_lengths", getOwner(lengths)), "lengths",
+            getOwner(lengths));
+  bool isReference = arrays[0].element == FLASH_F64;
+  if (arguments.sink)
+    cast(arguments.sink, isReference ? FLASH_F64 : FLASH_F32, "sink");
+  if (!isReference)
+    return;
+  Array *first = arrays + arguments.count - captures.size();
+  for (size_t i = 0; i < captures.size(); ++i)
+    if (first[i].element <= FLASH_F32)
+      cast(first + i, FLASH_F64, captures[i].name.c_str());
+}
+
+/// A result without the padding of its last dimension.
+static void cut(nb::object &result, int64_t dim) {
+  if (dim % dimStep)
+    result =
+        nb::module_::import_("flash_mlir.operands").attr("cut")(result, dim);
+}
+
+/// Whether there is no query head, for which there is no kernel.
+static bool hasNoHead(const Array &query) {
+  return query.sizes[query.rank - 3] == 0;
+}
+
+nb::object Attention::execute(Arguments &arguments) {
+  if (hasNoHead(arguments.arrays[0])) {
+    nb::object results = nb::module_::import_("flash_mlir.operands")
+                             .attr("attend_without_heads")(arguments.owners[0],
+                                                           arguments.valueDim);
+    return returnLse ? results : nb::object(results[0]);
+  }
+  adapt(arguments);
   Specialization wanted = getSpecialization(arguments);
   Kernel &kernel =
       getKernel(kernels, wanted, arguments, [&](const nb::list &shapes) {
@@ -328,6 +425,7 @@ nb::object Attention::execute(const Arguments &arguments) {
     tensors[i] = arguments.arrays[i].getTensor();
   std::vector<nb::object> results =
       runOrLaunch(kernel, tensors, count, arguments.arrays);
+  cut(results[0], arguments.valueDim);
   if (!returnLse)
     return std::move(results[0]);
   return nb::make_tuple(results[0], results[1]);
@@ -376,6 +474,10 @@ std::vector<nb::object> Attention::differentiate(
   Arguments arguments;
   readOrRaise(arguments, queryObject, key, value, lengths, sink, captured);
   const Array &query = arguments.arrays[0];
+  FlashElementType elements[maxArguments];
+  for (size_t i = 0; i < arguments.count; ++i)
+    elements[i] = arguments.arrays[i].element;
+  adapt(arguments);
   Specialization wanted = getSpecialization(arguments);
   wanted.hasLseGrad = !lseGradObject.is_none();
   wanted.wrt = std::move(wrt);
@@ -383,7 +485,7 @@ std::vector<nb::object> Attention::differentiate(
   Array ofOutput = query, ofLse = query;
   ofOutput.sizes[query.rank - 1] = wanted.valueDim;
   ofLse.rank = query.rank - 1;
-  ofLse.element = FLASH_F32;
+  ofLse.element = query.element == FLASH_F64 ? FLASH_F64 : FLASH_F32;
   bool isGradEnabled = Torch::get() && Torch::get()->isGradEnabled();
   nb::object owners[4];
   Array output =
@@ -395,6 +497,11 @@ std::vector<nb::object> Attention::differentiate(
   if (wanted.hasLseGrad)
     lseGrad =
         readResult(lseGradObject, "lse_grad", ofLse, isGradEnabled, owners[3]);
+  if (wanted.valueDim % dimStep) {
+    replace(output, callOperands("pad", owners[0]), "output", owners[0]);
+    replace(outputGrad, callOperands("pad", owners[2]), "output_grad",
+            owners[2]);
+  }
   if (query.device >= 0) {
     if (!hasKernelStrides(output))
       copy(output, "output", owners[0]);
@@ -412,10 +519,24 @@ std::vector<nb::object> Attention::differentiate(
       raise(PyExc_ValueError, "wrt has the number ", number,
             ", and the functions read ", numOfFunctions, " arrays");
     if (first[number].isBool || first[number].isUnsigned ||
-        first[number].element > FLASH_F32)
+        first[number].element > FLASH_F64 ||
+        (first[number].element == FLASH_F64 && query.element != FLASH_F64))
       raise(PyExc_TypeError, captures[number].name, " is ",
             first[number].describeType(),
             "; there are gradients of float16, bfloat16 and float32");
+  }
+  if (hasNoHead(query)) {
+    std::vector<nb::object> zeros;
+    auto add = [&](nb::handle of) {
+      zeros.push_back(callOperands("make_zeros", of));
+    };
+    for (nb::handle operand : {queryObject, key, value})
+      add(operand);
+    if (!sink.is_none())
+      add(sink);
+    for (int number : wanted.wrt)
+      add(PyTuple_GetItem(captured.ptr(), number));
+    return zeros;
   }
   Kernel &kernel = getKernel(
       gradientKernels, wanted, arguments, [&](const nb::list &shapes) {
@@ -440,5 +561,21 @@ std::vector<nb::object> Attention::differentiate(
   append(arguments.arrays + 3, first + numOfFunctions);
   append(&lseGrad, &lseGrad + wanted.hasLseGrad);
   append(end - numOfGradients, end);
-  return runOrLaunch(kernel, tensors, count, arguments.arrays);
+  std::vector<nb::object> results =
+      runOrLaunch(kernel, tensors, count, arguments.arrays);
+  cut(results[0], wanted.headDim);
+  cut(results[1], wanted.headDim);
+  cut(results[2], wanted.valueDim);
+  // The others have the types that were given.
+  auto cast = [&](nb::object &result, const Array *array) {
+    FlashElementType element = elements[array - arguments.arrays];
+    if (array->element != element)
+      result = castTo(result, element);
+  };
+  size_t next = 3;
+  if (arguments.sink)
+    cast(results[next++], arguments.sink);
+  for (int number : wanted.wrt)
+    cast(results[next++], first + number);
+  return results;
 }

@@ -79,6 +79,10 @@ private:
     Array arrays[maxArguments];
     nb::object owners[maxArguments];
     size_t count = 0;
+    /// Null where there are none.
+    Array *lengths = nullptr, *sink = nullptr;
+    /// Those of the call, without padding.
+    int64_t headDim = 0, valueDim = 0;
   };
   /// Why a kernel alone will not do: an argument has no memory, or one that has
   /// requires gradients. An exception would take longer than the rest.
@@ -94,7 +98,12 @@ private:
   void readOrRaise(Arguments &arguments, nb::handle query, nb::handle key,
                    nb::handle value, nb::handle lengths, nb::handle sink,
                    nb::handle captured) const;
-  nb::object execute(const Arguments &arguments);
+  nb::object execute(Arguments &arguments);
+
+  /// Makes of arguments that no kernel takes others: head dimensions are padded
+  /// to multiples of 8, lengths and sinks get the kernel's types, and where it
+  /// computes in float64 all that captured tensors hold does.
+  void adapt(Arguments &arguments) const;
 
   /// On a device: heads, key heads, and the classes (flashGetSizeClass) of the
   /// batch size and the lengths. On the CPU, the lengths (flashGetCpuLength),

@@ -24,7 +24,7 @@ def calls_itself(b, h, q, k):
 BAD_CALLS = [
     ((Q, K, [1, 2]), {}, TypeError, "value is a list; a NumPy array, a PyTorch tensor, or an array that has __dlpack__"),
     ((Q.astype(complex), K, K), {}, TypeError, "query has dtype complex128; float16"),
-    ((Q.astype(float), K, K), {}, TypeError, "query is float64 of shape (2, 4, 8, 16); float16, bfloat16 and float32"),
+    ((Q.astype(float), K, K), {}, TypeError, "key is float32 of shape (2, 2, 9, 16), query float64 of shape (2, 4, 8, 16)"),
     ((Q, K.astype(np.float16), K), {}, TypeError, "key is float16 of shape (2, 2, 9, 16), query float32"),
     ((Q[0, 0], K, K), {}, ValueError, "query is float32 of shape (8, 16); expected (batch, heads, length, head"),
     ((Q, K[0], K), {}, ValueError, "the ranks must agree"),
@@ -33,11 +33,11 @@ BAD_CALLS = [
     ((Q, K, zeros(2, 4, 9, 16)), {}, ValueError, "value has 4 heads, key has 2"),
     ((Q, K, zeros(2, 2, 7, 16)), {}, ValueError, "value has length 7, key has 9"),
     ((Q, zeros(2, 2, 9, 24), K), {}, ValueError, "key has head dimension 24, query has 16"),
-    ((Q, K, zeros(2, 2, 9, 12)), {}, ValueError, "value has head dimension 12; multiples of 8 from 8 to 256"),
-    ((Q, K, K), {"lengths": np.array([1, 2])}, TypeError, "lengths is int64 of shape (2,); expected int32 of shape (2,)"),
-    ((Q, K, K), {"lengths": zeros(3, dtype=np.int32)}, ValueError, "expected int32 of shape (2,), one for each batch"),
+    ((Q, K, zeros(2, 2, 9, 257)), {}, ValueError, "value has head dimension 257; 1 to 256 are possible"),
+    ((Q, K, K), {"lengths": zeros(2)}, TypeError, "lengths is float32 of shape (2,); expected integers of shape (2,)"),
+    ((Q, K, K), {"lengths": zeros(3, dtype=np.int32)}, ValueError, "expected integers of shape (2,), one for each batch"),
     ((Q[0], K[0], K[0]), {"lengths": zeros(2, dtype=np.int32)}, ValueError, "lengths are per batch, and query is"),
-    ((Q, K, K), {"sink": zeros(2)}, ValueError, "sink is float32 of shape (2,); expected float32 of shape (4,)"),
+    ((Q, K, K), {"sink": zeros(2)}, ValueError, "sink is float32 of shape (2,); expected floating-point numbers of shape (4,)"),
     ((Q, K, K), {"mask": 3}, TypeError, "mask is a int; expected a Mask, a Plan or a function"),
     ((Q, K, K), {"mask": Q > 0}, TypeError, "of an array it is lambda b, h, q, k: array[q, k]"),
     ((Q, K, K), {"score": 3}, TypeError, "score is a int; expected a function"),
@@ -70,7 +70,7 @@ BAD_CALLS = [
     ((Q, K, K), {"score": lambda s, b, h, q, k: s + swapped[0]}, TypeError, "swapped has dtype >i4, the byte order of"),
     ((Q, K, K), {"score": lambda s, b, h, q, k: s + wide[0]}, TypeError, "wide has dtype uint64; float16"),
     ((Q.astype(np.uint32), K, K), {}, TypeError, "query is uint32 of shape (2, 4, 8, 16); float16, bfloat16 and"),
-    ((Q, K, K), {"lengths": zeros(2, dtype=np.uint32)}, TypeError, "lengths is uint32 of shape (2,); expected int32"),
+    ((Q, K, K), {"lengths": zeros(2, dtype=bool)}, TypeError, "lengths is bool of shape (2,); expected integers"),
 ]
 
 

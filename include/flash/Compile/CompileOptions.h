@@ -60,6 +60,9 @@ struct CompileOptions {
   /// The best schedule is being looked for: neither what the program says is
   /// taken, nor what was measured before.
   bool tune = false;
+  /// The kernel is the reference: all floating-point arguments and results are
+  /// f64. For the CPU.
+  bool isReference = false;
   /// The program counts the tiles that it visits.
   bool countTiles = false;
   /// Bit set over `Dump`.

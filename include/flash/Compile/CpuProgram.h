@@ -24,7 +24,10 @@ struct CpuProgram {
   mlir::OwningOpRef<mlir::ModuleOp> level0;
 
   /// Compiles a copy of the program. `Options` says which stages to print. A
-  /// program that is at level 2 already can only be emulated.
+  /// program that is at level 2 already can only be emulated. Behind the
+  /// results, a reference has the log-sum-exp of every attention that could be
+  /// given that result, and more (`addReferenceResults`), unless it is what
+  /// `options` ask for.
   static llvm::Expected<CpuProgram> compile(mlir::ModuleOp program,
                                             llvm::StringRef entry,
                                             Variant variant,

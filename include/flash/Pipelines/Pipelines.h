@@ -103,9 +103,7 @@ enum class Variant {
   Flash,
   /// All scores in memory: the baseline.
   Naive,
-  /// The naive one in f64, on f64 copies of the floating-point inputs. Its
-  /// results are those of the program and then the log-sum-exp of every
-  /// attention that could be given that result.
+  /// The naive one in f64, on f64 copies of the floating-point inputs.
   Reference,
 };
 

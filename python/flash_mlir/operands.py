@@ -1,0 +1,71 @@
+"""What operands become that no kernel takes as they are."""
+
+import sys
+
+import numpy
+
+_INT32_MAX = 2**31 - 1
+
+
+def _is_tensor(array):
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
+
+
+def round_dim(dim):
+    """The head dimension that kernels have for this one."""
+    return (dim + 7) // 8 * 8
+
+
+def cast(array, dtype):
+    """An array of the dtype of this name, in the same place."""
+    return array.to(getattr(sys.modules["torch"], dtype)) if _is_tensor(array) else numpy.asarray(array).astype(dtype)
+
+
+def to_lengths(array):
+    """Lengths as int32. Those that it does not hold are larger than any key."""
+    array = array if _is_tensor(array) else numpy.asarray(array)
+    wide = cast(array, "int64")
+    return cast(wide.clip(-_INT32_MAX - 1, _INT32_MAX), "int32")
+
+
+def pad(array):
+    """An array with zeros behind its last dimension, up to what kernels have."""
+    dim = array.shape[-1]
+    missing = round_dim(dim) - dim
+    if not missing:
+        return array
+    if _is_tensor(array):
+        return sys.modules["torch"].nn.functional.pad(array, (0, missing))
+    array = numpy.asarray(array)
+    return numpy.concatenate([array, numpy.zeros((*array.shape[:-1], missing), array.dtype)], axis=-1)
+
+
+def cut(array, dim):
+    """A row-major array of the first `dim` of its last dimension."""
+    array = array[..., :dim]
+    return array.contiguous() if _is_tensor(array) else numpy.ascontiguousarray(array)
+
+
+def make_zeros(array, *shape, dtype=None):
+    """Zeros of a shape where an array is, by default of its shape and dtype."""
+    shape = shape or array.shape
+    if not _is_tensor(array):
+        return numpy.zeros(shape, dtype or array.dtype)
+    return array.new_zeros(shape, dtype=getattr(sys.modules["torch"], dtype) if dtype else array.dtype)
+
+
+def attend_without_heads(query, value_dim):
+    """The result and the log-sum-exp of attention without a query head, which have no elements."""
+    dtype = "float64" if str(query.dtype).endswith("float64") else "float32"
+    return make_zeros(query, *query.shape[:-1], value_dim), make_zeros(query, *query.shape[:-1], dtype=dtype)
+
+
+def to_tensor(array):
+    """A tensor that autograd may keep: a copy, which stays what it is until the backward."""
+    import torch
+
+    array = numpy.asarray(array)
+    if array.dtype.name == "bfloat16":
+        return torch.tensor(array.view("uint16")).view(torch.bfloat16)
+    return torch.tensor(array)
