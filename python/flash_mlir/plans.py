@@ -107,7 +107,7 @@ def list_tiles(mask, query, shape, tile):
     mask = as_mask(mask)
     config, places = _prepare(mask, False)
     captured = [mask.arrays[place] for place in places]
-    target = "cpu" if query.device.type == "cpu" else _core.get_device_target(query.device.index)
+    target = get_machine(query.get_device())
     batches, heads, queries, keys = shape
     asked, seen = set(), set()
     for node in in_order([mask.condition], get_operands, seen):
