@@ -1,6 +1,7 @@
 """Plans: which tiles a mask leaves, computed once for many calls."""
 
 import contextlib
+import functools
 import sys
 
 import numpy
@@ -16,6 +17,7 @@ from .programs import Variant, get_captures, get_function, get_gradient_plan, ge
 
 _MAX_PREPARED = 512
 _prepared = {}
+_with_scores = {}
 
 
 class Plan:
@@ -84,10 +86,25 @@ def _make_empty(query, size, dtype=None):
 
 def _choose_tiles(mask, score, has_lengths, kind):
     """The schedule of gradients with a score function; "" where their programs have no map."""
-    attribute, condition = mask.lowered
     value = trace(score, (SCORE, BATCH, HEAD, QUERY, KEY), "score").value
-    found = get_gradient_plan(Variant(attribute, condition, value, None, has_lengths, False, False).config, *kind)
+    key = (mask, id(value), has_lengths)
+    known = _with_scores.get(key)
+    if known is None:
+        if len(_with_scores) >= _MAX_PREPARED:
+            _with_scores.clear()
+        attribute, condition = mask.lowered
+        config = Variant(attribute, condition, value, None, has_lengths, False, False).config
+        # The value is kept, so that its id stays its own.
+        known = _with_scores[key] = config, value
+    found = _get_program(get_gradient_plan, known[0], kind, "")
     return "" if found is None else found[1]
+
+
+@functools.lru_cache(maxsize=_MAX_PREPARED)
+def _get_program(get, config, kind, schedule):
+    """What `get_plan` or `get_gradient_plan` gives, which takes milliseconds to choose and print."""
+    *others, sizes = kind
+    return get(config, *others, list(sizes), schedule)
 
 
 def list_tiles(mask, query, shape, tile):
@@ -178,19 +195,19 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None, score=None)
         )
         query, key, value = pad(query), pad(key), pad(value)
         target = get_machine(device)
-        shapes = [tuple(array.shape) for array in (query, key, value)]
+        shapes = tuple([tuple(array.shape) for array in (query, key, value)])
         kind = element, rank, head_dim, value_dim, target, shapes
         more = [] if given is None else [to_lengths(given)]
         more += [with_signs(*each) for each in zip(captured, get_captures(config))]
         arrays, schedule, gradient_schedule, of_gradients = [], None, None, []
-        found = get_plan(config, *kind)
+        found = _get_program(get_plan, config, kind, "")
         if found is not None:
             text, schedule = found
             arrays = cache.get_kernel(text, target, "attention_plan").call([query, key, value, *more])
         found = None
         if gradients:
             chosen = "" if score is None else _choose_tiles(mask, score, given is not None, kind)
-            found = get_gradient_plan(config, *kind, chosen)
+            found = _get_program(get_gradient_plan, config, kind, chosen)
         if found is not None:
             text, gradient_schedule = found
             output, lse = _make_empty(query, (value.shape[-1],)), _make_empty(query, (), "float32")

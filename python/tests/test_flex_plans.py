@@ -100,7 +100,8 @@ def differentiate(attend, dtype):
 
 def attend_naively(query, key, value, score_mod, mask_mod):
     """What FlexAttention computes, where it has no numbers for rows that nothing is left of."""
-    b, h, q, k = (torch.arange(n).reshape([-1 if d == i else 1 for d in range(4)]) for i, n in enumerate((2, HEADS, LENGTH, LENGTH)))
+    sizes = 2, HEADS, LENGTH, LENGTH
+    b, h, q, k = (torch.arange(n).reshape([-1 if d == i else 1 for d in range(4)]) for i, n in enumerate(sizes))
     scores = score_mod(query @ key.transpose(2, 3) * query.shape[3] ** -0.5, b, h, q, k)
     scores = torch.where(mask_mod(b, h, q, k), scores, -INF)
     most = scores.detach().amax(-1, keepdim=True).clamp(min=-1e300)

@@ -221,7 +221,7 @@ def test_scores_take_the_arrays_of_a_plan(dim):
     kind = "bf16", 4, dim, dim, "sm_90a", [[1, 16, 8192, dim]] * 3
     config, _ = plans._prepare(window, False)
     _, without = programs.get_gradient_plan(config, *kind)
-    chosen = plans._choose_tiles(window, alibi, False, kind)
+    chosen = plans._choose_tiles(window, alibi, False, (*kind[:-1], tuple(map(tuple, kind[-1]))))
     _, with_score = programs.get_gradient_plan(config, *kind, chosen)
     assert with_score == chosen and "products=5" in with_score
     assert ("products=5" if dim == 64 else "products=7") in without
@@ -235,6 +235,22 @@ def test_scores_take_the_arrays_of_a_plan(dim):
             head = planned.split("func.func @attention_grad(")[1].split("{")[0]
             arrays.add(tuple(re.findall(r"%(?:key_tiles|tile_counts|tile_turns)\w*: (\S+)", head)))
         assert len(arrays) == 1 and len(*arrays) == (3 if "products=5" in schedule else 4)
+
+
+def test_programs_are_chosen_once(monkeypatch):
+    """A plan that was made before is computed, and no more: neither is a program chosen, nor one printed."""
+    query, slopes = make(1, 2, 300, 16), make(2)
+
+    def make_plan(score):
+        mask = flash.documents(np.sort(FEW)) & flash.causal()
+        alibi = (lambda s, b, h, q, k: s + slopes[h] * k) if score else None
+        return flash.plan(mask, query, query, gradients=True, score=alibi)
+
+    made = [make_plan(score) for score in (False, True)]
+    for name in ("_plan", "_print"):
+        monkeypatch.setattr(programs, name, None)
+    for score, before in zip((False, True), made):
+        assert make_plan(score).schedules == before.schedules
 
 
 def test_tensors():
