@@ -74,8 +74,9 @@ asan: ## the tools with the address and undefined sanitizers
 fuzz: asan ## ten thousand mutated inputs through the sanitized tools
 	$(PYTHON) test/Fuzz/fuzz.py --bin build-asan/bin --count 10000 --save build-asan/fuzz
 
-programs: build ## COUNT random attentions and COUNT programs on tiles, compared with numpy
+programs: build ## COUNT random attentions, COUNT gradients and COUNT programs on tiles, compared with numpy
 	$(PYTHON) test/Fuzz/programs.py --bin $(BUILD)/bin --count $(COUNT) --save $(BUILD)/programs
+	$(PYTHON) test/Fuzz/programs.py --bin $(BUILD)/bin --kind gradients --count $(COUNT) --save $(BUILD)/programs
 	$(PYTHON) test/Fuzz/programs.py --bin $(BUILD)/bin --kind linalg --count $(COUNT) --save $(BUILD)/programs
 
 format:

@@ -38,6 +38,12 @@ def from_file(array, element):
     return (array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
 
 
+def erf(x):
+    """Also of numbers with a small imaginary part, by which derivatives are taken."""
+    real = np.vectorize(math.erf, [float])(np.real(x))
+    return real + 2j / math.sqrt(math.pi) * np.exp(-np.real(x) ** 2) * np.imag(x) if np.iscomplexobj(x) else real
+
+
 # --- Masks ---------------------------------------------------------------------
 
 
@@ -294,8 +300,7 @@ class Score:
         self.steps.append(lambda s, p, c: np.minimum(np.maximum(s, float(f"{low:e}")), float(f"{high:e}")))
 
     def function(self):
-        name, function = self.rng.choice([("sin", np.sin), ("cos", np.cos), ("erf", np.vectorize(math.erf, [float])),
-                                          ("atan", np.arctan)])
+        name, function = self.rng.choice([("sin", np.sin), ("cos", np.cos), ("erf", erf), ("atan", np.arctan)])
         self.value = self.emit(f"math.{name} {self.value}", "f32")
         self.steps.append(lambda s, p, c: function(s))
 

@@ -1,5 +1,5 @@
-"""Runs random programs and compares them with their meaning, written in numpy: attention, or
-with --kind linalg products and arithmetic on tiles.
+"""Runs random programs and compares them with their meaning, written in numpy: attention, its gradients with
+--kind gradients, or with --kind linalg products and arithmetic on tiles.
 
     programs.py                            100 programs, from a fresh seed that is printed
     programs.py --count 3000 --save DIR    the long run; failures are kept in DIR
@@ -30,6 +30,7 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "Run" / "suite")]
 import attentions
+import gradients
 import linalg_tiles
 import row_tiles
 import tiles
@@ -43,6 +44,11 @@ GPUS = {"emulate": "sm_80", "emulate:sm_90a": "sm_90a"}
 REFUSALS = [re.compile(text) for text in (
     "needs? N registers of (each of N threads|a thread)",
     "need N bytes of shared memory",
+)]
+# What schedules of gradients ask for that does not go together.
+GRADIENT_REFUSALS = [re.compile(text) for text in (
+    "'flash.attention_grad' op cannot be scheduled",
+    "has one warpgroup of consumers, and ping-pong takes two or three",
 )]
 # What the targets of block programs do not translate of linalg on tiles, or not with the
 # registers and shared memory that they have. The CPU refuses nothing.
@@ -159,15 +165,15 @@ def kind_of(message):
 
 def run(program, target, rng, folder, arguments):
     """The kind of the refusal, if the run was refused, or else None; and the largest error."""
-    on_tiles = isinstance(program, linalg_tiles.Program)
+    on_tiles, of_gradients = isinstance(program, linalg_tiles.Program), isinstance(program, gradients.Program)
     files = [folder / f"{name}.npy" for name, _, _ in program.arguments]
-    named = program.outputs if on_tiles else [("o", program.element), ("l", "f32")][: 2 if program.lse else 1]
+    named = program.outputs if on_tiles or of_gradients else [("o", program.element), ("l", "f32")][: 2 if program.lse else 1]
     outputs = [folder / f"{name}.npy" for name, _ in named]
     command = [os.path.join(arguments.bin, "flash-run"), str(folder / "program.mlir"), f"--target={target}",
                f"--threads={rng.choice([1, 1, 2])}", f"--inputs={','.join(map(str, files))}",
                f"--outputs={','.join(map(str, outputs))}"]
     if not on_tiles and program.targets is None:
-        schedule = draw_schedule(rng, target, program.element)
+        schedule = (gradients.draw_schedule if of_gradients else draw_schedule)(rng, target, program.element)
         if schedule:
             command.append(f"--schedule={schedule}")
         if rng.random() < 0.125:
@@ -186,7 +192,7 @@ def run(program, target, rng, folder, arguments):
     if done.returncode:
         line = next((line for line in errors.splitlines() if "error: " in line), errors + done.stdout.decode())
         kind = kind_of(line)
-        refusals = TILE_REFUSALS if on_tiles and target != "cpu" else [] if on_tiles else REFUSALS
+        refusals = REFUSALS + GRADIENT_REFUSALS if of_gradients else TILE_REFUSALS if on_tiles and target != "cpu" else [] if on_tiles else REFUSALS
         if line.startswith(str(folder)) and any(refusal.search(kind) for refusal in refusals):
             return kind, 0
         if on_tiles and target in GPUS.values() and LAUNCH_REFUSAL.search(line):
@@ -197,11 +203,11 @@ def run(program, target, rng, folder, arguments):
     for result, shape in zip(results, program.shapes):
         if list(result.shape) != list(shape):
             raise Finding(f"a result has the shape {result.shape}, not {shape}")
-    if on_tiles:
+    if on_tiles or of_gradients:
         wrong, worst = program.compare(results)
         if wrong:
             raise Finding(wrong)
-        if target in GPUS:
+        if on_tiles and target in GPUS:
             compile(folder / "program.mlir", GPUS[target], arguments)
         return None, worst
     return None, compare(program, target, results)
@@ -220,6 +226,8 @@ def draw(rng, kind):
     """Of five programs of attention one is on tiles, of four of linalg one works along rows alone."""
     if kind == "linalg":
         return row_tiles.draw(rng) if rng.random() < 0.25 else linalg_tiles.draw(rng)
+    if kind == "gradients":
+        return gradients.draw(rng)
     return tiles.draw(rng) if rng.random() < 0.2 else attentions.draw(rng)
 
 
@@ -258,7 +266,7 @@ def one(task):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default=str(HERE.parent.parent / "build" / "bin"), help="where flash-run is")
-    parser.add_argument("--kind", choices=["attention", "linalg"], default="attention", help="linalg: of linalg on tiles")
+    parser.add_argument("--kind", choices=["attention", "gradients", "linalg"], default="attention", help="linalg: of linalg on tiles")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--first", type=int, default=0, help="number of the first program, to repeat one")
     parser.add_argument("--seed", default=str(time.time_ns() % 2**31))

@@ -1,4 +1,4 @@
-"""Compiles an attention and its gradients for each GPU target, at every head dimension from 8 to 256."""
+"""Compiles an attention and its gradients for a GPU target, at every head dimension from 8 to 256."""
 import subprocess
 import sys
 
