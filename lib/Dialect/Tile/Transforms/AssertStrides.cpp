@@ -74,6 +74,8 @@ static std::string describeOwner(Value operand) {
       operand = view.getViewSource();
     else if (auto cast = dyn_cast<memref::CastOp>(op))
       operand = cast.getSource();
+    else if (auto buffer = dyn_cast<bufferization::ToBufferOp>(op))
+      operand = buffer.getTensor();
     else
       break;
   }
