@@ -237,10 +237,10 @@ def _make_score(cap, bias, dense, query):
 
 
 # What models hand on that eager attention does not look at either: windows are in the mask, and sequences of a packed
-# batch are told apart by their positions.
+# batch are told apart by their positions. What continuous batching says of logits is for its own code.
 _WITHOUT_EFFECT = frozenset(
     "cu_seq_lens_q cu_seq_lens_k position_ids cache_position token_type_ids mm_token_type_ids input_ids labels "
-    "num_items_in_batch logits_to_keep sliding_window".split()
+    "num_items_in_batch logits_to_keep logits_indices logits_processor_args sliding_window".split()
 )
 
 

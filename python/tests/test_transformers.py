@@ -364,6 +364,38 @@ def test_paged_cache():
     torch.testing.assert_close(output.transpose(1, 2), expected)
 
 
+@pytest.mark.parametrize("name", ["llama", "gpt-oss"])
+def test_continuous_batching(models, monkeypatch, name):
+    """generate_batch of several lengths gives the tokens that eager gives for each alone."""
+    pytest.importorskip("psutil")
+    used = []
+
+    def attend(*arguments, **options):
+        used.append(True)
+        return flash_mlir.transformers.attend(*arguments, **options)
+
+    ours, theirs = (copy.deepcopy(model) for model in models(name, CAUSAL[name]))
+    registry = transformers.AttentionInterface
+    monkeypatch.setitem(registry._global_mapping, "paged|eager", registry._global_mapping["paged|eager"])
+    flash_mlir.transformers.register("paged|eager")
+    registry.register("paged|eager", attend)
+    ours.set_attn_implementation("paged|eager")
+    theirs.set_attn_implementation("eager")
+    generator = torch.Generator().manual_seed(3)
+    prompts = [torch.randint(3, 64, (length,), generator=generator) for length in (5, 11, 3, 20)]
+    options = dict(max_new_tokens=12, do_sample=False, eos_token_id=-1, pad_token_id=0)
+    results = ours.generate_batch(
+        [prompt.tolist() for prompt in prompts],
+        generation_config=transformers.GenerationConfig(**options),
+        continuous_batching_config=transformers.ContinuousBatchingConfig(num_blocks=32, max_batch_tokens=64),
+    )
+    assert used
+    for prompt, result in zip(prompts, results.values()):
+        tokens = prompt[None]
+        expected = theirs.generate(tokens, attention_mask=torch.ones_like(tokens), **options)[0, len(prompt) :]
+        assert result.generated_tokens == expected.tolist()
+
+
 def test_compiled(models):
     torch._dynamo.reset()
     ours, theirs = models("llama", make_llama)
