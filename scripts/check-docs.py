@@ -10,6 +10,7 @@ Usage: check-docs.py FLASH_OPT [--write]
   before the end of the comment, only those in which the regular expression C is
   found. Passes with --mlir-print-ir-before or -after stand for what these print;
   instead of passes there may be `flash-run` and its options.
+- docs/levels.md names every pass of docs/reference.
 """
 import glob
 import os
@@ -68,6 +69,16 @@ def renew(text, tool):
     return EXCERPT.sub(renew_excerpt, BLOCK.sub(renew_block, text))
 
 
+def find_missing_passes():
+    with open(os.path.join(ROOT, "docs", "levels.md")) as file:
+        levels = file.read()
+    for page in glob.glob(os.path.join(ROOT, "docs", "reference", "*-passes.md")):
+        with open(page) as file:
+            for name in re.findall(r"^### `-(\S+)`$", file.read(), re.M):
+                if f"`{name}`" not in levels:
+                    yield name
+
+
 def main(tool, write):
     stale = []
     for page in [os.path.join(ROOT, "README.md")] + sorted(glob.glob(os.path.join(ROOT, "docs", "*.md"))):
@@ -81,6 +92,8 @@ def main(tool, write):
                     file.write(renewed)
     if stale and not write:
         sys.exit("out of date, run `make docs`: " + " ".join(stale))
+    if missing := sorted(find_missing_passes()):
+        sys.exit("docs/levels.md does not name the passes " + " ".join(missing))
 
 
 if __name__ == "__main__":
