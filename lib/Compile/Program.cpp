@@ -143,6 +143,8 @@ llvm::Expected<Program> flash::compile::loadProgram(
   program.sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   program.diagnostics = std::make_unique<SourceMgrDiagnosticHandler>(
       *program.sources, &context, os);
+  // The message shows the line of the file, as it was written.
+  context.printOpOnDiagnostic(false);
   // MLIR looks for the end of a dialect's attribute before it parses the
   // inside, and takes the `>` of a `>=` for that end.
   ScopedDiagnosticHandler hint(&context, [](Diagnostic &diagnostic) {

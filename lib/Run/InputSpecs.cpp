@@ -47,6 +47,7 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
                   index, entry.getSymName(), numInputs));
 
   std::vector<TensorSpec> specs;
+  std::string unknown, example;
   for (auto [index, type] : llvm::enumerate(entry.getArgumentTypes())) {
     auto tensor = cast<RankedTensorType>(type);
     auto found = options.shapes.find(index);
@@ -86,11 +87,11 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
                                 ShapedType::isDynamic(size) ? 4 : size);
                           }),
           "x");
-      return createStringError(
-          formatv("argument {0} of @{1} has dynamic dimensions ({2}); give "
-                  "files with --inputs or its sizes, for example --shape "
-                  "{0}={3}",
-                  index, entry.getSymName(), str(tensor), sizes));
+      unknown += formatv("{0}{1} ({2})", unknown.empty() ? "" : ", ", index,
+                         str(tensor))
+                     .str();
+      example += formatv(" --shape {0}={1}", index, sizes).str();
+      continue;
     }
     auto spec = TensorSpec::create(*getDType(tensor.getElementType()), shape);
     if (!spec)
@@ -99,5 +100,10 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
                                        llvm::toString(spec.takeError())));
     specs.push_back(std::move(*spec));
   }
+  if (!unknown.empty())
+    return createStringError(
+        formatv("arguments of @{0} have dynamic dimensions: {1}; give files "
+                "with --inputs or their sizes, for example{2}",
+                entry.getSymName(), unknown, example));
   return specs;
 }

@@ -347,9 +347,9 @@ static void print(const Report::Tuned &tuned, llvm::raw_ostream &os) {
                 tuned.schedule);
   os << formatv("model: {0:f4} ms with --schedule={1}\n",
                 tuned.defaultMedian * 1e3, tuned.defaultSchedule);
-  os << formatv("gain: {0:f1}%, after {1} schedules in {2:f1} s",
-                (tuned.defaultMedian / tuned.median - 1) * 100, tuned.tried,
-                tuned.seconds);
+  os << formatv("gain: {0:f3} times as fast as the model's, after {1} "
+                "schedules in {2:f1} s",
+                tuned.defaultMedian / tuned.median, tuned.tried, tuned.seconds);
   if (tuned.failed)
     os << formatv(", {0} of which do not run, the first with {1}", tuned.failed,
                   tuned.failure);

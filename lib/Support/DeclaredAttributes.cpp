@@ -6,20 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Support/DeclaredAttributes.h"
+#include "flash/Support/NearestName.h"
 
 #include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
 using namespace flash;
-
-/// The name of `known` that is most like `name`; empty if none is known.
-static StringRef getNearest(StringRef name, ArrayRef<StringRef> known) {
-  auto isLess = [&](StringRef lhs, StringRef rhs) {
-    return name.edit_distance(lhs) < name.edit_distance(rhs);
-  };
-  const auto *nearest = llvm::min_element(known, isLess);
-  return nearest == known.end() ? StringRef() : *nearest;
-}
 
 LogicalResult
 flash::verifyDeclaredAttribute(Operation *op, NamedAttribute attribute,
@@ -33,9 +25,9 @@ flash::verifyDeclaredAttribute(Operation *op, NamedAttribute attribute,
                                << name << "' that dialect '" << dialect
                                << "' does not declare; ";
     StringRef nearest =
-        getNearest(name, llvm::map_to_vector(declared, [](const auto &one) {
-                     return StringRef(one.name);
-                   }));
+        getNearestName(name, llvm::map_to_vector(declared, [](const auto &one) {
+                         return StringRef(one.name);
+                       }));
     if (nearest.empty())
       return error << "it declares none";
     return error << "the nearest is '" << nearest << "'";
@@ -77,7 +69,7 @@ LogicalResult flash::verifyOwnAttributes(Operation *op) {
         known.push_back(own);
     InFlightDiagnostic error = op->emitOpError("has no attribute '")
                                << name << "'; ";
-    StringRef nearest = getNearest(name, known);
+    StringRef nearest = getNearestName(name, known);
     if (nearest.empty())
       return error << "it has none at all";
     return error << "the nearest is '" << nearest << "'";

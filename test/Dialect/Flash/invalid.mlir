@@ -565,7 +565,7 @@ func.func private @f() attributes {m = #flash.schedule<warps = four>}
 
 // -----
 
-// expected-error @below {{unknown attribute `schedul` in dialect `flash`}}
+// expected-error @below {{unknown attribute `schedul` in dialect `flash`; the nearest is `schedule`}}
 func.func private @f() attributes {m = #flash.schedul<warps = 4>}
 
 // -----

@@ -133,7 +133,7 @@ CASES = [
     ("division by zero", "{d}/division.mlir --inputs={d}/zero_i32.npy,{d}/zero_i32.npy", "divided an integer by zero"),
     ("recursion", "{d}/recursion.mlir", "ran out of stack|cannot be compiled"),
     # Shapes.
-    ("no shape", "{d}/dynamic.mlir", "argument 0 of @attention has dynamic dimensions.*--shape 0=4x4x4x8"),
+    ("no shape", "{d}/dynamic.mlir", "arguments of @attention have dynamic dimensions: 0 .*, 1 .*, 2 .*--shape 0=4x4x4x8 --shape 1=4x4x4x8 --shape 2=4x4x4x8"),
     ("static size", "{d}/dynamic.mlir " + SHAPES + "--shape=2=1x2x16x9", "dimension 3 of argument 2, which is fixed to 8"),
     ("shape rank", "{d}/dynamic.mlir --shape=0=1x2x16", "3 sizes for argument 0, which has rank 4"),
     ("shape index", "{d}/dynamic.mlir --shape=7=1x2x16x8", "names argument 7, but @attention has 3"),

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Support/NearestName.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -42,6 +43,12 @@ void FlashDialect::registerAttributes() {
       , ScheduleAttr>();
 }
 
+/// The one of the attributes' mnemonics that is most like `mnemonic`.
+template <typename... Attributes>
+static StringRef getNearestMnemonic(StringRef mnemonic) {
+  return getNearestName(mnemonic, {Attributes::getMnemonic()...});
+}
+
 Attribute FlashDialect::parseAttribute(DialectAsmParser &parser,
                                        Type type) const {
   llvm::SMLoc start = parser.getCurrentLocation();
@@ -51,8 +58,13 @@ Attribute FlashDialect::parseAttribute(DialectAsmParser &parser,
     return attribute;
   if (mnemonic == ScheduleAttr::getMnemonic())
     return ScheduleAttr::parse(parser, type);
+  StringRef nearest = getNearestMnemonic<
+#define GET_ATTRDEF_LIST
+#include "flash/Dialect/Flash/IR/FlashAttrs.cpp.inc"
+      , ScheduleAttr>(mnemonic);
   parser.emitError(start) << "unknown attribute `" << mnemonic
-                          << "` in dialect `" << getNamespace() << "`";
+                          << "` in dialect `" << getNamespace()
+                          << "`; the nearest is `" << nearest << "`";
   return {};
 }
 
