@@ -62,9 +62,14 @@ def attend_without_heads(query, value_dim):
 
 
 def to_tensor(array):
-    """A tensor that autograd may keep: a copy, which stays what it is until the backward."""
+    """A tensor that autograd may keep: a copy, which stays what it is until the backward.
+
+    What stands for a tensor while a graph is made, such as a Proxy of torch.fx, is returned as it is.
+    """
     import torch
 
+    if hasattr(type(array), "__torch_function__"):
+        return array
     array = numpy.asarray(array)
     if array.dtype.name == "bfloat16":
         return torch.tensor(array.view("uint16")).view(torch.bfloat16)
