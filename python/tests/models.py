@@ -33,8 +33,8 @@ LENGTH, PADDING = 20, 6
 SIZES = [
     ("vocab_size", 64), ("num_labels", None), ("token_id", None), ("head_dim", 8), ("d_kv", 8), ("kv_channels", 8),
     ("num_key_value_heads", 2), ("num_kv_heads", 2), ("heads", 4), ("n_head", 4), ("num_experts_per", 2),
-    ("experts", 4), ("moe_k", 2), ("n_group", 1), ("topk_group", 1), ("max_position", 64), ("n_positions", 64), ("max_seq", 64),
-    ("sliding_window", 8), ("num_hidden_layers", 2), ("n_layer", 2), ("layers", 2), ("num_layers", 2),
+    ("experts", 4), ("moe_k", 2), ("n_group", 1), ("topk_group", 1), ("max_position", 64), ("n_positions", 64),
+    ("max_seq", 64), ("sliding_window", 8), ("num_hidden_layers", 2), ("n_layer", 2), ("layers", 2), ("num_layers", 2),
     ("intermediate_size", 32), ("ffn", 32), ("d_ff", 32), ("n_inner", 32), ("hidden_size", 32), ("d_model", 32),
     ("n_embd", 32), ("embedding_size", 32), ("embed_dim", 32), ("model_dim", 32), ("word_embed_proj_dim", 32),
     ("lora_rank", 16), ("emb_dim", 32), ("hidden_dim", 32), ("rotary_dim", 8),
@@ -98,7 +98,9 @@ def find_kind(model_type):
     for kind, names in KINDS:
         if model_type in names:
             name = names[model_type]
-            return kind, getattr(transformers, name if isinstance(name, str) else name[0])
+            model = getattr(transformers, name if isinstance(name, str) else name[0], None)
+            if model is not None:
+                return kind, model
     raise Unsuited("no model of text")
 
 
@@ -267,7 +269,8 @@ def main(arguments=None):
     flash_mlir.transformers.register()
     if options.write:
         LIST.write_text("".join(f"{model_type}\n" for model_type in found["right"]))
-    print(f"{len(types)} model types;", ", ".join(f"{len(names)} {verdict}" for verdict, names in sorted(found.items())))
+    counts = ", ".join(f"{len(names)} {verdict}" for verdict, names in sorted(found.items()))
+    print(f"{len(types)} model types; {counts}")
     return int(bool(found["finding"]))
 
 
