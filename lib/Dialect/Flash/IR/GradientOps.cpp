@@ -47,17 +47,12 @@ static LogicalResult verifyCaptured(AttentionGradOp op) {
     return op.emitOpError("has ")
            << op.getCaptured().size() << " tensors in wrt, but "
            << op.getCapturedGrads().size() << " gradients of such";
-  llvm::SmallDenseSet<Value> read, seen;
-  if (!op.getScore().empty())
-    for (auto extract : op.getScore().front().getOps<tensor::ExtractOp>())
-      read.insert(extract.getTensor());
+  if (!op.getCaptured().empty() && op.getScore().empty())
+    return op.emitOpError("has tensors in wrt, but no score region that could "
+                          "read them; leave out wrt, their gradients are 0");
+  llvm::SmallDenseSet<Value> seen;
   for (auto [number, tensor, grad] :
        llvm::enumerate(op.getCaptured(), op.getCapturedGrads())) {
-    if (!read.contains(tensor))
-      return op.emitOpError("tensor #")
-             << number
-             << " of wrt is not read by a tensor.extract of the score region, "
-                "so that its gradient is 0; leave it out";
     if (!seen.insert(tensor).second)
       return op.emitOpError("tensor #")
              << number << " of wrt is named a second time";

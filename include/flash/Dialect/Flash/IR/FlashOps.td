@@ -203,7 +203,8 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
         log-sum-exp, `dlse` above; 0 without it;
       - `wrt(%a, %b : types)`: tensors that the score region reads with
         `tensor.extract`, whose gradients are asked for too: each of their
-        elements is the sum of the derivatives of all reads of it, times `ds`.
+        elements is the sum of the derivatives of all reads of it, times `ds`, and
+        0 where there is no read.
 
     The results are `dq`, `dk`, `dv`, then `dsink` if there is a sink, then one for
     each tensor of `wrt`. Each has the shape and the element type of that of which
