@@ -11,7 +11,7 @@ from .compiler import Kernel, choose_target
 from .operands import round_dim
 from .places import Places
 from .plans import Plan
-from .programs import Variant, get_function, get_kernel, get_training_config, with_plan
+from .programs import Variant, get_function, get_kernel, get_training_config, print_program, with_plan
 
 _SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 _MAX_PREPARED = 512
@@ -195,6 +195,13 @@ def attention(
     return prepared.function(query, key, value, lengths, sink, captured)
 
 
+def _get_element(dtype):
+    elements = {"float16": "f16", "bfloat16": "bf16", "float32": "f32"}
+    if dtype not in elements:
+        raise ValueError(f"the dtype is {dtype!r}; expected one of {', '.join(elements)}")
+    return elements[dtype]
+
+
 class Attention:
     """`attention` with a mask, a score function and a scale that were chosen before.
 
@@ -259,6 +266,34 @@ class Attention:
             self._prepare()
         return self._functions[index](query, key, value, lengths, sink, self.captured)
 
+    def mlir(self, query, key, value, lengths=None, sink=None):
+        """The program of a call with these arguments, as text that `compile` takes.
+
+        Only types are looked at, and of lengths and sink whether there are any. All sizes but the head dimensions are
+        open; these are rounded up to multiples of 8, to which a call pads. The arguments are query, key and value, then
+        lengths (int32) and sink (float32), if there are any, and the arrays of `captured`. Of a `Plan`, the
+        program is that of its mask.
+
+        Raises:
+          ValueError: The dtype is none of float16, bfloat16 and float32, or the arguments do not fit each other.
+        """
+        arrays = {"query": query, "key": key, "value": value}
+        shapes = {name: tuple(array.shape) for name, array in arrays.items()}
+        rank = len(shapes["query"])
+        if rank not in (3, 4) or any(len(shape) != rank for shape in shapes.values()):
+            raise ValueError(f"query, key and value must all have rank 3, or all rank 4, got shapes {shapes}")
+        dim, value_dim = shapes["query"][-1], shapes["value"][-1]
+        if shapes["key"][-1] != dim:
+            raise ValueError(f"key has the head dimension {shapes['key'][-1]}; expected {dim}, as query has")
+        dtypes = {name: str(array.dtype).rsplit(".", 1)[-1] for name, array in arrays.items()}
+        if len(set(dtypes.values())) > 1:
+            raise ValueError(f"query, key and value must have one dtype, got {dtypes}")
+        has_lengths = lengths is not None or self._mask_lengths is not None
+        if has_lengths and rank == 3:
+            raise ValueError(f"lengths are per batch, and query has the shape {shapes['query']}, without one")
+        config = self._configs[2 * has_lengths + (sink is not None)]
+        return print_program(config, _get_element(dtypes["query"]), rank, dim, value_dim)
+
     def tiles(
         self,
         query_length,
@@ -286,9 +321,7 @@ class Attention:
         Returns:
           `Tiles`: skipped, unmasked, masked, query_tile, key_tile.
         """
-        elements = {"float16": "f16", "bfloat16": "bf16", "float32": "f32"}
-        if dtype not in elements:
-            raise ValueError(f"the dtype is {dtype!r}; expected one of {', '.join(elements)}")
+        element = _get_element(dtype)
         key_heads, value_dim = heads if key_heads is None else key_heads, dim if value_dim is None else value_dim
         config = self._configs[0 if self._mask_lengths is None else 2]
         sizes = [
@@ -296,7 +329,7 @@ class Attention:
             (batch, key_heads, key_length, dim),
             (batch, key_heads, key_length, value_dim),
         ]
-        kernel = Kernel(get_kernel(config, elements[dtype], 4, dim, value_dim, target or choose_target(), sizes))
+        kernel = Kernel(get_kernel(config, element, 4, dim, value_dim, target or choose_target(), sizes))
         sizes = [(*others, round_dim(last)) for *others, last in sizes]
         # Lengths and captured arrays have no say, whatever their sizes.
         sizes += [(1,) * len(shape) for _, shape in kernel.arguments[len(sizes) :]]

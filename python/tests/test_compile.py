@@ -362,3 +362,45 @@ def test_tuning(tmp_path):
         flash.compile(text, target="sm_80", device="A card", tuning=tmp_path / "none")
     with pytest.raises(TypeError, match="device is a bool"):
         flash.compile(text, device=True)
+
+
+@pytest.mark.parametrize("rank", [3, 4])
+@pytest.mark.parametrize("more", [False, True])
+def test_program_of_a_call(rank, more):
+    rng = np.random.default_rng(5)
+    query, key, value = (rng.standard_normal((2, 3, 70, dim)[-rank:]).astype(np.float32) for dim in (24, 24, 40))
+    bias = rng.standard_normal(3).astype(np.float32)
+    attention = flash.Attention(flash.causal(), lambda s, b, h, q, k: s + bias[h], return_lse=True)
+    given = {"sink": bias} if more else {}
+    if more and rank == 4:
+        given = {"lengths": np.full(2, 50, np.int32), **given}
+    text = attention.mlir(query, key, value, **given)
+    results = flash.compile(text, target="cpu")(query, key, value, *given.values(), *attention.captured)
+    for result, expected in zip(results, attention(query, key, value, **given)):
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_program_of_a_call_pads_as_the_call():
+    query = np.ones((1, 1, 8, 20), np.float16)
+    text = flash.Attention().mlir(query, query, query)
+    assert "tensor<?x?x?x24xf16>" in text and f"scale({20**-0.5:.17e})" in text
+    flash.compile(text, target="cpu")
+
+
+def test_program_of_no_call_by_lengths():
+    query = np.zeros((1, 8, 16), np.float32)
+    with pytest.raises(ValueError, match="lengths are per batch"):
+        flash.Attention().mlir(query, query, query, lengths=np.zeros(1, np.int32))
+
+
+@pytest.mark.parametrize(
+    "shapes, dtype, message",
+    [
+        (((1, 1, 8, 16), (1, 8, 16), (1, 8, 16)), np.float32, "all have rank 3, or all rank 4"),
+        (((1, 8, 16), (1, 8, 24), (1, 8, 16)), np.float32, "key has the head dimension 24; expected 16"),
+        (((1, 8, 16),) * 3, np.int32, "the dtype is 'int32'; expected one of f"),
+    ],
+)
+def test_program_of_no_call(shapes, dtype, message):
+    with pytest.raises(ValueError, match=message):
+        flash.Attention().mlir(*(np.zeros(shape, dtype) for shape in shapes))
