@@ -3,6 +3,7 @@
 import math
 import operator
 
+from .errors import TraceError
 from .expressions import BOOL, FLOAT, FUNCTIONS, INDEX, Value, fmod, lift, to_float, unify, where
 
 

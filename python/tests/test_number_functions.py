@@ -85,3 +85,16 @@ def test_division_by_zero():
             mask=lambda b, h, q, k: (numbers[q] // by[divisor] == expected[q]) & (numbers[q] % by[divisor] == 0),
         )
         assert torch.allclose(kept, torch.ones(()))
+
+
+@pytest.mark.parametrize(
+    "score, message",
+    [
+        (lambda s, b, h, q, k: torch.div(s, 2, rounding_mode="up"), "no rounding mode 'up'; 'floor' and 'trunc' are possible"),
+        (lambda s, b, h, q, k: F.gelu(s, approximate="erf"), "no approximation 'erf' of gelu; 'none' and 'tanh' are possible"),
+    ],
+)
+def test_unknown_options(score, message):
+    query = torch.randn(1, 1, 4, 8)
+    with pytest.raises(flash.TraceError, match=message):
+        flash.attention(query, query, query, score=score)
