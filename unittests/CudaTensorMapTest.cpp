@@ -24,6 +24,7 @@ static void testProgram(const Device &device) {
   launch.kernel = "fill";
   flash::runtime::HostProgram::Field field;
   field.abi = {AbiType::TensorMap, AbiRole::TensorMap};
+  field.owner = "operand 0";
   flash::runtime::HostProgram::TensorMapRecipe recipe;
   recipe.box = {8, 64};
   launch.addTensorMap(field, recipe);

@@ -227,10 +227,10 @@ static int32_t launchOfStrides(HostCall *call) {
 static void testLaunches() {
   HostProgram program = getLaunchProgram(
       {{{AbiType::I32, AbiRole::Scalar}},
-       {{AbiType::Pointer, AbiRole::Pointer}, 0, 0, /*elementBytes=*/2},
+       {{AbiType::Pointer, AbiRole::Pointer}, {}, -1, 0, /*elementBytes=*/2},
        {{AbiType::F32, AbiRole::Scalar}},
        {{AbiType::I64, AbiRole::Stride, 3}},
-       {{AbiType::Pointer, AbiRole::Pointer}, 0, 0, /*elementBytes=*/4},
+       {{AbiType::Pointer, AbiRole::Pointer}, {}, -1, 0, /*elementBytes=*/4},
        {{AbiType::I32, AbiRole::Size, 2}}});
   program.function = launchOfStrides;
   llvm::SmallVector<int64_t, 8> unknown(7, open);
@@ -316,7 +316,8 @@ template <unsigned first> static int32_t launchOfInputs(HostCall *call) {
 /// One field of each kind with one value, taken from a stride.
 static void testFields() {
   auto with = [](AbiField abi, int64_t value, StringRef expected) {
-    HostProgram program = getLaunchProgram({{abi, 0, 0, /*elementBytes=*/2}});
+    HostProgram program =
+        getLaunchProgram({{abi, {}, -1, 0, /*elementBytes=*/2}});
     program.arguments = {getArgument({open, open}, {open, open})};
     bool isPointer = abi.type == AbiType::Pointer;
     program.function = isPointer ? launchOfInputs<4> : launchOfInputs<5>;
