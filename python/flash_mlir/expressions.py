@@ -172,7 +172,7 @@ class Value:
         function = FUNCTIONS.get(name)
         if function is None:
             raise AttributeError(f"traced values have no {name}; {_list_functions()}")
-        return functools.partial(function, self)
+        return functools.partial(_call_by_name, name, f"the method {name}", self)
 
     @property
     def dtype(self):
@@ -264,19 +264,14 @@ class Value:
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         if method != "__call__":
             raise TraceError(f"numpy.{ufunc.__name__}.{method} cannot be traced")
-        return _call("numpy", ufunc, inputs, options)
+        return call_traced("numpy", ufunc, inputs, options)
 
     def __array_function__(self, function, types, arguments, options):
-        return _call("numpy", function, arguments, options)
+        return call_traced("numpy", function, arguments, options)
 
     @classmethod
     def __torch_function__(cls, function, types, arguments=(), options=None):
-        if function.__name__ == "__getitem__":
-            return _capture(arguments[0])[arguments[1]]
-        for argument in arguments:
-            if hasattr(argument, "_reduce"):  # A row.
-                return argument.__torch_function__(function, types, arguments, options)
-        return _call("torch", function, arguments, options)
+        return call_traced("torch", function, arguments, options)
 
 
 def get_operands(value):
@@ -290,20 +285,45 @@ def _list_functions():
     return "these can be traced: " + ", ".join(sorted(FUNCTIONS))
 
 
-def _call(library, function, arguments, options):
+def call_traced(library, function, arguments, options):
     """Traces a function of another library by that of the same name here."""
-    name = f"{library}.{function.__name__}"
-    traced = FUNCTIONS.get(function.__name__)
-    if traced is None:
-        raise TraceError(f"{name} cannot be traced; {_list_functions()}")
-    # Numbers of the library would call it again.
-    lifted = [x if x is None or isinstance(x, (str, tuple, list)) else lift(x) for x in arguments]
+    if function.__name__ == "__getitem__" and is_array(arguments[0]):
+        return _capture(arguments[0])[arguments[1]]
+    return _call_by_name(function.__name__, f"{library}.{function.__name__}", *arguments, **(options or {}))
+
+
+def _call_by_name(name, what, /, *arguments, **options):
+    """`what` is for messages."""
+    arguments = [as_row(argument) for argument in arguments]
     try:
-        return traced(*lifted, **(options or {}))
+        if any(hasattr(argument, "get_elements") for argument in arguments):
+            from .rows import call_of_rows
+
+            return call_of_rows(name, what, arguments, options)
+        traced = FUNCTIONS.get(name)
+        if traced is None:
+            raise TraceError(f"{what} cannot be traced; {_list_functions()}")
+        # Numbers of the library would call it again.
+        return traced(*[x if x is None or isinstance(x, (str, tuple, list)) else lift(x) for x in arguments], **options)
     except TraceError:
         raise
     except TypeError as error:
-        raise TraceError(f"{name} cannot be traced with these arguments: {error}") from error
+        raise TraceError(f"{what} cannot be traced with these arguments: {error}") from error
+
+
+def as_row(value):
+    """A captured tensor that has dimensions as a row (`rows`); anything else as it is."""
+    if is_array(value) and value.ndim > 0:
+        value = _capture(value)
+    return value._get_row() if isinstance(value, Tensor) and value.rank > 0 else value
+
+
+def list_elements(values):
+    """The elements of a row, a list or a tuple, or what is one itself."""
+    values = as_row(values)
+    if hasattr(values, "get_elements"):
+        return values.get_elements()
+    return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
 def _symbol(name):
@@ -343,6 +363,9 @@ def lift(value):
         return constant(int(value), INDEX)
     if isinstance(value, numbers.Real):
         return constant(to_float32(value, "a number"), FLOAT)
+    row = as_row(value)
+    if hasattr(row, "get_elements"):
+        raise TraceError(f"a row of a captured tensor stands where a number is expected; index the {row.ndim} dimensions left")
     raise TraceError(
         f"a {type(value).__name__} cannot be traced; numbers, traced values and elements of captured tensors can"
     )
@@ -586,9 +609,10 @@ class Tensor:
 
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
-        if len(index) > self.rank:
-            raise TraceError(f"{self.name} has {self.rank} dimensions, but is indexed with {len(index)} positions")
-        if len(index) < self.rank or any(position is Ellipsis or isinstance(position, slice) for position in index):
+        count = sum(position is not None and position is not Ellipsis for position in index)
+        if count > self.rank:
+            raise TraceError(f"{self.name} has {self.rank} dimensions, but is indexed with {count} positions")
+        if count < len(index) or count < self.rank or not all(map(_is_number, index)):
             return self._get_row()[index]
         positions = tuple(lift(position) for position in index)
         for position in positions:
@@ -605,26 +629,33 @@ class Tensor:
     def __getattr__(self, name):
         if name.startswith("__") or name in Tensor._FIELDS:
             raise AttributeError(f"a captured tensor has no {name} while functions are traced")
-        return getattr(self._get_row() if self.rank > 0 else lift(self), name)
+        return getattr(self._get_operand(), name)
 
-    def _number(self):
-        return lift(self)
+    def _get_operand(self):
+        return self._get_row() if self.rank > 0 else lift(self)
 
     def __array__(self, *arguments, **options):
         raise TraceError(f"{self.name} is a captured tensor; index it before computing with it")
 
     __array_ufunc__ = None
 
+    def __array_function__(self, function, types, arguments, options):
+        return call_traced("numpy", function, arguments, options)
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), options=None):
+        return call_traced("torch", function, arguments, options)
+
 
 def _forward(name):
     def method(self, *others):
-        return getattr(self._number(), name)(*others)
+        return getattr(self._get_operand(), name)(*others)
 
     method.__name__ = name
     return method
 
 
-# A captured tensor without dimensions is a number.
+# A captured tensor without dimensions is a number, any other its elements.
 for _name in (
     "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod neg pos abs pow rpow lshift rlshift "
     "rshift rrshift lt le gt ge eq ne and rand or ror xor rxor invert bool float int index".split()
@@ -641,6 +672,11 @@ def _capture(array):
     if known is None or known.array is not array:
         known = _captured[id(array)] = Tensor(array)
     return known
+
+
+def _is_number(position):
+    """Whether it is one position of an index."""
+    return not isinstance(position, slice) and not hasattr(as_row(position), "get_elements")
 
 
 def tensor(array, name="a captured tensor"):

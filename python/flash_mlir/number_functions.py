@@ -1,10 +1,11 @@
 """Functions of numbers, of this package and those of NumPy and PyTorch that are traced."""
 
+import functools
 import math
 import operator
 
 from .errors import TraceError
-from .expressions import BOOL, FLOAT, FUNCTIONS, INDEX, Value, fmod, lift, to_float, unify, where
+from .expressions import BOOL, FLOAT, FUNCTIONS, INDEX, Value, fmod, lift, list_elements, to_float, unify, where
 
 
 def _extremum(op, a, b):
@@ -140,6 +141,11 @@ def _lerp(start, end, weight):
     return where(to_float(weight) < 0.5, start + weight * (end - start), end - (end - start) * (1 - to_float(weight)))
 
 
+def _isin(element, test_elements, assume_unique=False, invert=False):
+    found = functools.reduce(operator.or_, [lift(element) == test for test in list_elements(test_elements)], lift(False))
+    return ~found if invert else found
+
+
 def _hypot(a, b):
     a, b = to_float(a), to_float(b)
     return sqrt(a * a + b * b)
@@ -175,6 +181,7 @@ FUNCTIONS.update(
     logaddexp=_logaddexp,
     lerp=_lerp,
     hypot=_hypot,
+    isin=_isin,
     atan2=_atan2,
     arctan2=_atan2,
     fmod=fmod,
