@@ -18,7 +18,7 @@ import types
 import torch
 
 from .attention import _prepare, autocast
-from .expressions import Tensor
+from .expressions import Tensor, Value
 from .functions import get_names
 from .masks import Mask, NotedMask, make_noted
 from .programs import get_training_config
@@ -118,6 +118,9 @@ class _Description:
             return "method", function, self._add_parts(value.__self__, names, room)
         if isinstance(value, types.FunctionType) and not self._is_of_library(value):
             return self._add_function(value, room)
+        if isinstance(value, Value):
+            # It may have been made inside: an object that Dynamo knows, and nobody else.
+            return "value", value.op, self._add_all(value.operands, room), value.type
         is_module = isinstance(value, torch.nn.Module)
         if isinstance(value, types.ModuleType) or (callable(value) and not is_module):
             return self._add_object(value)
@@ -188,6 +191,9 @@ class _Maker:
 
     def _make_mask(self, mask, arrays, lengths):
         return self.make(mask).with_tensors(self._make_tuple(arrays), lengths and self.make(lengths))
+
+    def _make_value(self, op, operands, type):
+        return Value(op, self._make_tuple(operands), type)
 
     def _make_tuple(self, parts):
         return tuple(map(self.make, parts))

@@ -66,6 +66,19 @@ def with_closure(query, key, value):
     return flash.attention(query, key, value, score=score)
 
 
+SHIFT = flash.key_length - flash.query_length
+
+
+def with_values(query, key, value):
+    """A function refers to what was computed from lengths."""
+    last = flash.key_length - flash.query_length
+
+    def near(b, h, q, k):
+        return (q + last >= k) & (k > q + SHIFT - 7)
+
+    return flash.attention(query, key, value, mask=near)
+
+
 def with_method(query, key, value):
     output, lse = flash.attention(query, key, value, score=LAYER.bias, return_lse=True)
     return output + lse[..., None]
@@ -77,7 +90,7 @@ def inputs():
     return [torch.randn(2, 4, 20, 16, generator=generator) for _ in range(3)]
 
 
-@pytest.mark.parametrize("function", [with_masks, with_lengths, with_flex_masks, with_closure, with_method, LAYER])
+@pytest.mark.parametrize("function", [with_masks, with_lengths, with_flex_masks, with_closure, with_values, with_method, LAYER])
 def test_one_graph(inputs, function):
     torch._dynamo.reset()
     is_one = KNOWS_INNER or function in (with_lengths, with_method)

@@ -396,13 +396,27 @@ def test_continuous_batching(models, monkeypatch, name):
         assert result.generated_tokens == expected.tolist()
 
 
-def test_compiled(models):
+def make_mistral():
+    """Windows in all layers."""
+    return transformers.MistralConfig(**SIZES, sliding_window=7), transformers.MistralForCausalLM, "eager"
+
+
+@pytest.mark.parametrize(
+    "name, padding", [("llama", None), ("llama", "left"), ("gemma", None), ("gemma", "left"), ("gpt-oss", "left"), ("mistral", None)]
+)
+def test_compiled(models, name, padding):
+    """In one graph, where Dynamo knows functions that are made in it."""
     torch._dynamo.reset()
-    ours, theirs = models("llama", make_llama)
-    tokens, mask = make_batch("left")
+    ours, theirs = models(name, CAUSAL.get(name, make_mistral))
+    tokens, mask = make_batch(padding)
+    mask = None if padding is None else mask
+    compiled = torch.compile(ours, backend="eager", fullgraph=torch.__version__ >= (2, 14))
     with torch.no_grad():
-        compiled = torch.compile(ours, backend="eager")
         compare(compiled(tokens, attention_mask=mask).logits, theirs(tokens, attention_mask=mask).logits, mask)
+        # Another length is another graph, of open sizes.
+        mask = mask if mask is None else mask[:, 3:]
+        expected = theirs(tokens[:, 3:], attention_mask=mask).logits
+        compare(compiled(tokens[:, 3:], attention_mask=mask).logits, expected, mask)
 
 
 def test_errors(models):
