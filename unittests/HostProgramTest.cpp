@@ -176,6 +176,18 @@ static void testResults() {
   check(result.bytes == 7 && result.sizes == llvm::ArrayRef<int64_t>{7} &&
             result.strides == llvm::ArrayRef<int64_t>{1},
         "the second result");
+
+  program.function = [](HostCall *call) -> int32_t {
+    const int64_t expected[] = {1, int64_t(getAddressStandIn(0)), 2, 3, 1,
+                                2, int64_t(getAddressStandIn(1)), 7, 1};
+    check(std::equal(expected, expected + 9, call->inputs),
+          "sizes and strides of places");
+    return 0;
+  };
+  const int64_t sizes[] = {2, 3, 7}, strides[] = {1, 2, 1};
+  TensorArgument places[] = {{0, {sizes, 2}, {strides, 2}},
+                             {0, {sizes + 2, 1}, {strides + 2, 1}}};
+  llvm::cantFail(program.prepare({}, call, places));
 }
 
 static void testMessages() {

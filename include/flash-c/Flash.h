@@ -305,10 +305,21 @@ FLASH_CAPI FlashStatus flashCallPrepare(FlashCall *call,
                                         const FlashTensor *arguments,
                                         size_t numArguments);
 
-/** The sizes and strides of a result of a prepared call, which is dense and
-    row-major; its data is NULL. Valid until the call is prepared again. For
-    null, a call that is not prepared, or where there is no such result, the
-    rank is -1. */
+/** The same for results of other strides than those of row-major tensors:
+    dense, but with dimensions in another order in memory, such as that of
+    [batch, position, head, dimension]. `results` has the sizes and strides of
+    each; data is not read. Results whose strides the program does not leave
+    open are row-major: flashCallGetResult says which they have. */
+FLASH_CAPI FlashStatus flashCallPrepareResults(FlashCall *call,
+                                               const FlashTensor *arguments,
+                                               size_t numArguments,
+                                               const FlashTensor *results,
+                                               size_t numResults);
+
+/** The sizes and strides of a result of a prepared call, which is dense, and
+    row-major unless flashCallPrepareResults was given other strides; its data
+    is NULL. Valid until the call is prepared again. For null, a call that is
+    not prepared, or where there is no such result, the rank is -1. */
 FLASH_CAPI FlashTensor flashCallGetResult(const FlashCall *call, size_t index);
 
 /** Bytes of device memory that a prepared call needs beside its results; -1 for

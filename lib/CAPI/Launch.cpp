@@ -7,6 +7,7 @@
 
 #include "Kernel.h"
 
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace cuda = flash::cuda;
@@ -20,9 +21,10 @@ using llvm::SmallVector;
 struct FlashCall {
   const HostProgram &host;
   std::shared_ptr<LoadedProgram> program;
-  /// Of the arguments; `tensors` refers to it.
+  /// Of the arguments, and of the results where the caller says so; `tensors`
+  /// and `places` refer to it.
   SmallVector<int64_t, 64> shapes;
-  SmallVector<TensorArgument, 8> tensors;
+  SmallVector<TensorArgument, 8> tensors, places;
   flash::runtime::Invocation invocation;
   /// What the last launch was given.
   SmallVector<uint64_t, 8> results, scratch;
@@ -31,7 +33,8 @@ struct FlashCall {
   FlashCall(const HostProgram &host, std::shared_ptr<LoadedProgram> program)
       : host(host), program(std::move(program)) {}
 
-  void copyArguments(llvm::ArrayRef<FlashTensor> arguments);
+  void copyShapes(llvm::ArrayRef<FlashTensor> arguments,
+                  llvm::ArrayRef<FlashTensor> results);
   llvm::Error prepare();
   /// Whoever owns the memory of a result sees its sizes only.
   llvm::Error checkResult(size_t index) const;
@@ -114,12 +117,32 @@ FlashStatus flashCallCreate(FlashKernel *kernel, int device, FlashCall **call) {
 
 void flashCallDestroy(FlashCall *call) { delete call; }
 
-void FlashCall::copyArguments(llvm::ArrayRef<FlashTensor> arguments) {
+/// Gives a result that is to be dense in another order than the program can
+/// write it in the strides of a row-major one.
+static void limitStrides(const HostProgram::Result &result,
+                         llvm::ArrayRef<int64_t> sizes,
+                         llvm::MutableArrayRef<int64_t> strides) {
+  bool isOpen = !result.isDense;
+  for (auto [size, stride, expected] :
+       llvm::zip_equal(sizes, strides, result.strides))
+    isOpen &=
+        size <= 1 || expected == HostProgram::dynamic || expected == stride;
+  int64_t dense = 1;
+  for (size_t d = sizes.size(); !isOpen && d-- > 0;) {
+    strides[d] = dense;
+    dense *= sizes[d];
+  }
+}
+
+void FlashCall::copyShapes(llvm::ArrayRef<FlashTensor> arguments,
+                           llvm::ArrayRef<FlashTensor> results) {
   size_t total = 0;
-  for (const FlashTensor &argument : arguments)
-    total += 2 * argument.rank;
+  for (llvm::ArrayRef<FlashTensor> all : {arguments, results})
+    for (const FlashTensor &tensor : all)
+      total += 2 * tensor.rank;
   shapes.resize_for_overwrite(total);
   tensors.clear();
+  places.clear();
   int64_t *next = shapes.data();
   auto copy = [&](const int64_t *values, size_t count) {
     llvm::MutableArrayRef<int64_t> copied(next, count);
@@ -133,20 +156,37 @@ void FlashCall::copyArguments(llvm::ArrayRef<FlashTensor> arguments) {
     tensors.push_back(
         {reinterpret_cast<uint64_t>(argument.data), sizes, strides});
   }
+  for (auto [i, result] : llvm::enumerate(results)) {
+    auto sizes = copy(result.sizes, result.rank);
+    auto strides = copy(result.strides, result.rank);
+    flash::runtime::setIdleStrides(sizes, strides);
+    limitStrides(host.results[i], sizes, strides);
+    places.push_back({0, sizes, strides});
+  }
 }
 
 llvm::Error FlashCall::checkResult(size_t index) const {
   flash::runtime::Invocation::Result result = invocation.getResult(host, index);
+  if (!places.empty() && result.sizes != places[index].sizes)
+    return llvm::createStringError(
+        formatv("result {0} has other sizes than the place for it", index));
+  auto order = llvm::to_vector<8>(llvm::seq<unsigned>(result.sizes.size()));
+  if (!places.empty())
+    llvm::stable_sort(order, [&](unsigned left, unsigned right) {
+      return result.strides[left] > result.strides[right];
+    });
   int64_t count = 1;
   bool isDense = true;
-  for (auto [size, stride] :
-       llvm::reverse(llvm::zip_equal(result.sizes, result.strides))) {
-    isDense &= size <= 1 || stride == count;
-    count *= size;
+  for (unsigned d : llvm::reverse(order)) {
+    isDense &= result.sizes[d] <= 1 || result.strides[d] == count;
+    count *= result.sizes[d];
   }
   int64_t bytes = count * host.results[index].elementBytes;
   if (bytes == result.bytes && (isDense || bytes == 0))
     return llvm::Error::success();
+  if (!places.empty())
+    return llvm::createStringError(
+        formatv("the place for result {0} is not dense", index));
   return llvm::createStringError(
       formatv("result {0} is a part of a tensor, or has gaps; only whole "
               "tensors can be returned",
@@ -154,7 +194,7 @@ llvm::Error FlashCall::checkResult(size_t index) const {
 }
 
 llvm::Error FlashCall::prepare() {
-  if (llvm::Error error = host.prepare(tensors, invocation))
+  if (llvm::Error error = host.prepare(tensors, invocation, places))
     return error;
   for (size_t i = 0; i != host.results.size(); ++i)
     if (llvm::Error error = checkResult(i))
@@ -163,11 +203,13 @@ llvm::Error FlashCall::prepare() {
   return llvm::Error::success();
 }
 
-FlashStatus flashCallPrepare(FlashCall *call, const FlashTensor *arguments,
-                             size_t numArguments) {
+/// `results` are places, or there are none.
+static FlashStatus prepare(const char *function, FlashCall *call,
+                           const FlashTensor *arguments, size_t numArguments,
+                           llvm::ArrayRef<FlashTensor> results) {
   if (!call || (!arguments && numArguments))
     return fail(FLASH_INVALID_ARGUMENT,
-                "flashCallPrepare: no argument may be null");
+                formatv("{0}: no argument may be null", function));
   call->isPrepared = false;
   const HostProgram &host = call->host;
   if (numArguments != host.arguments.size())
@@ -180,10 +222,42 @@ FlashStatus flashCallPrepare(FlashCall *call, const FlashTensor *arguments,
     if (!fault.empty())
       return fail(FLASH_INVALID_TENSOR, formatv("argument {0} {1}", i, fault));
   }
-  call->copyArguments({arguments, numArguments});
+  call->copyShapes({arguments, numArguments}, results);
   if (llvm::Error error = call->prepare())
     return fail(FLASH_INVALID_TENSOR, std::move(error));
   return FLASH_SUCCESS;
+}
+
+FlashStatus flashCallPrepare(FlashCall *call, const FlashTensor *arguments,
+                             size_t numArguments) {
+  return prepare("flashCallPrepare", call, arguments, numArguments, {});
+}
+
+FlashStatus flashCallPrepareResults(FlashCall *call,
+                                    const FlashTensor *arguments,
+                                    size_t numArguments,
+                                    const FlashTensor *results,
+                                    size_t numResults) {
+  if (call)
+    call->isPrepared = false;
+  if (!results && numResults)
+    return fail(FLASH_INVALID_ARGUMENT,
+                "flashCallPrepareResults: no argument may be null");
+  if (call && numResults != call->host.results.size())
+    return fail(FLASH_INVALID_TENSOR,
+                formatv("@{0} has {1} results, but places for {2} are given",
+                        call->host.name, call->host.results.size(),
+                        numResults));
+  for (size_t i = 0; call && i != numResults; ++i) {
+    FlashTensor place = results[i];
+    place.data = &place; // There need be no memory yet.
+    std::string fault =
+        flash::capi::findFault(place, call->host.results[i].sizes.size());
+    if (!fault.empty())
+      return fail(FLASH_INVALID_TENSOR, formatv("result {0} {1}", i, fault));
+  }
+  return prepare("flashCallPrepareResults", call, arguments, numArguments,
+                 {results, numResults});
 }
 
 FlashTensor flashCallGetResult(const FlashCall *call, size_t index) {

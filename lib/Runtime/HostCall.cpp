@@ -191,8 +191,8 @@ int32_t flash_host_launch(HostCall *call, int64_t number,
 // Calls
 //===----------------------------------------------------------------------===//
 
-Error HostProgram::prepare(ArrayRef<TensorArgument> given,
-                           Invocation &call) const {
+Error HostProgram::prepare(ArrayRef<TensorArgument> given, Invocation &call,
+                           ArrayRef<TensorArgument> places) const {
   if (given.size() != arguments.size())
     return createStringError(formatv("@{0} takes {1} arguments, but {2} are "
                                      "given",
@@ -202,8 +202,7 @@ Error HostProgram::prepare(ArrayRef<TensorArgument> given,
       return error;
   call.inputs.resize_for_overwrite(getResultInput(results.size()));
   int64_t *input = call.inputs.data();
-  // Results are dense.
-  *input++ = 0;
+  *input++ = !places.empty();
   for (auto [i, argument] : llvm::enumerate(given)) {
     *input++ = getAddressStandIn(i, argument.address);
     input = llvm::copy(argument.sizes, input);
@@ -211,6 +210,8 @@ Error HostProgram::prepare(ArrayRef<TensorArgument> given,
   }
   for (auto [i, result] : llvm::enumerate(results)) {
     *input = getAddressStandIn(arguments.size() + i);
+    if (!places.empty())
+      llvm::copy(places[i].strides, llvm::copy(places[i].sizes, input + 1));
     input += 1 + 2 * result.sizes.size();
   }
   call.outputs.resize_for_overwrite(getResultOutput(results.size()));

@@ -174,8 +174,9 @@ def attention(
       return_lse: Whether to return the log-sum-exp of each row's scores, too.
 
     Returns:
-      An array like query of shape (batch, heads, query length, Dv), row-major; with return_lse a tuple of it
-      and a float32 array (float64 for float64) of shape (batch, heads, query length). A row without keys is 0, and -inf.
+      An array like query of shape (batch, heads, query length, Dv), row-major, or on CUDA in the order in which query's
+      dimensions lie in memory; with return_lse a tuple of it and a float32 array (float64 for float64) of shape (batch,
+      heads, query length). A row without keys is 0, and -inf.
 
     Raises:
       TypeError, ValueError: An argument breaks one of these rules; the message names it.

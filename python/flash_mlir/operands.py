@@ -29,6 +29,14 @@ def to_lengths(array):
     return cast(wide.clip(-_INT32_MAX - 1, _INT32_MAX), "int32")
 
 
+def _keep_order(function, array):
+    """What a function that makes row-major arrays makes of one, with the dimensions in memory in the order that they had."""
+    if not array.is_cuda or array.is_contiguous() or 0 in array.stride():
+        return function(array)
+    order = [*sorted(range(array.dim() - 1), key=array.stride, reverse=True), array.dim() - 1]
+    return function(array.permute(order)).permute([order.index(dim) for dim in range(array.dim())])
+
+
 def pad(array):
     """An array with zeros behind its last dimension, up to what kernels have."""
     dim = array.shape[-1]
@@ -36,15 +44,15 @@ def pad(array):
     if not missing:
         return array
     if _is_tensor(array):
-        return sys.modules["torch"].nn.functional.pad(array, (0, missing))
+        return _keep_order(lambda x: sys.modules["torch"].nn.functional.pad(x, (0, missing)).contiguous(), array)
     array = numpy.asarray(array)
     return numpy.concatenate([array, numpy.zeros((*array.shape[:-1], missing), array.dtype)], axis=-1)
 
 
 def cut(array, dim):
-    """A row-major array of the first `dim` of its last dimension."""
+    """An array without gaps of the first `dim` of its last dimension."""
     array = array[..., :dim]
-    return array.contiguous() if _is_tensor(array) else numpy.ascontiguousarray(array)
+    return _keep_order(lambda x: x.contiguous(), array) if _is_tensor(array) else numpy.ascontiguousarray(array)
 
 
 def make_zeros(array, *shape, dtype=None):

@@ -43,12 +43,29 @@ _implement("attention", _run)
 _implement("attention_with_lse", _run)
 
 
+def _make_like(tensor, dim):
+    """What kernels make in the place of a tensor, with another last dimension: on CUDA in the order of its strides."""
+    shape = (*tensor.shape[:-1], dim)
+    if tensor.device.type != "cuda" or tensor.is_contiguous():
+        return tensor.new_empty(shape)
+    strides = list(tensor.stride()[:-1])
+    # Those of single elements do not matter, and are like others.
+    for place in range(len(strides))[::-1]:
+        if shape[place] == 1:
+            strides[place] = tensor.stride(-1) * tensor.shape[-1] if place + 1 == len(strides) else strides[place + 1] * shape[place + 1]
+    if any(stride == 0 for stride in strides):
+        return tensor.new_empty(shape)
+    order = sorted(range(len(strides)), key=strides.__getitem__, reverse=True)
+    made = tensor.new_empty([shape[place] for place in order] + [dim])
+    return made.permute(*[order.index(place) for place in range(len(strides))], len(strides))
+
+
 @torch.library.register_fake("flash_mlir::attention", lib=_library)
 def _make_output(query, key, value, lengths, sink, captured, config):
     for other in (key, value, lengths, sink, *captured):
         if other is not None and other.device != query.device:
             raise ValueError(f"a tensor is on {other.device}, query on {query.device}; they must be in one place")
-    return query.new_empty((*query.shape[:-1], value.shape[-1]))
+    return _make_like(query, value.shape[-1])
 
 
 @torch.library.register_fake("flash_mlir::attention_with_lse", lib=_library)
@@ -69,8 +86,9 @@ _implement("attention_grad", _run_grad)
 
 @torch.library.register_fake("flash_mlir::attention_grad", lib=_library)
 def _(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt, config):
-    operands = [query, key, value] + ([] if sink is None else [sink]) + [captured[number] for number in wrt]
-    return [tensor.new_empty(tensor.shape) for tensor in operands]
+    others = ([] if sink is None else [sink]) + [captured[number] for number in wrt]
+    grads = [_make_like(tensor, tensor.shape[-1]) for tensor in (query, key, value)]
+    return grads + [tensor.new_empty(tensor.shape) for tensor in others]
 
 
 _count_modes = torch._C._len_torch_dispatch_stack

@@ -152,6 +152,7 @@ Torch *Torch::get() {
   result->tensorType = imported.attr("Tensor");
   result->empty = imported.attr("empty");
   result->emptyLike = imported.attr("empty_like");
+  result->emptyStrided = imported.attr("empty_strided");
   result->boolType = imported.attr("bool");
   result->gradEnabled = imported.attr("is_grad_enabled");
   result->isNegated = result->tensorType.attr("is_neg");
@@ -199,29 +200,56 @@ bool Torch::isWatched() const {
          PyLong_AsLong(getAttribute(forwardAd, level).ptr()) >= 0;
 }
 
+/// A tensor that PyTorch has made, and its address.
+static nb::object finish(PyObject *made, void *&address) {
+  static PyObject *dataPtr = intern("data_ptr");
+  nb::object tensor = steal(made);
+  address = PyLong_AsVoidPtr(callMethod(tensor, dataPtr).ptr());
+  return tensor;
+}
+
+static nb::object makeTuple(const int64_t *numbers, int32_t count) {
+  nb::object tuple = steal(PyTuple_New(count));
+  for (int32_t i = 0; i < count; ++i)
+    PyTuple_SetItem(tuple.ptr(), i, PyLong_FromLongLong(numbers[i]));
+  return tuple;
+}
+
+/// The names of the last arguments of functions that make tensors.
+static PyObject *getNames() {
+  static PyObject *names = PyTuple_Pack(2, intern("dtype"), intern("device"));
+  return names;
+}
+
 nb::object Torch::allocate(const int64_t *sizes, int32_t rank,
                            FlashElementType element, void *&address,
                            const Array *arrays, size_t numArrays) {
-  static PyObject *names = PyTuple_Pack(2, intern("dtype"), intern("device"));
-  static PyObject *cuda = intern("cuda"), *dataPtr = intern("data_ptr");
-  auto finish = [&](PyObject *made) {
-    nb::object tensor = steal(made);
-    address = PyLong_AsVoidPtr(callMethod(tensor, dataPtr).ptr());
-    return tensor;
-  };
+  static PyObject *cuda = intern("cuda");
   // It keeps the strides, too.
   for (const Array *like = arrays; like != arrays + numArrays; ++like)
     if (like->prototype && like->hasType(element) && like->rank == rank &&
         std::equal(sizes, sizes + rank, like->sizes)) {
       PyObject *prototype = like->prototype.ptr();
       return finish(
-          PyObject_Vectorcall(emptyLike.ptr(), &prototype, 1, nullptr));
+          PyObject_Vectorcall(emptyLike.ptr(), &prototype, 1, nullptr),
+          address);
     }
-  nb::object shape = steal(PyTuple_New(rank));
-  for (int32_t d = 0; d < rank; ++d)
-    PyTuple_SetItem(shape.ptr(), d, PyLong_FromLongLong(sizes[d]));
+  nb::object shape = makeTuple(sizes, rank);
   PyObject *arguments[] = {shape.ptr(), dtypes[element].ptr(), cuda};
-  return finish(PyObject_Vectorcall(empty.ptr(), arguments, 1, names));
+  return finish(PyObject_Vectorcall(empty.ptr(), arguments, 1, getNames()),
+                address);
+}
+
+nb::object Torch::allocateStrided(const FlashTensor &shape,
+                                  FlashElementType element, void *&address) {
+  static PyObject *cuda = intern("cuda");
+  nb::object sizes = makeTuple(shape.sizes, shape.rank);
+  nb::object strides = makeTuple(shape.strides, shape.rank);
+  PyObject *arguments[] = {sizes.ptr(), strides.ptr(), dtypes[element].ptr(),
+                           cuda};
+  return finish(
+      PyObject_Vectorcall(emptyStrided.ptr(), arguments, 2, getNames()),
+      address);
 }
 
 void *Torch::getCurrentStream(int device) {

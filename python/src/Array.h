@@ -100,8 +100,8 @@ inline nb::object steal(PyObject *object) {
 
 /// Parts of PyTorch, looked up once it has been imported.
 struct Torch {
-  nb::object tensorType, parameterType, empty, emptyLike, currentStream,
-      currentDevice, deviceGuard, gradEnabled, isNegated;
+  nb::object tensorType, parameterType, empty, emptyLike, emptyStrided,
+      currentStream, currentDevice, deviceGuard, gradEnabled, isNegated;
   nb::object dtypes[FLASH_I64 + 1], boolType;
   /// uint8, uint16 and uint32, at the places of the integers with signs; none
   /// where PyTorch is older than they are.
@@ -121,6 +121,9 @@ struct Torch {
   nb::object allocate(const int64_t *sizes, int32_t rank,
                       FlashElementType element, void *&address,
                       const Array *arrays = nullptr, size_t numArrays = 0);
+  /// The same with any strides.
+  nb::object allocateStrided(const FlashTensor &shape, FlashElementType element,
+                             void *&address);
   void *getCurrentStream(int device);
 
   /// Whether operators note how results are computed from tensors that require

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention.h"
+#include <algorithm>
+#include <numeric>
 
 using namespace flash::python;
 
@@ -351,16 +353,63 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
   return obstacle;
 }
 
+/// Whether the dimensions of an array but the last lie in memory in another
+/// order than those of a row-major one.
+static bool isReordered(const Array &array) {
+  bool isReordered = false;
+  for (int d = 0; d + 2 < array.rank; ++d) {
+    // Of one that is expanded there is no order.
+    if (array.strides[d] <= 0 || array.strides[d + 1] <= 0)
+      return false;
+    isReordered |= array.strides[d] < array.strides[d + 1];
+  }
+  return isReordered;
+}
+
+/// Sizes and strides of results: dense, with their dimensions in the order of
+/// those of other arrays.
+class Places {
+public:
+  /// A row-major one, or one in the order of an array of the same rank.
+  void add(const int64_t *sizes, int rank, const Array *like = nullptr) {
+    Shape &shape = shapes[count];
+    std::copy_n(sizes, rank, shape.sizes);
+    int order[maxRank];
+    std::iota(order, order + rank, 0);
+    if (like && isReordered(*like))
+      std::stable_sort(order, order + rank - 1, [&](int left, int right) {
+        return like->strides[left] > like->strides[right];
+      });
+    int64_t stride = 1;
+    for (int i = rank; i-- > 0;) {
+      shape.strides[order[i]] = stride;
+      stride *= std::max<int64_t>(shape.sizes[order[i]], 1);
+    }
+    tensors[count++] = {nullptr, rank, shape.sizes, shape.strides};
+  }
+  const FlashTensor *get() const { return tensors; }
+
+private:
+  // The gradients of query, key, value, sink and the captured tensors.
+  static constexpr size_t maxPlaces = 36;
+  struct Shape {
+    int64_t sizes[maxRank], strides[maxRank];
+  };
+  Shape shapes[maxPlaces];
+  FlashTensor tensors[maxPlaces];
+  size_t count = 0;
+};
+
 /// Calls a kernel where query is, the first of `operands`, before key and
 /// value.
 static std::vector<nb::object> runOrLaunch(Kernel &kernel,
                                            const FlashTensor *tensors,
-                                           size_t count,
-                                           const Array *operands) {
+                                           size_t count, const Array *operands,
+                                           const FlashTensor *places) {
   constexpr size_t numOperands = 3;
   const char *note = "; arguments 0, 1 and 2 are query, key and value";
   if (operands->device >= 0)
-    return kernel.launch(tensors, count, operands, numOperands, note);
+    return kernel.launch(tensors, count, operands, numOperands, note, places);
   return kernel.run(tensors, count, *operands, note);
 }
 
@@ -423,8 +472,20 @@ nb::object Attention::execute(Arguments &arguments) {
   FlashTensor tensors[maxArguments];
   for (size_t i = 0; i < count; ++i)
     tensors[i] = arguments.arrays[i].getTensor();
+  const Array &query = arguments.arrays[0], &value = arguments.arrays[2];
+  Places places;
+  bool hasPlaces = isReordered(query);
+  if (hasPlaces) {
+    int64_t sizes[maxRank];
+    std::copy_n(query.sizes, query.rank, sizes);
+    sizes[query.rank - 1] = value.sizes[query.rank - 1];
+    places.add(sizes, query.rank, &query);
+    if (returnLse)
+      places.add(sizes, query.rank - 1);
+  }
   std::vector<nb::object> results =
-      runOrLaunch(kernel, tensors, count, arguments.arrays);
+      runOrLaunch(kernel, tensors, count, arguments.arrays,
+                  hasPlaces ? places.get() : nullptr);
   cut(results[0], arguments.valueDim);
   if (!returnLse)
     return std::move(results[0]);
@@ -561,8 +622,21 @@ std::vector<nb::object> Attention::differentiate(
   append(arguments.arrays + 3, first + numOfFunctions);
   append(&lseGrad, &lseGrad + wanted.hasLseGrad);
   append(end - numOfGradients, end);
+  // Gradients are like what they are of.
+  Places places;
+  bool hasPlaces = false;
+  for (int i = 0; i < 3; ++i) {
+    const Array &operand = arguments.arrays[i];
+    hasPlaces |= isReordered(operand);
+    places.add(operand.sizes, operand.rank, &operand);
+  }
+  if (arguments.sink)
+    places.add(arguments.sink->sizes, 1);
+  for (int number : wanted.wrt)
+    places.add(first[number].sizes, first[number].rank);
   std::vector<nb::object> results =
-      runOrLaunch(kernel, tensors, count, arguments.arrays);
+      runOrLaunch(kernel, tensors, count, arguments.arrays,
+                  hasPlaces ? places.get() : nullptr);
   cut(results[0], wanted.headDim);
   cut(results[1], wanted.headDim);
   cut(results[2], wanted.valueDim);

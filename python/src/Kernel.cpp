@@ -234,13 +234,15 @@ std::vector<nb::object> Kernel::run(const FlashTensor *arguments, size_t count,
 
 std::vector<nb::object> Kernel::launch(const FlashTensor *arguments,
                                        size_t count, const Array *arrays,
-                                       size_t numArrays, const char *note) {
+                                       size_t numArrays, const char *note,
+                                       const FlashTensor *places) {
   Torch *torch = Torch::get();
   if (!torch || !torch->currentStream.is_valid())
     raise(PyExc_RuntimeError, "this PyTorch has no CUDA");
   int device = arrays->device;
   if (nb::cast<int>(torch->currentDevice()) == device)
-    return launchHere(arguments, count, arrays, numArrays, *torch, note);
+    return launchHere(arguments, count, arrays, numArrays, *torch, note,
+                      places);
   // A launch makes its device the current one, which is not the caller's.
   nb::object guard = torch->deviceGuard(device);
   guard.attr("__enter__")();
@@ -255,13 +257,14 @@ std::vector<nb::object> Kernel::launch(const FlashTensor *arguments,
       }
     }
   } exit{guard};
-  return launchHere(arguments, count, arrays, numArrays, *torch, note);
+  return launchHere(arguments, count, arrays, numArrays, *torch, note, places);
 }
 
 std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
                                            size_t count, const Array *arrays,
                                            size_t numArrays, Torch &torch,
-                                           const char *note) {
+                                           const char *note,
+                                           const FlashTensor *places) {
   int device = arrays->device;
   std::vector<FlashCall *> &free = calls[device];
   FlashCall *call = nullptr;
@@ -277,8 +280,11 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
     ~Return() { free.push_back(call); }
   } back{free, call};
 
-  check(flashCallPrepare(call, arguments, count), note);
   size_t numResults = flashKernelGetNumResults(handle);
+  check(places ? flashCallPrepareResults(call, arguments, count, places,
+                                         numResults)
+               : flashCallPrepare(call, arguments, count),
+        note);
   std::vector<nb::object> results;
   // The gradients of query, key, value, sink and as many arrays as functions
   // may read.
@@ -288,9 +294,11 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
           std::size(addresses), " are possible on a GPU");
   for (size_t i = 0; i < numResults; ++i) {
     FlashTensor shape = flashCallGetResult(call, i);
-    results.push_back(torch.allocate(shape.sizes, shape.rank,
-                                     flashKernelGetResult(handle, i).element,
-                                     addresses[i], arrays, numArrays));
+    FlashElementType element = flashKernelGetResult(handle, i).element;
+    results.push_back(places
+                          ? torch.allocateStrided(shape, element, addresses[i])
+                          : torch.allocate(shape.sizes, shape.rank, element,
+                                           addresses[i], arrays, numArrays));
   }
   // PyTorch gives this memory to nobody before the stream has come by here.
   nb::object scratch;

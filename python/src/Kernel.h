@@ -60,15 +60,18 @@ public:
                               const Array &like, const char *note = "");
   /// or on a device, on PyTorch's current stream there, that of the first of
   /// some arrays, which results may be like. `note` follows messages about
-  /// tensors.
+  /// tensors. `places` are the sizes and strides of all results, where these
+  /// are not row-major.
   std::vector<nb::object> launch(const FlashTensor *arguments, size_t count,
                                  const Array *arrays, size_t numArrays,
-                                 const char *note = "");
+                                 const char *note = "",
+                                 const FlashTensor *places = nullptr);
 
 private:
   std::vector<nb::object> launchHere(const FlashTensor *arguments, size_t count,
                                      const Array *arrays, size_t numArrays,
-                                     Torch &torch, const char *note);
+                                     Torch &torch, const char *note,
+                                     const FlashTensor *places);
 
   FlashKernel *handle;
   /// Calls not in use, by device. A call in use is in none, as PyTorch may let

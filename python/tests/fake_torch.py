@@ -104,6 +104,14 @@ def empty_like(tensor):
     return make(tensor.shape, tensor.dtype.name, tensor.device_index)
 
 
+def empty_strided(sizes, strides, dtype, device):
+    order = sorted(range(len(sizes)), key=lambda d: strides[d], reverse=True)
+    dense = empty(tuple([sizes[d] for d in order]), dtype, device)
+    made = Tensor(dense.array.transpose([order.index(d) for d in range(len(sizes))]), dtype, dense.device_index)
+    assert all(size == 1 or a == b for size, a, b in zip(sizes, made.stride(), strides)), "dense"
+    return made
+
+
 def make(sizes, name, device=0):
     """A tensor at a multiple of 256 bytes."""
     numpy = DTYPES[name].numpy
@@ -130,7 +138,7 @@ class _Device:
 
 def install():
     torch = types.ModuleType("torch")
-    torch.Tensor, torch.empty, torch.empty_like = Tensor, empty, empty_like
+    torch.Tensor, torch.empty, torch.empty_like, torch.empty_strided = Tensor, empty, empty_like, empty_strided
     vars(torch).update(DTYPES)
     torch.strided = Tensor.layout
     torch.library = types.SimpleNamespace()

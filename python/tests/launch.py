@@ -79,6 +79,33 @@ def test_strides():
     expect_error(ValueError, "has stride 2 in its last dimension, which must be contiguous", turned, turned, turned)
 
 
+def turn(batches, heads, length, dim, dtype="float16"):
+    """Memory in the order (batch, length, heads, D)."""
+    array = make((batches, length, heads, dim), dtype).array.transpose(0, 2, 1, 3)
+    return fake_torch.Tensor(array, fake_torch.DTYPES[dtype], 0)
+
+
+def test_order_of_results():
+    """Results lie in memory in the order of query, and gradients in that of what they are of."""
+    for heads, length, dim, value_dim in ((8, 100, 64, 64), (8, 100, 64, 128), (32, 5, 128, 128)):
+        query, key, value = turn(2, heads, length, dim), turn(2, 2, 130, dim), make((2, 2, 130, value_dim), "float16")
+        events.clear()
+        output, lse = flash.attention(query, key, value, mask=flash.causal(), return_lse=True)
+        assert output.shape == (2, heads, length, value_dim)
+        assert output.stride() == (length * heads * value_dim, value_dim, heads * value_dim, 1)
+        assert lse.stride() == (heads * length, length, 1)
+        grads = flash.attention_grad(query, key, value, output, lse, output, mask=flash.causal())
+        assert [grad.stride() for grad in grads] == [each.stride() for each in (query, key, value)]
+        assert not [event for event in events if event[0] in ("contiguous", "clone")]
+    query = fake_torch.Tensor(make((100, 8, 64), "float16").array.transpose(1, 0, 2), query.dtype, 0)
+    assert flash.attention(query, query, query).stride() == query.stride()
+    packed = fake_torch.Tensor(make((2, 100, 3, 8, 64), "float16").array[:, :, 1].transpose(0, 2, 1, 3), query.dtype, 0)
+    assert flash.attention(packed, packed, packed).stride() == (100 * 8 * 64, 64, 8 * 64, 1)
+    # A split over keys is put together by another kernel.
+    query, key = turn(2, 16, 3, 64), turn(2, 16, 8192, 64)
+    assert flash.attention(query, key, key).stride() == query.stride()
+
+
 def test_padding():
     """Rows may be apart by multiples of 16 bytes. Strides of single elements do not matter."""
     padded = make((1, 2, 64, 68), "float32").array[..., :64]

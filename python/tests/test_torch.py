@@ -80,7 +80,33 @@ def test_strides(make_tensors, device, dtype, layout):
     else:
         inputs = [torch.cat([x, x], dim=3)[:, :, ::2, :64] for x in (query, key, value)]
     assert not inputs[0].is_contiguous()
-    compare(flash.attention(*inputs, mask=flash.causal()), sdpa(*inputs, is_causal=True), dtype)
+    output = flash.attention(*inputs, mask=flash.causal())
+    compare(output, sdpa(*inputs, is_causal=True), dtype)
+    if device == "cuda":
+        like = torch.empty_like(inputs[0])
+        assert output.stride() == like.stride()
+        inputs = [x.detach().requires_grad_() for x in inputs]
+        grads = torch.autograd.grad(flash.attention(*inputs), inputs, torch.ones_like(output))
+        expected = torch.autograd.grad(sdpa(*inputs), inputs, torch.ones_like(output))
+        for grad, other, operand in zip(grads, expected, inputs):
+            assert grad.stride() == torch.empty_like(operand).stride()
+            compare(grad, other, dtype)
+
+
+def test_fake_strides():
+    """Fake tensors on CUDA have the strides of results there."""
+    with torch._subclasses.FakeTensorMode():
+        query = torch.empty(2, 19, 4, 24, device="cuda").transpose(1, 2)
+        packed = torch.empty(2, 19, 3, 4, 24, device="cuda")[:, :, 0].transpose(1, 2)
+        alone = torch.empty(1, 19, 4, 24, device="cuda").transpose(1, 2)
+        expanded = torch.empty(1, 4, 19, 24, device="cuda").expand(2, 4, 19, 24)
+        for tensor in (query, packed, alone):
+            assert flash.attention(tensor, query[:1].expand(tensor.shape), tensor).stride()[1:] == (24, 96, 1)
+        assert flash.attention(expanded, query, query).stride() == (1824, 456, 24, 1)
+        output, lse = flash.attention(query, query, query[..., :8], return_lse=True)
+        assert output.stride() == (608, 8, 32, 1) and lse.stride() == (76, 19, 1)
+        row_major = torch.empty(2, 4, 19, 24, device="cpu").transpose(0, 1).contiguous().transpose(0, 1)
+        assert flash.attention(row_major, row_major, row_major).is_contiguous()
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -156,12 +156,14 @@ struct HostProgram {
   unsigned getResultInput(unsigned result) const;
   unsigned getResultOutput(unsigned result) const;
 
-  /// Runs the code, for results that are dense, and so computes everything but
-  /// addresses; of those of the arguments, only the alignment is looked at.
+  /// Runs the code and so computes everything but addresses; of those of the
+  /// arguments, only the alignment is looked at. Results are dense, or have the
+  /// strides of `places`, one for each, which must be such as `Result` says.
   /// Errors name the argument, dimension or kernel. Reuses the memory of
   /// `call`, which is unspecified after an error.
   llvm::Error prepare(llvm::ArrayRef<TensorArgument> arguments,
-                      Invocation &call) const;
+                      Invocation &call,
+                      llvm::ArrayRef<TensorArgument> places = {}) const;
 
   /// Puts addresses into the parameters of a prepared call: those of the
   /// arguments, one for each result, and one for each allocation of the call.

@@ -304,6 +304,36 @@ static void testRun(FlashKernel *kernel, FlashKernel *gpu) {
   testTensors(kernel, NULL);
 }
 
+/* Places for results that lie in memory in another order. */
+static void testPlaces(FlashCall *call) {
+  static const int64_t turned[4] = {96, 16, 32, 1}, gaps[4] = {192, 32, 64, 1};
+  static const int64_t shared[4] = {96, 16, 16, 1}, wrong[4] = {1, 3, 2, 16};
+  FlashTensor place = {NULL, 4, sizes, turned}, result;
+  OK(flashCallPrepareResults(call, &good, 1, &place, 1));
+  result = flashCallGetResult(call, 0);
+  TRUE(result.rank == 4 && result.strides[1] == 16 && result.strides[2] == 32);
+  OK(flashCallPrepare(call, &good, 1));
+  TRUE(flashCallGetResult(call, 0).strides[1] == 48);
+  REFUSED(flashCallPrepareResults(NULL, &good, 1, &place, 1), "null");
+  REFUSED(flashCallPrepareResults(call, &good, 1, NULL, 1), "null");
+  BAD_TENSOR(flashCallPrepareResults(call, &good, 1, NULL, 0),
+             "has 1 results, but places for 0 are given");
+  TRUE(flashCallGetResult(call, 0).rank == -1);
+  place.strides = gaps;
+  BAD_TENSOR(flashCallPrepareResults(call, &good, 1, &place, 1),
+             "the place for result 0 is not dense");
+  place.strides = shared;
+  BAD_TENSOR(flashCallPrepareResults(call, &good, 1, &place, 1),
+             "the place for result 0 is not dense");
+  place.strides = turned;
+  place.sizes = wrong;
+  BAD_TENSOR(flashCallPrepareResults(call, &good, 1, &place, 1),
+             "result 0 has other sizes than the place for it");
+  place.rank = 3;
+  BAD_TENSOR(flashCallPrepareResults(call, &good, 1, &place, 1),
+             "result 0 has rank 3, expected 4");
+}
+
 static void testLaunch(FlashKernel *kernel, FlashKernel *cpu) {
   FlashCall *call = NULL;
   const char *target = NULL;
@@ -329,6 +359,7 @@ static void testLaunch(FlashKernel *kernel, FlashKernel *cpu) {
   TRUE(flashCallGetScratchBytes(call) == -1);
   REFUSED(flashCallLaunch(NULL, none, 1, NULL, NULL), "prepare the call first");
   REFUSED(flashCallLaunch(call, none, 1, NULL, NULL), "prepare the call first");
+  testPlaces(call);
   REFUSED(flashCallPrepare(NULL, &good, 1), "null");
   REFUSED(flashCallPrepare(call, NULL, 1), "null");
   BAD_TENSOR(flashCallPrepare(call, NULL, 0), "takes 1 arguments");
