@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Schedule/Schedule.h"
+#include "flash/Support/NearestName.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -80,10 +81,11 @@ std::string Schedule::set(StringRef name, StringRef value) {
   const Key *key =
       llvm::find_if(keys, [&](const Key &k) { return k.name == name; });
   if (key == std::end(keys)) {
-    auto names =
-        llvm::map_range(keys, [](const Key &k) { return StringRef(k.name); });
-    return llvm::formatv("a schedule has no key '{0}'; the keys are {1}", name,
-                         llvm::join(names, ", "));
+    auto names = llvm::map_to_vector(
+        keys, [](const Key &k) { return StringRef(k.name); });
+    return llvm::formatv(
+        "a schedule has no key '{0}'; the keys are {1}; the nearest is {2}",
+        name, llvm::join(names, ", "), getNearestName(name, names));
   }
   if (key->number ? bool(this->*key->number) : bool(features))
     return llvm::formatv("{0} is given twice", name);

@@ -11,7 +11,8 @@ from .compiler import Kernel, choose_target
 from .operands import round_dim
 from .places import Places
 from .plans import Plan
-from .programs import Variant, get_function, get_kernel, get_training_config, print_program, with_plan
+from .programs import Variant, check_schedule, get_function, get_kernel, get_training_config, print_program
+from .programs import with_plan, with_schedules
 
 _SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 _MAX_PREPARED = 512
@@ -211,11 +212,27 @@ class Attention:
     a function computed from others, stay what they were. Calls are a little cheaper than those of `attention`, and
     torch.compile takes the object with every mask and score function without a break in the graph. Objects can be
     copied and pickled, with the arrays that they read.
+
+    `schedule` has keys of the schedule (docs/language.md) of the programs, as `compile` takes them, such as
+    "key_tile=64,split_keys=1024"; `gradient_schedule` those of the programs of gradients. What they leave out is chosen as
+    without; float64 has no tiles, and none of it. There is a CompileError in a call for whose sizes or target they do
+    not fit.
+
+    Raises:
+      TypeError, ValueError, TraceError: As `attention`; ValueError, too, for keys that a schedule does not have, and for
+        a schedule beside a `Plan`.
     """
 
-    def __init__(self, mask=None, score=None, scale=None, return_lse=False):
+    def __init__(self, mask=None, score=None, scale=None, return_lse=False, schedule=None, gradient_schedule=None):
         self.return_lse = bool(return_lse)
         self._plan = mask if isinstance(mask, Plan) else None
+        self._schedules = schedule, gradient_schedule
+        for name, keys in (("schedule", schedule), ("gradient_schedule", gradient_schedule)):
+            if keys is None:
+                continue
+            if self._plan is not None:
+                raise ValueError(f"{name} is given beside a plan, whose tiles are a schedule; give the mask in place of the plan")
+            check_schedule(name, keys)
         self._mask_lengths = mask.lengths if isinstance(mask, (Mask, Plan)) else None
         self._given = mask, score, scale
         self._prepare()
@@ -230,9 +247,13 @@ class Attention:
             for has_sink in (False, True):
                 given = True if has_lengths and self._mask_lengths is None and self._plan is None else None
                 prepared, self.captured, _ = _prepare(mask, score, scale, given, has_sink, self.return_lse)
-                self._functions.append(prepared.function)
-                self._configs.append(prepared.config)
-                self._training_configs.append(get_training_config(prepared.config))
+                config, function = prepared.config, prepared.function
+                if self._schedules != (None, None):
+                    config = with_schedules(config, *self._schedules)
+                    function = get_function(config)
+                self._functions.append(function)
+                self._configs.append(config)
+                self._training_configs.append(get_training_config(config))
         functions = [function for function in (mask, score) if not isinstance(function, (Mask, Plan))]
         self._places = Places(functions, self.captured) if self.captured else None
 

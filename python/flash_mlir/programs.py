@@ -7,7 +7,7 @@ import sys
 
 from . import _core, cache, lowering
 from .compiler import get_machine
-from .errors import TraceError
+from .errors import CompileError, TraceError
 from .expressions import SCORE
 from .operands import round_dim
 
@@ -106,7 +106,8 @@ def print_program(config, element, rank, head_dim, value_dim):
     results = [("output", value)]
     if parts.get("lse"):
         results.append(("lse", lse))
-    return _print(parts, "attention", rank, [("query", query), ("key", query), ("value", value)], results)
+    clauses = _get_schedule_clauses(parts, "schedule")
+    return _print(parts, "attention", rank, [("query", query), ("key", query), ("value", value)], results, (), clauses)
 
 
 def print_gradient_program(config, element, rank, head_dim, value_dim, has_lse_grad, wrt):
@@ -126,7 +127,12 @@ def print_gradient_program(config, element, rank, head_dim, value_dim, has_lse_g
         types = [_get_capture_type(parts["captures"][number]) for number in wrt]
         clauses.append(f"wrt({', '.join(f'%capture{number}' for number in wrt)} : {', '.join(types)})")
         results += [(f"capture{number}_grad", type) for number, type in zip(wrt, types)]
+    clauses += _get_schedule_clauses(parts, "gradient_schedule")
     return _print(parts, "attention_grad", rank, operands, results, arguments, clauses)
+
+
+def _get_schedule_clauses(parts, name):
+    return [f"schedule(<{parts[name]}>)"] if name in parts else []
 
 
 def _get_capture_type(capture):
@@ -200,6 +206,30 @@ def with_plan(config, schedule, gradient_schedule, gradient_arrays):
     if gradient_schedule:
         parts["gradient_plan"] = gradient_schedule, gradient_arrays
     return json.dumps(parts)
+
+
+def with_schedules(config, schedule, gradient_schedule):
+    """The variant whose programs have these keys of a schedule, as `compile` takes them; None for no keys."""
+    parts = json.loads(config)
+    for name, keys in (("schedule", schedule), ("gradient_schedule", gradient_schedule)):
+        if keys is not None:
+            parts[name] = keys.replace("=", " = ").replace(",", ", ")
+    return json.dumps(parts)
+
+
+def check_schedule(name, keys):
+    """Raises ValueError for what are no keys of a schedule."""
+    if not isinstance(keys, str):
+        raise TypeError(f"{name} is a {type(keys).__name__}; expected text, such as 'query_tile=128,key_tile=64'")
+    if not keys:
+        raise ValueError(f"{name} has no keys; expected some, such as 'query_tile=128,key_tile=64', or None")
+    try:
+        # Options are read before the program, which is none.
+        _core.Kernel.specialize("", "cpu", "", keys, [])
+    except CompileError:
+        pass
+    except ValueError as error:
+        raise ValueError(f"{name}: {str(error).partition(': ')[2] or error}") from None
 
 
 def with_signs(array, capture):
