@@ -36,7 +36,10 @@ for tool in flash-opt flash-run; do
   "$out/$tool" --version > /dev/null
   tools+=("$out/$tool")
 done
-copy "$build/lib/libflash.so" libflash.so
+# The loader looks for the soname, the linker for the other.
+soname=$(objdump -p "$build/lib/libflash.so" | awk '$1 == "SONAME" { print $2 }')
+copy "$build/lib/libflash.so" "$soname"
+ln -s "$soname" "$out/libflash.so"
 cp LICENSE include/flash-c/Flash.h "$out/"
 check_size tools "${tools[@]}"
-check_size library "$out/libflash.so"
+check_size library "$out/$soname"

@@ -18,6 +18,7 @@ config.environment["PATH"] = os.pathsep.join(
 )
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%cc", config.cc))
+config.substitutions.append(("%cxx", config.cxx))
 # `make python` installs the package there.
 venv = os.path.join(config.flash_build_dir, "python")
 config.substitutions.append(("%venv_python", os.path.join(venv, "bin", "python")))
@@ -54,5 +55,6 @@ if capability == (9, 0):
     config.available_features.add("hopper")
 if subprocess.run([config.python, "-c", "import numpy, matplotlib"], capture_output=True).returncode == 0:
     config.available_features.add("matplotlib")
-if shutil.which("ptxas"):
-    config.available_features.add("ptxas")
+for tool in ("ptxas", "pkg-config"):
+    if shutil.which(tool):
+        config.available_features.add(tool)

@@ -16,6 +16,7 @@ from .errors import CompileError, DeviceError, Error, TraceError
 from .expressions import key_length, query_length, tensor, where
 from .flex import flex_attention
 from .gradients import attention_grad
+from .library import get_include, get_library
 from .masks import Mask, causal, documents, full, key_lengths, mask, prefix, window
 from .number_functions import (
     absolute,
@@ -75,6 +76,8 @@ __all__ = [
     "floor",
     "full",
     "get_device_target",
+    "get_include",
+    "get_library",
     "key_length",
     "key_lengths",
     "log",

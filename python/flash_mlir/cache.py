@@ -11,6 +11,7 @@ import struct
 import tempfile
 
 from . import _core
+from .library import get_library
 
 _kernels = {}
 _MAX_KERNELS = 512
@@ -95,7 +96,7 @@ def _find_build_id(library):
 
 def _get_library_stamp():
     """Changes whenever the library is built again, and is the same in each place where it is installed."""
-    library = pathlib.Path(_core.__file__).with_name("libflash.so")
+    library = pathlib.Path(get_library())
     build = _find_build_id(library)
     if build is None:
         status = library.stat()

@@ -2,14 +2,13 @@
 
 import ctypes
 import os
-import pathlib
 import sys
 
-from . import _core
+from .library import get_library
 
 
 def _run(name):
-    library = ctypes.CDLL(str(pathlib.Path(_core.__file__).with_name("libflash.so")))
+    library = ctypes.CDLL(get_library())
     if not hasattr(library, "flashRunTool"):
         return f"{name}: the package was installed with a library without tools; use the {name} built beside that library"
     arguments = [os.fsencode(argument) for argument in sys.argv[1:]]

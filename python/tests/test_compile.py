@@ -1,11 +1,13 @@
 """Programs in MLIR, files, and the cache."""
 
 import copy
+import ctypes
 import json
 import os
 import pathlib
 import shutil
 import pickle
+import re
 import subprocess
 import sys
 import time
@@ -288,9 +290,17 @@ def test_bound_of_the_cache(folder, monkeypatch):
     assert names[1] not in left and {names[0], names[2], names[3]} < left
 
 
+def test_header_and_library():
+    """Each function of the header is in the library beside it."""
+    header = (pathlib.Path(flash.get_include()) / "flash-c" / "Flash.h").read_text()
+    names = set(re.findall(r"\b(flash[A-Z]\w+)\(", header))
+    library = ctypes.CDLL(flash.get_library())
+    assert len(names) >= 30 and all(hasattr(library, name) for name in names)
+
+
 def test_stamp_of_the_library(tmp_path):
     """The same library in two environments has one."""
-    library = pathlib.Path(flash.cache._core.__file__).with_name("libflash.so")
+    library = pathlib.Path(flash.get_library())
     build = flash.cache._find_build_id(library)
     assert build and flash.cache._STAMP == f"{flash.__version__} {build}"
     shutil.copy(library, tmp_path / "copy.so")
