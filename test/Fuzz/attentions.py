@@ -163,19 +163,23 @@ class MaskMaker:
 
 
 class Score:
-    """Steps of a score region, one after the other: lines of MLIR and functions on arrays."""
+    """Steps of a score region, one after the other: lines of MLIR and functions on arrays. With `by_document` the last
+    one masks."""
 
-    def __init__(self, rng, sizes, dynamic):
-        self.rng, self.sizes, self.dynamic = rng, sizes, dynamic
+    def __init__(self, rng, sizes, dynamic, by_document=False):
+        self.rng, self.sizes, self.dynamic, self.by_document = rng, sizes, dynamic, by_document
         self.lines, self.steps, self.captured = [], [], []  # captured: (name, array, element type, type)
         self.count = 0
         self.masks = False  # whether the last step makes scores -inf
+        self.kept = ""  # what it yields as `keep` instead
         self.value = "%s"
         steps = rng.choice([1, 1, 2, 3])
         for number in range(steps):
             self.is_last = number == steps - 1
-            rng.choice([self.softcap, self.add, self.add, self.multiply, self.distance, self.select, self.same_document,
-                        self.clamp, self.function, self.relative])()
+            step = self.same_document if by_document and self.is_last else rng.choice([
+                self.softcap, self.add, self.add, self.multiply, self.distance, self.select, self.same_document, self.clamp,
+                self.function, self.relative])
+            step()
 
     def emit(self, operation, kind=None):
         """A line with a name of its own; `kind` is the type behind the colon."""
@@ -271,15 +275,18 @@ class Score:
         query, key = extract(*lead, "%i"), extract(*lead, "%j")
         holds = self.emit(f"arith.cmpi eq, {query}, {key}", "i64")
         # Other steps would make infinity or NaN of it.
-        self.masks = self.is_last and self.rng.random() < 0.5
-        other = self.constant(-3.0) if not self.masks else self.emit("arith.constant 0xFF800000", "f32")
+        self.masks = self.is_last and (self.by_document or self.rng.random() < 0.5)
         number_of_other = -np.inf if self.masks else -3.0
-        self.value = self.emit(f"arith.select {holds}, {self.value}, {other}", "f32")
 
         def step(s, p, c):
             lead = (p["b"],) if batch else ()
             return np.where(c[number][lead + (p["i"],)] == c[number][lead + (p["j"],)], s, number_of_other)
         self.steps.append(step)
+        if self.by_document and self.masks and self.rng.random() < 0.5:
+            self.kept = f" keep {holds}"
+            return
+        other = self.constant(-3.0) if not self.masks else self.emit("arith.constant 0xFF800000", "f32")
+        self.value = self.emit(f"arith.select {holds}, {self.value}, {other}", "f32")
 
     def relative(self):
         """A table of distances, beyond which the last entry holds."""
@@ -307,7 +314,7 @@ class Score:
     def text(self):
         body = "".join(f"    {line}\n" for line in self.lines)
         return (f"score {{\n  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):\n{body}"
-                f"    flash.yield {self.value} : f32\n  }}")
+                f"    flash.yield {self.value}{self.kept} : f32\n  }}")
 
     def modify(self, scores, b, h, i, j):
         positions = dict(zip(DIMS, (b, h, i, j)))

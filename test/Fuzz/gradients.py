@@ -31,6 +31,7 @@ class Program(attentions.Program):
         super().__init__()
         self.outputs = []  # (name, element type)
         self.expected, self.bounds = [], []
+        self.planned = False  # whether a function of its own computes the block maps
 
     def compare(self, results):
         """What is wrong with the results, or None, and the largest error as a part of what it may be."""
@@ -156,7 +157,11 @@ def draw(rng):
     if lengths is not None:
         count = count * (j < lengths.astype(np.int64).reshape(-1, 1, 1, 1))
     program.count = count
-    score = Score(rng, {"b": batches, "h": heads, "i": nq, "j": nk}, dynamic) if rng.random() < 0.6 else None
+    program.planned = rng.random() < 0.4
+    by_document = program.planned and rng.random() < 0.7
+    score = None
+    if by_document or rng.random() < 0.6:
+        score = Score(rng, {"b": batches, "h": heads, "i": nq, "j": nk}, dynamic, by_document)
     sinks = round_to(generator.standard_normal(heads) * 2, "f32") if rng.random() < 0.25 else None
     program.scale = rng.choice([None, None, 0.2, 1.0, -0.4, 0.05])
     scale = program.scale if program.scale is not None else d ** -0.5

@@ -4,6 +4,8 @@
     programs.py                            100 programs, from a fresh seed that is printed
     programs.py --count 3000 --save DIR    the long run; failures are kept in DIR
     programs.py --seed S --first N --count 1 --save DIR    one of them again
+    programs.py --kind gradients --write DIR               command lines, for a machine with flash-run and NumPy alone
+    programs.py --run DIR --bin . --jobs 16 --target sm_80 there
 
 Each program runs on the CPU and emulated, as sm_80 and as sm_90a, with schedules
 drawn for each. A finding is a wrong number, a crash, a time-out, an error at run time,
@@ -19,6 +21,7 @@ import os
 import pathlib
 import random
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -40,6 +43,7 @@ from oracle import attention
 TARGETS = ["cpu", "emulate", "emulate:sm_90a"]
 # What runs emulated is compiled for these, too.
 GPUS = {"emulate": "sm_80", "emulate:sm_90a": "sm_90a"}
+EMULATIONS = {gpu: emulation for emulation, gpu in GPUS.items()}
 # Schedules are drawn without asking what fits into registers and shared memory.
 REFUSALS = [re.compile(text) for text in (
     "needs? N registers of (each of N threads|a thread)",
@@ -163,22 +167,44 @@ def kind_of(message):
     return re.sub(r"-?\b\d+\b", "N", message)[:160]
 
 
-def run(program, target, rng, folder, arguments):
-    """The kind of the refusal, if the run was refused, or else None; and the largest error."""
-    on_tiles, of_gradients = isinstance(program, linalg_tiles.Program), isinstance(program, gradients.Program)
-    files = [folder / f"{name}.npy" for name, _, _ in program.arguments]
-    named = program.outputs if on_tiles or of_gradients else [("o", program.element), ("l", "f32")][: 2 if program.lse else 1]
-    outputs = [folder / f"{name}.npy" for name, _ in named]
-    command = [os.path.join(arguments.bin, "flash-run"), str(folder / "program.mlir"), f"--target={target}",
-               f"--threads={rng.choice([1, 1, 2])}", f"--inputs={','.join(map(str, files))}",
-               f"--outputs={','.join(map(str, outputs))}"]
-    if not on_tiles and program.targets is None:
-        schedule = (gradients.draw_schedule if of_gradients else draw_schedule)(rng, target, program.element)
-        if schedule:
-            command.append(f"--schedule={schedule}")
-        if rng.random() < 0.125:
-            command.append("--check")
-    (folder / "command.txt").write_text(" ".join(command) + "\n")
+def prepare(program, target, rng, file, arguments):
+    """The file to run on a target, which is one of TARGETS, and the flags. `file` has the program."""
+    flags = [f"--threads={rng.choice([1, 1, 2])}"]
+    if isinstance(program, linalg_tiles.Program) or program.targets is not None:
+        return file, flags
+    of_gradients = isinstance(program, gradients.Program)
+    schedule = (gradients.draw_schedule if of_gradients else draw_schedule)(rng, target, program.element)
+    planned = plan(file, target, schedule, arguments) if of_gradients and program.planned else None
+    if planned:
+        file = file.with_name(f"{file.stem}-planned-{target.replace(':', '-')}.mlir")
+        file.write_text(planned)
+        flags.append("--function=gradients")
+    elif schedule:
+        flags.append(f"--schedule={schedule}")
+    if rng.random() < 0.125:
+        flags.append("--check")
+    return file, flags
+
+
+def plan(file, target, schedule, arguments):
+    """The program with its schedule, block maps among its arguments, and a function that returns them; None if it has
+    no maps, or the schedule does not fit."""
+    schedule = schedule or ""
+    if "block_map=" not in schedule:
+        schedule += ("," if schedule else "") + "block_map=1"
+    options = f"target={GPUS.get(target, target)} schedule={schedule}"
+    command = [os.path.join(arguments.bin, "flash-opt"), str(file), "--flash-separate-masks", "--flash-expand-rank",
+               f"--flash-select-schedule={options}", "--flash-make-block-maps", "--flash-outline-block-maps"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=arguments.timeout, env=ENVIRONMENT)
+    return done.stdout if done.returncode == 0 and "@gradients_plan(" in done.stdout else None
+
+
+def call(file, target, flags, inputs, outputs, arguments):
+    """Runs a function of a program; returns its command, the lines of errors, and whether it returned results."""
+    command = [os.path.join(arguments.bin, "flash-run"), str(file), f"--target={target}", *flags,
+               f"--inputs={','.join(map(str, inputs))}", f"--outputs={','.join(map(str, outputs))}"]
+    with open(outputs[0].parent / "command.txt", "a") as commands:
+        commands.write(shlex.join(command) + "\n")
     for output in outputs:
         output.unlink(missing_ok=True)
     try:
@@ -189,11 +215,30 @@ def run(program, target, rng, folder, arguments):
     alarm = ALARMS.search(done.stderr)
     if done.returncode < 0 or done.returncode > 1 or alarm:
         raise Finding(f"crash with status {done.returncode}{': ' + alarm.group().decode() if alarm else ''}\n{errors[-4000:]}")
-    if done.returncode:
-        line = next((line for line in errors.splitlines() if "error: " in line), errors + done.stdout.decode())
+    return done.returncode == 0, errors + done.stdout.decode(errors="replace")
+
+
+def run(program, target, file, flags, folder, arguments):
+    """The kind of the refusal, if the run was refused, or else None; and the largest error."""
+    on_tiles, of_gradients = isinstance(program, linalg_tiles.Program), isinstance(program, gradients.Program)
+    inputs = [folder / f"{name}.npy" for name, _, _ in program.arguments]
+    named = program.outputs if on_tiles or of_gradients else [("o", program.element), ("l", "f32")][: 2 if program.lse else 1]
+    outputs = [folder / f"{name}.npy" for name, _ in named]
+    (folder / "command.txt").unlink(missing_ok=True)
+    succeeds, text = True, ""
+    if "--function=gradients" in flags:
+        signature = re.search(r"@gradients_plan\(.*\) -> \((.*)\)", file.read_text()).group(1)
+        maps = [folder / f"map{number}.npy" for number in range(signature.count("tensor<"))]
+        planning = ["--function=gradients_plan", *(flag for flag in flags if flag.startswith("--threads"))]
+        succeeds, text = call(file, target, planning, inputs, maps, arguments)
+        inputs += maps
+    if succeeds:
+        succeeds, text = call(file, target, flags, inputs, outputs, arguments)
+    if not succeeds:
+        line = next((line for line in text.splitlines() if "error: " in line), text)
         kind = kind_of(line)
         refusals = REFUSALS + GRADIENT_REFUSALS if of_gradients else TILE_REFUSALS if on_tiles and target != "cpu" else [] if on_tiles else REFUSALS
-        if line.startswith(str(folder)) and any(refusal.search(kind) for refusal in refusals):
+        if line.startswith(str(file)) and any(refusal.search(kind) for refusal in refusals):
             return kind, 0
         if on_tiles and target in GPUS.values() and LAUNCH_REFUSAL.search(line):
             return kind, 0
@@ -233,73 +278,121 @@ def draw(rng, kind):
 
 def one(task):
     """Draws and runs a program; returns its findings and kinds of refusals by target."""
-    index, arguments = task
-    rng = random.Random(f"{arguments.seed}/{index}")
-    program = draw(rng, arguments.kind)
+    index, written, arguments = task
+    program = draw(random.Random(f"{arguments.seed}/{index}"), arguments.kind)
     findings, refusals, worst = [], [], 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "program.mlir").write_text(program.text)
         for argument, array, element in program.arguments:
             np.save(folder / f"{argument}.npy", attentions.to_file(array, element))
-        for target in [arguments.target] if arguments.target in GPUS.values() else TARGETS:
-            # Of its own, so that --target repeats the run that it was among the others.
-            target_rng = random.Random(f"{arguments.seed}/{index}/{target}")
-            known = {gpu: emulation for emulation, gpu in GPUS.items()}.get(target, target)
-            if known not in (getattr(program, "targets", None) or TARGETS) or arguments.target not in (None, target):
+        for target in arguments.target or TARGETS:
+            known = EMULATIONS.get(target, target)
+            if known not in (getattr(program, "targets", None) or TARGETS):
                 continue
             try:
-                refusal, error = run(program, target, target_rng, folder, arguments)
+                if written is None:
+                    # Of its own, so that --target repeats the run that it was among the others.
+                    target_rng = random.Random(f"{arguments.seed}/{index}/{known}")
+                    file, flags = prepare(program, known, target_rng, folder / "program.mlir", arguments)
+                else:
+                    if (arguments.run / f"{index}.mlir").read_text() != program.text:
+                        raise Finding("the program is drawn otherwise than it was written, by another Python or NumPy")
+                    file, flags = written[known]
+                    file = shutil.copy(arguments.run / file, folder)
+                refusal, error = run(program, target, pathlib.Path(file), flags, folder, arguments)
                 worst = max(worst, error)
                 if refusal:
                     refusals.append((target, refusal))
             except Finding as finding:
-                findings.append((target, str(finding)))
+                commands = folder / "command.txt"
+                text = f"{finding}\n{commands.read_text() if commands.exists() else ''}"
+                if re.search("[<x]0x", program.text):
+                    text += "(A size is 0 where the program is compiled.)\n"
                 if arguments.save:
                     keep = arguments.save / f"{index}-{target.replace(':', '-')}"
+                    text = text.replace(name, str(keep))
                     shutil.copytree(folder, keep, dirs_exist_ok=True)
-                    command = (keep / "command.txt").read_text().replace(name, str(keep))
-                    (keep / "command.txt").write_text(f"{command}{finding}\n")
+                    (keep / "command.txt").write_text(text)
+                findings.append((target, text))
     return index, findings, refusals, worst
+
+
+def write_one(task):
+    """Writes the files of a program and returns its lines of suite.txt."""
+    index, _, arguments = task
+    program = draw(random.Random(f"{arguments.seed}/{index}"), arguments.kind)
+    file = arguments.write / f"{index}.mlir"
+    file.write_text(program.text)
+    lines = []
+    for target in getattr(program, "targets", None) or TARGETS:
+        rng = random.Random(f"{arguments.seed}/{index}/{target}")
+        chosen, flags = prepare(program, target, rng, file, arguments)
+        lines.append(shlex.join([chosen.name, f"--target={target}", *flags]) + "\n")
+    return lines
+
+
+def read_suite(arguments):
+    """Of a written folder, for each program its files and flags by target. Sets kind and seed."""
+    head, *lines = (arguments.run / "suite.txt").read_text().splitlines()
+    arguments.kind, arguments.seed = re.fullmatch(r"# \d+ programs of (\w+), seed (.*)", head).groups()
+    written = collections.defaultdict(dict)
+    for line in lines:
+        file, target, *flags = shlex.split(line)
+        written[int(re.match(r"\d+", file).group())][target.removeprefix("--target=")] = file, flags
+    return written
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default=str(HERE.parent.parent / "build" / "bin"), help="where flash-run is")
     parser.add_argument("--kind", choices=["attention", "gradients", "linalg"], default="attention", help="linalg: of linalg on tiles")
-    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--count", type=int, help="100, or all that are written")
     parser.add_argument("--first", type=int, default=0, help="number of the first program, to repeat one")
     parser.add_argument("--seed", default=str(time.time_ns() % 2**31))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=120, help="of one run, in seconds")
-    parser.add_argument("--target", choices=TARGETS + list(GPUS.values()), help="only this one; sm_80 and sm_90a run on "
-                        "the machine's GPU")
+    parser.add_argument("--target", choices=TARGETS + list(GPUS.values()), action="append", help="only this one, and those "
+                        "of further --target; sm_80 and sm_90a run on the machine's GPU")
     parser.add_argument("--save", type=pathlib.Path, help="a directory for the programs that failed")
     parser.add_argument("--print", action="store_true", help="print the programs, do not run them")
+    parser.add_argument("--write", type=pathlib.Path, metavar="DIR", help="write the programs and suite.txt, do not run them")
+    parser.add_argument("--run", type=pathlib.Path, metavar="DIR", help="run what --write has written")
     arguments = parser.parse_args()
 
     if arguments.print:
-        for index in range(arguments.first, arguments.first + arguments.count):
+        for index in range(arguments.first, arguments.first + (arguments.count or 100)):
             print(f"// Program {index}.\n{draw(random.Random(f'{arguments.seed}/{index}'), arguments.kind).text}")
         return 0
+    written = collections.defaultdict(lambda: None)
+    if arguments.run:
+        written = read_suite(arguments)
+        numbers = [number for number in sorted(written) if number >= arguments.first][:arguments.count]
+    else:
+        numbers = range(arguments.first, arguments.first + (arguments.count or 100))
     print(f"seed {arguments.seed}", flush=True)
-    tasks = ((index, arguments) for index in range(arguments.first, arguments.first + arguments.count))
+    tasks = ((index, written[index], arguments) for index in numbers)
+    if arguments.write:
+        arguments.write.mkdir(parents=True, exist_ok=True)
+        with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool, open(arguments.write / "suite.txt", "w") as suite:
+            suite.write(f"# {len(numbers)} programs of {arguments.kind}, seed {arguments.seed}\n")
+            suite.writelines(line for lines in pool.map(write_one, tasks, chunksize=8) for line in lines)
+        return 0
     bad, refused, worst = 0, collections.Counter(), 0
     # Threads would take turns in numpy.
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
-        for index, findings, refusals, error in pool.map(one, tasks):
+        for done, (index, findings, refusals, error) in enumerate(pool.map(one, tasks), 1):
             worst = max(worst, error)
             bad += len(findings)
             refused.update(refusals)
             for target, finding in findings:
                 print(f"program {index} on {target}: {finding}", flush=True)
-            done = index - arguments.first + 1
-            if done % 100 == 0 and done != arguments.count:
+            if done % 100 == 0 and done != len(numbers):
                 print(f"{done} programs, {bad} bad", flush=True)
     for (target, kind), count in refused.most_common():
         print(f"refused {count} times on {target}: {kind}")
-    runs = arguments.count * (1 if arguments.target else len(TARGETS))
-    print(f"programs: {arguments.count} in {runs} runs, {sum(refused.values())} refused, {bad} bad; "
+    runs = len(numbers) * len(arguments.target or TARGETS)
+    print(f"programs: {len(numbers)} in {runs} runs, {sum(refused.values())} refused, {bad} bad; "
           f"the largest error is {worst:.2f} of what it may be")
     return 1 if bad else 0
 
