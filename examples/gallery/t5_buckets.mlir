@@ -7,7 +7,7 @@ func.func @attention(%q: tensor<1x4x128x32xf32>, %k: tensor<1x4x128x32xf32>,
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
     %exact = arith.constant 8 : index
-    %last = arith.constant 15 : index
+    %most = arith.constant 7 : index
     %eight = arith.constant 8.0 : f32
     %factor = arith.constant 2.8853896 : f32
     %difference = arith.subi %i, %j : index
@@ -20,10 +20,10 @@ func.func @attention(%q: tensor<1x4x128x32xf32>, %k: tensor<1x4x128x32xf32>,
     %scaled = arith.mulf %log, %factor : f32
     %truncated = arith.fptosi %scaled : f32 to i32
     %steps = arith.index_cast %truncated : i32 to index
-    %far = arith.addi %steps, %exact : index
-    %limited = arith.minsi %far, %last : index
+    %limited = arith.minsi %steps, %most : index
+    %far = arith.addi %limited, %exact : index
     %is_near = arith.cmpi slt, %distance, %exact : index
-    %bucket = arith.select %is_near, %distance, %limited : index
+    %bucket = arith.select %is_near, %distance, %far : index
     %bias = tensor.extract %table[%bucket, %h] : tensor<16x4xf32>
     %r = arith.addf %s, %bias : f32
     flash.yield %r : f32

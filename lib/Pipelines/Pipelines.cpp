@@ -42,6 +42,7 @@ void flash::buildRecognizePipeline(OpPassManager &pm,
   func.addPass(createExpandRank());
   func.addPass(createAssertShapes());
   func.addPass(createGuardReads());
+  func.addPass(createWidenIndices());
 }
 
 void flash::buildSchedulePipeline(OpPassManager &pm,

@@ -390,9 +390,12 @@ class Blocks:
             self.do_arithmetic(name, operands, threads)
             return
         x, y = (integer(self.get(operand, threads), name[-1]) for operand in operands[1:3])
-        product = x * y
-        if "hi" in name:
-            product >>= product.dtype.type(32)
+        if "hi" in name and name[-1].endswith("64"):
+            product = ((x.astype(object) * y.astype(object)) >> 64).astype(x.dtype)
+        else:
+            product = x * y
+            if "hi" in name:
+                product >>= product.dtype.type(32)
         product = product.astype(np.int64).view(u64)
         if len(operands) > 3:
             product = product + self.get(operands[3], threads)

@@ -8,6 +8,7 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "flash/Dialect/Flash/Utils/ScoreRanges.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -34,22 +35,15 @@ public:
   bool isBelow(Value index, int64_t size) const;
 
 private:
-  ConstantIntRanges getRange(Value value) const;
-
   DenseSet<Value> varying;
-  DenseMap<Value, ConstantIntRanges> ranges;
+  ScoreRanges ranges;
 };
 } // namespace
 
-ScoreValues::ScoreValues(Block &score, ArrayRef<int64_t> extents) {
-  for (auto [argument, extent] :
-       llvm::zip_equal(score.getArguments().take_back(4), extents)) {
-    int64_t last = ShapedType::isDynamic(extent)
-                       ? std::numeric_limits<int64_t>::max()
-                       : std::max<int64_t>(extent - 1, 0);
-    ranges.insert({argument, ConstantIntRanges::fromSigned(APInt(64, 0),
-                                                           APInt(64, last))});
-  }
+static constexpr int64_t most = std::numeric_limits<int64_t>::max();
+
+ScoreValues::ScoreValues(Block &score, ArrayRef<int64_t> extents)
+    : ranges(score, extents, {most, most, most}) {
   // All but the batch and the head.
   varying.insert_range(score.getArguments().take_back(2));
   varying.insert_range(score.getArguments().drop_back(4));
@@ -57,33 +51,11 @@ ScoreValues::ScoreValues(Block &score, ArrayRef<int64_t> extents) {
     if (llvm::any_of(op.getOperands(),
                      [&](Value operand) { return varies(operand); }))
       varying.insert_range(op.getResults());
-    auto inferable = dyn_cast<InferIntRangeInterface>(op);
-    if (!inferable || !llvm::all_of(op.getOperandTypes(), [](Type type) {
-          return type.isIntOrIndex();
-        }))
-      continue;
-    auto operands = llvm::map_to_vector(
-        op.getOperands(), [&](Value operand) { return getRange(operand); });
-    inferable.inferResultRanges(
-        operands, [&](Value result, const ConstantIntRanges &range) {
-          ranges.insert({result, range});
-        });
   }
 }
 
-ConstantIntRanges ScoreValues::getRange(Value value) const {
-  auto known = ranges.find(value);
-  if (known != ranges.end())
-    return known->second;
-  unsigned width = ConstantIntRanges::getStorageBitwidth(value.getType());
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return ConstantIntRanges::constant(constant.sextOrTrunc(width));
-  return ConstantIntRanges::maxRange(width);
-}
-
 bool ScoreValues::isBelow(Value index, int64_t size) const {
-  ConstantIntRanges range = getRange(index);
+  ConstantIntRanges range = ranges.get(index);
   return !ShapedType::isDynamic(size) && !range.smin().isNegative() &&
          range.smax().slt(size);
 }
@@ -194,12 +166,7 @@ struct GuardReads : flash::impl::GuardReadsBase<GuardReads> {
     getOperation().walk([](AttentionOpInterface op) {
       if (op.getScore().empty())
         return;
-      ArrayRef<int64_t> query = op.getQuery().getType().getShape();
-      guard(op.getScore().front(),
-            {op.hasBatch() ? query.front() : 1,
-             op.hasHeads() ? query[query.size() - 3] : 1,
-             query[query.size() - 2],
-             op.getKey().getType().getShape()[query.size() - 2]});
+      guard(op.getScore().front(), getExtents(op));
     });
     getOperation().walk([](BlockMapOp op) {
       if (!op.getKeep().empty())

@@ -8,6 +8,7 @@
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Dialect/Flash/Utils/MaskNodes.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
+#include "flash/Dialect/Flash/Utils/ScoreRanges.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -90,8 +91,6 @@ static Value expandWide(OpBuilder &b, Location loc, AffineExpr expr,
   Type wide = b.getI64Type();
   IRMapping widened;
   auto widen = [&](Value operand) -> Value {
-    if (!operand.getType().isIndex())
-      return operand;
     if (Value known = widened.lookupOrNull(operand))
       return known;
     Value cast = arith::IndexCastOp::create(b, loc, wide, operand);
@@ -110,19 +109,12 @@ static Value expandWide(OpBuilder &b, Location loc, AffineExpr expr,
                   arith::ConstantIntOp::create(b, loc, constant.value(), 64));
       continue;
     }
-    SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), widen);
-    OperationState state(loc, op->getName(), operands,
-                         llvm::map_to_vector(op->getResultTypes(),
-                                             [&](Type type) -> Type {
-                                               return type.isIndex() ? wide
-                                                                     : type;
-                                             }),
-                         op->getAttrs());
+    Operation *clone = cloneWide(b, *op, widen);
     for (auto [old, result] :
-         llvm::zip_equal(op->getResults(), b.create(state)->getResults()))
+         llvm::zip_equal(op->getResults(), clone->getResults()))
       widened.map(old, result);
   }
-  return widened.contains(value) ? widened.lookup(value) : widen(value);
+  return widen(value);
 }
 
 Value flash::emitMaskPredicate(OpBuilder &b, Location loc,
@@ -130,6 +122,13 @@ Value flash::emitMaskPredicate(OpBuilder &b, Location loc,
                                const ScorePosition &position) {
   Value dims[] = {position.batch, position.head, position.query, position.key};
   Value symbols[] = {position.numQueries, position.numKeys};
+  auto getMost = [](Value length) {
+    std::optional<int64_t> known =
+        length ? getConstantIntValue(length) : std::nullopt;
+    return std::max(known.value_or(0), kMostLength);
+  };
+  int64_t queries = getMost(position.numQueries),
+          keys = getMost(position.numKeys);
   Value zero;
   // What is null always holds.
   auto conjoin = [&](Value lhs, Value rhs) -> Value {
@@ -141,9 +140,8 @@ Value flash::emitMaskPredicate(OpBuilder &b, Location loc,
     for (auto [constraint, isEquality] : openConstraints(set)) {
       auto predicate =
           isEquality ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge;
-      if (!fitsIn32Bits(constraint,
-                        {kMostHeads, kMostHeads, kMostLength, kMostLength},
-                        {kMostLength, kMostLength})) {
+      if (!fitsIn32Bits(constraint, {kMostHeads, kMostHeads, queries, keys},
+                        {queries, keys})) {
         Value lhs = expandWide(b, loc, constraint, dims, symbols);
         Value zero = arith::ConstantIntOp::create(b, loc, 0, 64);
         all = conjoin(all, arith::CmpIOp::create(b, loc, predicate, lhs, zero));

@@ -340,6 +340,29 @@ def GuardReads : Pass<"flash-guard-reads", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::flash::FlashDialect"];
 }
 
+def WidenIndices : Pass<"flash-widen-indices", "::mlir::func::FuncOp"> {
+  let summary = "Compute in 64 bits what 32 do not hold";
+  let description = [{
+    An index has 64 bits on the CPU and 32 on a GPU. In a score region, operations of
+    index type become operations of i64 where that makes a difference, by the
+    ranges of their operands: a comparison or a quotient of numbers that 32 bits do
+    not hold, an index of a dimension of more than 2^31 elements, and what these
+    are computed from. Sums and products whose low 32 bits are all that is used
+    stay. Open sizes are supposed to be at most 2^31 - 1, which the host checks, and open lengths
+    of queries and keys at most 4194304.
+
+    ```mlir
+    %n = arith.muli %i, %i : index
+    %far = arith.cmpi sgt, %n, %c100 : index
+    // becomes
+    %wide = arith.index_cast %i : index to i64
+    %n = arith.muli %wide, %wide : i64
+    %far = arith.cmpi sgt, %n, %c100_i64 : i64
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def AssertReads : Pass<"flash-assert-reads", "::mlir::ModuleOp"> {
   let summary = "Check at run time that elements are read and written in range";
   let description = [{
