@@ -195,6 +195,12 @@ static SmallVector<Value> getSamples(AttentionGradOp op, bool hasOutput,
         SmallVector<Value> after;
         for (auto [result, all] : llvm::zip_equal(results, before)) {
           Value one = terms->getResult(result);
+          // No slice of nothing is in bounds.
+          if (llvm::is_contained(cast<ShapedType>(one.getType()).getShape(),
+                                 0)) {
+            after.push_back(all);
+            continue;
+          }
           SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, one);
           sizes.insert(sizes.begin(), b.getIndexAttr(1));
           SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));

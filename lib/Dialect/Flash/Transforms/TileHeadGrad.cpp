@@ -30,7 +30,10 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
   };
   SmallVector<OpFoldResult> keySizes = sizesOf(op.getKey());
   SmallVector<OpFoldResult> sumSizes = sizesOf(op.getQuery());
+  // No slice of 0 rows is in bounds.
   OpFoldResult numQueries = sumSizes[2], headDim = sumSizes[3];
+  OpFoldResult rowsOfSums = isZeroInteger(numQueries) ? one : numQueries;
+  sumSizes[2] = rowsOfSums;
 
   shiftOfSteps = shift;
   deltaOfSteps = delta;
@@ -80,7 +83,7 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
       shares.push_back({{batch, keyHead, firstRow, zero},
                         {one, one, rows, sizesOf(output)[3]}});
     shares.push_back({{unit, batch, firstHead, zero, zero},
-                      {one, one, group, numQueries, headDim}});
+                      {one, one, group, rowsOfSums, headDim}});
     SmallVector<Value> state;
     for (auto [share, output] : llvm::zip_equal(shares, outputs)) {
       SmallVector<int64_t> shape;
@@ -140,7 +143,7 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
     };
     // The sums of one part after the other have the same memory.
     state.push_back(tensor::EmptyOp::create(
-        b, ArrayRef<OpFoldResult>{group, numQueries, headDim}, b.getF32Type()));
+        b, ArrayRef<OpFoldResult>{group, rowsOfSums, headDim}, b.getF32Type()));
     state = loop(
         firstPart, endPart, 1, state,
         [&](Value part, ValueRange state) -> SmallVector<Value> {

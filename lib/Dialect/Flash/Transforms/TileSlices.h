@@ -21,9 +21,10 @@ struct TiledDim {
   /// What the end is a multiple of, whatever it is.
   int64_t multiple = 1;
 
+  /// Whether a tile may be cut off; of nothing the first one is.
   bool isRagged() const {
-    std::optional<int64_t> constant = mlir::getConstantIntValue(end);
-    return constant.value_or(multiple) % tile != 0;
+    int64_t known = mlir::getConstantIntValue(end).value_or(multiple);
+    return known == 0 || known % tile != 0;
   }
   /// How many elements of the tile that starts at `start` exist.
   mlir::OpFoldResult existing(mlir::OpBuilder &b, mlir::Location loc,
