@@ -126,9 +126,9 @@ SmallVector<Value> NaiveAttention::emitPiece(const Piece &piece) {
         Value scaled =
             arith::MulFOp::create(nested, loc, args[0], scale(nested));
         Value inMask = isInMask(nested, loc, blockLength, at);
-        Value modified =
-            emitScoreRegion(nested, loc, op.getScore(), scaled, at, inMask);
         Value keep = takesPart(nested, loc, inMask, at);
+        Value modified =
+            emitScoreRegion(nested, loc, op.getScore(), scaled, at, keep);
         if (!keep)
           return modified;
         return arith::SelectOp::create(nested, loc, keep, modified,

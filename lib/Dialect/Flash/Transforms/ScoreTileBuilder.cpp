@@ -322,6 +322,10 @@ Value ScoreTileBuilder::scoreRegion(ImplicitLocOpBuilder &at, Value product,
                                     Value query, Value key, IRMapping &values) {
   Value guard = guardOf(at, query, key);
   ScorePosition position = readablePosition(at, query, key);
+  // What the region itself masks, it does not read for either.
+  if (hasGuards(step.getScore()))
+    if (Value keep = emitKeep(at, step.getScore(), position, guard))
+      guard = guard ? Value(arith::AndIOp::create(at, guard, keep)) : keep;
   Value score = arith::MulFOp::create(at, product, emitConstant(at, scale));
   return emitScoreValues(at, step.getScore(), score, position, guard, values,
                          [&](Operation &inner, const IRMapping &mapping) {

@@ -259,12 +259,16 @@ Value NaiveTiler::modifiedScores(Value products, ValueRange position) {
         here.key = clampBelow(here.key, numKeys);
         Value score = arith::MulFOp::create(nested, loc, args[0],
                                             constant(op.getScaleOrDefault()));
+        if (Value keep = emitKeep(nested, op.getScore(), here, guard)) {
+          auto andKeep = [&](Value other) -> Value {
+            return other
+                       ? Value(arith::AndIOp::create(nested, loc, other, keep))
+                       : keep;
+          };
+          takesPart = andKeep(takesPart);
+          guard = andKeep(guard);
+        }
         score = emitScoreRegion(nested, loc, op.getScore(), score, here, guard);
-        if (Value keep = emitKeep(nested, op.getScore(), here, guard))
-          takesPart = takesPart
-                          ? arith::AndIOp::create(nested, loc, takesPart, keep)
-                                .getResult()
-                          : keep;
         if (takesPart)
           score = arith::SelectOp::create(
               nested, loc, takesPart, score,
