@@ -50,6 +50,7 @@ Value FloatEmitter::fma(Value x, Value y, Value z) {
 Value FloatEmitter::abs(Value x) { return math::AbsFOp::create(b, x); }
 Value FloatEmitter::sqrt(Value x) { return math::SqrtOp::create(b, x); }
 Value FloatEmitter::floor(Value x) { return math::FloorOp::create(b, x); }
+Value FloatEmitter::trunc(Value x) { return math::TruncOp::create(b, x); }
 Value FloatEmitter::copySign(Value x, Value y) {
   return math::CopySignOp::create(b, x, y);
 }

@@ -30,6 +30,12 @@ static Type getElement(Operation *op) {
 static bool isFloat(Type type) { return type.isF32() || type.isF64(); }
 static bool isHalf(Type type) { return type.isF16() || type.isBF16(); }
 
+/// Whether the pass knows the op.
+static bool isFunction(Operation *op) {
+  return isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
+         isa<arith::RemFOp>(op);
+}
+
 /// Whether code generation handles the op on its type.
 static bool hasInstruction(Operation *op) {
   Type type = getElement(op);
@@ -186,8 +192,7 @@ struct Half : RewritePattern {
 
   LogicalResult matchAndRewrite(Operation *op,
                                 PatternRewriter &rewriter) const override {
-    if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
-        op->getNumResults() != 1 || hasInstruction(op))
+    if (!isFunction(op) || op->getNumResults() != 1 || hasInstruction(op))
       return failure();
     Type type = getElement(op);
     if (!isHalf(type))
@@ -222,9 +227,10 @@ struct ExpandMath : flash::impl::FlashGpuExpandMathBase<ExpandMath> {
         InF64<math::CosOp, wide::cos>, InF64<math::TanOp, wide::tan>,
         InF64<math::AsinOp, wide::asin>, InF64<math::AcosOp, wide::acos>,
         InF64<math::AtanOp, wide::atan>,
-        BinaryInF64<math::Atan2Op, wide::atan2>, InF64<math::ErfOp, wide::erf>,
-        InF64<math::ErfcOp, wide::erfc>, SineAndCosine,
-        Class<math::IsFiniteOp, any::isFinite>,
+        BinaryInF64<math::Atan2Op, wide::atan2>,
+        BinaryInF64<arith::RemFOp, wide::remainder>,
+        InF64<math::ErfOp, wide::erf>, InF64<math::ErfcOp, wide::erfc>,
+        SineAndCosine, Class<math::IsFiniteOp, any::isFinite>,
         Class<math::IsInfOp, any::isInfinite>, Class<math::IsNaNOp, any::isNaN>,
         Class<math::IsNormalOp, any::isNormal>, Half>(&getContext());
     math::populateExpansionPatterns(patterns, {"clampf"});
@@ -237,8 +243,7 @@ struct ExpandMath : flash::impl::FlashGpuExpandMathBase<ExpandMath> {
       return signalPassFailure();
 
     WalkResult result = getOperation()->walk([](Operation *op) {
-      if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
-          hasInstruction(op))
+      if (!isFunction(op) || hasInstruction(op))
         return WalkResult::advance();
       op->emitOpError("has no code for a GPU on ")
           << getElement(op) << "; compute it in f32";

@@ -120,6 +120,11 @@ func.func @flash_atan2(%x: f32, %y: f32) -> f32 {
   return %z : f32
 }
 
+func.func @flash_remf(%x: f32, %y: f32) -> f32 {
+  %r = arith.remf %x, %y : f32
+  return %r : f32
+}
+
 func.func @flash_powi(%x: f32, %n: i32) -> f32 {
   %y = math.fpowi %x, %n : f32, i32
   return %y : f32

@@ -47,6 +47,16 @@ func.func @half(%x: f16, %n: i32) -> (f16, f16) {
   return %y, %z : f16, f16
 }
 
+// CHECK-LABEL: func.func @remainder
+// CHECK: arith.extf %{{.*}} : bf16 to f32
+// CHECK: arith.extf %{{.*}} : f32 to f64
+// CHECK-NOT: arith.remf
+// CHECK: arith.truncf {{.*}} : f32 to bf16
+func.func @remainder(%x: bf16) -> bf16 {
+  %y = arith.remf %x, %x : bf16
+  return %y : bf16
+}
+
 // CHECK-LABEL: func.func @others
 // CHECK-NOT: math.{{sin|cos|ipowi|fpowi}}
 // CHECK: return

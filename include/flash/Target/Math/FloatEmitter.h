@@ -30,6 +30,7 @@ public:
   mlir::Value abs(mlir::Value x);
   mlir::Value sqrt(mlir::Value x);
   mlir::Value floor(mlir::Value x);
+  mlir::Value trunc(mlir::Value x);
   /// The magnitude of x with the sign of y.
   mlir::Value copySign(mlir::Value x, mlir::Value y);
 

@@ -54,6 +54,8 @@ mlir::Value atan(FloatEmitter &e, mlir::Value x);
 mlir::Value atan2(FloatEmitter &e, mlir::Value y, mlir::Value x);
 mlir::Value erf(FloatEmitter &e, mlir::Value x);
 mlir::Value erfc(FloatEmitter &e, mlir::Value x);
+/// Of x by y, with the sign of x.
+mlir::Value remainder(FloatEmitter &e, mlir::Value x, mlir::Value y);
 } // namespace wide
 
 /// Classes of floats, or of vectors of them, of any type: comparisons of the

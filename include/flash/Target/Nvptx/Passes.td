@@ -15,7 +15,7 @@ def FlashGpuExpandMath : Pass<"flash-gpu-expand-math"> {
   let description = [{
     Kernels have no library. Functions with an instruction stay: `math.exp2` on
     f32, square roots, fused products, rounding, signs, classes, counts of bits.
-    All others become arithmetic. exp and tanh are computed in f32, accurate to
+    All others become arithmetic, and so does the remainder of floats, which is exact. exp and tanh are computed in f32, accurate to
     3e-7 and, with what the instruction for quotients adds, 6e-7 (relative);
     the rest in f64, whose few operations are accurate to 1e-7
     and need no care for cancellation and overflow. Functions of f16 and bf16 are

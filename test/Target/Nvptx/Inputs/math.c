@@ -30,6 +30,7 @@ float flash_erf(float);
 float flash_erfc(float);
 float flash_pow(float, float);
 float flash_atan2(float, float);
+float flash_remf(float, float);
 float flash_powi(float, int32_t);
 int32_t flash_ipowi(int32_t, int32_t);
 _Bool flash_isfinite(float);
@@ -151,6 +152,29 @@ static void testBinary(float x, float y) {
   report("powi", error(ours, exact), x, n, ours, exact);
 }
 
+/// The remainder is exact, and a zero has the sign of x.
+static void testRemainder(float x, float y) {
+  double exact = fmod(x, y);
+  float ours = flash_remf(x, y);
+  int same = isnan(exact) ? isnan(ours)
+                          : ours == exact && !signbit(ours) == !signbit(exact);
+  report("remf", same ? 0.0 : INFINITY, x, y, ours, exact);
+}
+
+/// Numbers of any size, and those next to multiples.
+static void testRemainders(uint32_t state) {
+  for (int i = 0; i < 300000 && failures < 20; ++i) {
+    uint32_t first = state = state * 1664525 + 1013904223;
+    uint32_t second = state = state * 1664525 + 1013904223;
+    float x = fromBits(first), y = fromBits(second);
+    testRemainder(x, y);
+    float multiple = (first >> 8) * (y / 64);
+    testRemainder(multiple, y);
+    testRemainder(nextafterf(multiple, 0.0f), y);
+    testRemainder(nextafterf(multiple, INFINITY), y);
+  }
+}
+
 static void testClasses(void) {
   // All exponents, with the smallest and the largest fractions.
   for (uint32_t i = 0; i < 512; ++i)
@@ -185,8 +209,10 @@ int main(void) {
                            0x1p24f,  0x1.fffffep23f, 0x1.000002p0f};
   const int count = sizeof(special) / sizeof(special[0]);
   for (int i = 0; i < count; ++i)
-    for (int j = 0; j < count; ++j)
+    for (int j = 0; j < count; ++j) {
       testBinary(special[i], special[j]);
+      testRemainder(special[i], special[j]);
+    }
   uint32_t state = 1;
   for (int i = 0; i < 200000 && failures < 20; ++i) {
     uint32_t first = state = state * 1664525 + 1013904223;
@@ -200,5 +226,6 @@ int main(void) {
   testTanh();
   testPowersOfIntegers();
   testClasses();
+  testRemainders(1);
   return failures != 0;
 }
