@@ -11,6 +11,7 @@ See docs/python.md.
 from . import cache
 from ._core import set_thread_count
 from .attention import Attention, attention
+from .checking import checks
 from .compiler import Kernel, Tiles, compile, get_device_target
 from .errors import CompileError, DeviceError, Error, TraceError
 from .expressions import key_length, query_length, tensor, where
@@ -64,6 +65,7 @@ __all__ = [
     "cache",
     "causal",
     "ceil",
+    "checks",
     "clip",
     "compile",
     "cos",

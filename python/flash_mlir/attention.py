@@ -3,6 +3,7 @@
 import math
 import sys
 
+from . import checking
 from .errors import TraceError
 from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, is_array, refuse_gradient, to_float32
 from .functions import Trace, trace
@@ -194,6 +195,8 @@ def attention(
         return compiled(query, key, value, mask, score, scale, lengths, sink, return_lse)
     query, key, value = autocast(query, key, value)
     prepared, captured, lengths = _prepare(mask, score, scale, lengths, sink is not None, return_lse)
+    if checking.is_on:
+        checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
     return prepared.function(query, key, value, lengths, sink, captured)
 
 
@@ -286,6 +289,8 @@ class Attention:
             return call(query, key, value, lengths, sink, self.captured, *configs, self.return_lse)
         if self._places is not None and self._places.have_changed():
             self._prepare()
+        if checking.is_on:
+            checking.check_call(self._configs[index], query, key, value, lengths, sink, self.captured)
         return self._functions[index](query, key, value, lengths, sink, self.captured)
 
     def mlir(self, query, key, value, lengths=None, sink=None):

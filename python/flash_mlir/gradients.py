@@ -1,5 +1,6 @@
 """Gradients of attention, given those of its results."""
 
+from . import checking
 from .attention import _prepare
 
 
@@ -55,6 +56,8 @@ def attention_grad(
       NotImplementedError: A tensor requires gradients: this has no derivative itself.
     """
     prepared, captured, lengths = _prepare(mask, score, scale, lengths, sink is not None, True)
+    if checking.is_on:
+        checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
     found = _find(tuple(wrt), captured)
     numbers = tuple(number for each in found for number in each)
     results = prepared.function.differentiate(

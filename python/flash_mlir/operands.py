@@ -1,5 +1,6 @@
 """What operands become that no kernel takes as they are."""
 
+import contextlib
 import sys
 
 import numpy
@@ -10,6 +11,12 @@ _INT32_MAX = 2**31 - 1
 def _is_tensor(array):
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)
+
+
+def without_gradients():
+    """A context in which PyTorch, where it has been imported, notes nothing for gradients."""
+    torch = sys.modules.get("torch")
+    return torch.no_grad() if torch is not None else contextlib.nullcontext()
 
 
 def round_dim(dim):

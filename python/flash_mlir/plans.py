@@ -1,18 +1,17 @@
 """Plans: which tiles a mask leaves, computed once for many calls."""
 
-import contextlib
 import functools
 import sys
 
 import numpy
 
-from . import cache
+from . import cache, checking
 from .compiler import get_machine
 from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, get_operands
 from .functions import trace
 from .graphs import in_order
 from .masks import as_mask
-from .operands import pad, to_lengths
+from .operands import pad, to_lengths, without_gradients
 from .programs import Variant, get_captures, get_function, get_gradient_plan, get_plan, print_block_map, with_signs
 
 _MAX_PREPARED = 512
@@ -54,11 +53,6 @@ class Plan:
 
     def __repr__(self):
         return f"<flash_mlir.Plan of {self.mask!r}, query {self._sizes[0]}, key {self._sizes[1]}: {self.nbytes} bytes>"
-
-
-def _without_gradients():
-    torch = sys.modules.get("torch")
-    return torch.no_grad() if torch is not None else contextlib.nullcontext()
 
 
 def _prepare(mask, has_lengths):
@@ -132,9 +126,12 @@ def list_tiles(mask, query, shape, tile):
         if node.op == "symbol":
             asked.add(node.operands[0])
     batches, heads = (size if symbol.operands[0] in asked else 1 for size, symbol in ((batches, BATCH), (heads, HEAD)))
-    with _without_gradients():
+    with without_gradients():
         # Their sizes are all that is asked for.
         sizes = [query.new_empty((batches, heads, length, 0)) for length in (queries, keys)]
+        if checking.is_on:
+            rows = [query.new_zeros((batches, heads, length, 8), dtype=sys.modules["torch"].float32) for length in (queries, keys)]
+            checking.check_call(config, *rows, rows[1], None, None, tuple(captured))
         more = [with_signs(*each) for each in zip(captured, get_captures(config))]
         kernel = cache.get_kernel(print_block_map(config, tile), target)
         return kernel.call([*sizes, *more])
@@ -189,10 +186,12 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None, score=None)
         given = mask.lengths
     config, places = _prepare(mask, given is not None)
     captured = tuple([mask.arrays[place] for place in places])
-    with _without_gradients():
+    with without_gradients():
         element, rank, head_dim, value_dim, device = get_function(config).check(
             query, key, value, given, None, captured
         )
+        if checking.is_on:
+            checking.check_call(config, query, key, value, given, None, captured)
         query, key, value = pad(query), pad(key), pad(value)
         target = get_machine(device)
         shapes = tuple([tuple(array.shape) for array in (query, key, value)])

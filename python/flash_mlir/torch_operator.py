@@ -3,6 +3,7 @@
 import torch
 from torch.autograd import forward_ad
 
+from . import checking
 from .masks import Mask
 from .programs import get_function, get_training_config
 
@@ -36,6 +37,8 @@ def _implement(name, function):
 
 def _run(query, key, value, lengths, sink, captured, config):
     """The result, and with it the log-sum-exp as the configuration says."""
+    if checking.is_on:
+        checking.check_call(config, query, key, value, lengths, sink, tuple(captured))
     return get_function(config).run(query, key, value, lengths, sink, tuple(captured))
 
 

@@ -1,0 +1,96 @@
+"""A mode in which calls look whether they read in range, and raise where they do not."""
+
+import json
+import re
+import sys
+
+import numpy
+
+from .operands import cast, without_gradients
+from .programs import get_captures, get_function, print_program
+
+#: Whether calls are checked.
+is_on = False
+
+_MISTAKE = re.compile(r"tensor\.extract at program:(\d+):\d+: the index of dimension (\d+) is (negative|not below the size)")
+
+
+class checks:
+    """Has every call of attention check what it reads, until it is left: `with checks():`, or, as a switch, until `checks(False)`.
+
+    What a mask or score function reads out of range of a captured tensor, for an element that takes part, is a ValueError that
+    names the tensor and the dimension, and so are lengths that are negative or beyond the keys. Without it nobody looks at
+    indices that are only known when a kernel runs, and such a read is undefined.
+
+    Each call is computed twice, the first time by the reference on the CPU, in float64: it is slow and waits for the
+    device. Compiled graphs are checked when they run; a CUDA graph cannot be captured meanwhile.
+    """
+
+    def __init__(self, enabled=True):
+        global is_on
+        self._before, is_on = is_on, bool(enabled)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        global is_on
+        is_on = self._before
+
+
+def _to_host(array):
+    return array.detach().cpu() if hasattr(array, "detach") else numpy.asarray(array)
+
+
+def _has_no_elements_yet(arrays):
+    """Whether operators are traced, which are checked when they run."""
+    torch = sys.modules.get("torch")
+    if torch is None or not any(isinstance(array, torch.Tensor) for array in arrays):
+        return False
+    from .torch_operator import is_watched
+
+    if is_watched() or any(getattr(array, "is_meta", False) for array in arrays):
+        return True
+    if getattr(arrays[0], "is_cuda", False) and torch.cuda.is_current_stream_capturing():
+        raise RuntimeError("flash_mlir.checks waits for the device, which is an error while a CUDA graph is captured; leave it before")
+    return False
+
+
+def check_call(config, query, key, value, lengths, sink, captured):
+    """Raises ValueError where a call of a variant reads out of range."""
+    if _has_no_elements_yet((query, key, value)):
+        return
+    parts = {name: part for name, part in json.loads(config).items() if name not in ("plan", "gradient_plan")}
+    config = json.dumps(parts)
+    captures = get_captures(config)
+    captured = captured[: len(captures)]  # Others are of a plan.
+    with without_gradients():
+        _, rank, dim, _, _ = get_function(config).check(query, key, value, lengths, sink, captured)
+        if lengths is not None:
+            lengths = _to_host(lengths)
+            _check_lengths(numpy.asarray(lengths), key.shape[-2])
+        # Of value, nothing is looked at.
+        query, key, value = (cast(_to_host(array), "float64") for array in (query, key, value[..., :1]))
+        captured = tuple(map(_to_host, captured))
+        sink = None if sink is None else _to_host(sink)
+        try:
+            get_function(config).run(query, key, value, lengths, sink, captured)
+        except ValueError as error:
+            raise ValueError(_explain(str(error), print_program(config, "f64", rank, dim, 1), captures, captured)) from None
+
+
+def _check_lengths(lengths, count):
+    for batch, length in enumerate(lengths.tolist()):
+        if not 0 <= length <= count:
+            raise ValueError(f"lengths has {length} for batch {batch}, and there are {count} keys; from 0 to {count} are possible")
+
+
+def _explain(error, text, captures, captured):
+    found = _MISTAKE.match(error)
+    if not found:
+        return error
+    line, dimension, fault = int(found[1]), int(found[2]), found[3]
+    number = int(re.search(r"%capture(\d+)\[", text.splitlines()[line - 1])[1])
+    name, size = captures[number][0], captured[number].shape[dimension]
+    fault = fault if fault == "negative" else f"not below its size, {size},"
+    return f"{name} is read out of range: the index of dimension {dimension} is {fault} for an element that takes part"
