@@ -18,7 +18,7 @@ configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
-.PHONY: build run test test-torch test-models bench python dist wheel docs asan fuzz programs format lint clean setup
+.PHONY: build run test test-torch test-models bench python dist wheel docs asan fuzz programs head-dims format lint clean setup
 
 build: setup
 	@$(call configure,$(BUILD))
@@ -78,6 +78,9 @@ programs: build ## COUNT random attentions, COUNT gradients and COUNT programs o
 	$(PYTHON) test/Fuzz/programs.py --bin $(BUILD)/bin --count $(COUNT) --save $(BUILD)/programs
 	$(PYTHON) test/Fuzz/programs.py --bin $(BUILD)/bin --kind gradients --count $(COUNT) --save $(BUILD)/programs
 	$(PYTHON) test/Fuzz/programs.py --bin $(BUILD)/bin --kind linalg --count $(COUNT) --save $(BUILD)/programs
+
+head-dims: build ## every head dimension and element type, compiled for each GPU target
+	PATH=$(abspath $(BUILD))/bin:$$PATH $(PYTHON) test/Run/targets/head_dims.py
 
 format:
 	@scripts/setup.sh clang-format

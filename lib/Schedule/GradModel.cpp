@@ -204,6 +204,22 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
   Schedule schedule;
   schedule.queryTile = fit(problem.queries, largestQueryTile);
   schedule.keyTile = fit(problem.keys, largestKeyTile);
+  // A tile and a step of queries or keys are in shared memory together.
+  auto getBytes = [&](int64_t rows) {
+    auto of = [&](int64_t columns) {
+      return tile::SmemType::get(rows, columns, problem.element)
+          .getAlignedBytes();
+    };
+    return of(problem.headDim) + of(problem.valueDim);
+  };
+  auto fitsBeside = [&](int64_t rows, int64_t step) {
+    return !target.isGpu ||
+           getBytes(rows) + getBytes(step) <= target.leastSharedBytesPerBlock;
+  };
+  if (!fitsBeside(*schedule.queryTile, *schedule.keyTile))
+    schedule.keyStep = rowMultiple;
+  if (!fitsBeside(*schedule.keyTile, *schedule.queryTile))
+    schedule.queryStep = rowMultiple;
   // Tiles of a head add in place.
   if (!target.isGpu)
     schedule.products = Schedule::fusedProducts;

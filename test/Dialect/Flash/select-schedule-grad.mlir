@@ -72,3 +72,17 @@ func.func @fused(%q: !long, %lse: !longLse, %s: !short, %sl: !shortLse, %m: !man
   %4:3 = flash.attention_grad %m, %m, %m, %m, %ml, %m mask(#flash.causal) : (!many, !many, !many, !many, !manyLse, !many) -> (!many, !many, !many)
   return
 }
+
+// -----
+
+// Of wide tiles in f32 not every GPU for sm_80 has shared memory for two of 32 rows.
+// GPU-LABEL: func @wide(
+// GPU:           schedule(<query_tile = 32, key_tile = 32, query_step = 16, key_step = 16>)
+// ROLES-LABEL: func @wide(
+// ROLES:         schedule(<query_tile = 32, key_tile = 32>)
+func.func @wide(%q: tensor<1x2x333x256xf32>, %l: tensor<1x2x333xf32>) -> tensor<1x2x333x256xf32> {
+  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %l, %q
+      : (tensor<1x2x333x256xf32>, tensor<1x2x333x256xf32>, tensor<1x2x333x256xf32>, tensor<1x2x333x256xf32>, tensor<1x2x333xf32>, tensor<1x2x333x256xf32>)
+      -> (tensor<1x2x333x256xf32>, tensor<1x2x333x256xf32>, tensor<1x2x333x256xf32>)
+  return %dq : tensor<1x2x333x256xf32>
+}

@@ -253,8 +253,13 @@ private:
 
 static int64_t chooseTile(AttentionGradOp op) {
   Schedule schedule = op.getSchedule()->getValue();
-  return std::min(mostRowsOfTile,
-                  std::max(*schedule.queryTile, *schedule.keyTile));
+  int64_t rows = std::max(*schedule.queryTile, *schedule.keyTile);
+  // Both tiles of a step are in shared memory: where only small steps fit
+  // beside a tile, they are as small.
+  if (!schedule.hasRoles())
+    rows = std::min({rows, schedule.queryStep.value_or(rows),
+                     schedule.keyStep.value_or(rows)});
+  return std::min(mostRowsOfTile, rows);
 }
 
 static int64_t getBytesOfTiles(AttentionGradOp op) {
