@@ -283,10 +283,14 @@ class Attention:
         index = 2 * (lengths is not None) + (sink is not None)
         query, key, value = autocast(query, key, value)
         if is_compiling():
+            from .torch_compile import call_object_eagerly, get_captured
             from .torch_operator import call
 
+            captured = self.captured if self._places is None else get_captured(self, index)
+            if captured is None:
+                return call_object_eagerly(self, query, key, value, lengths if self._mask_lengths is None else None, sink)
             configs = self._configs[index], self._training_configs[index]
-            return call(query, key, value, lengths, sink, self.captured, *configs, self.return_lse)
+            return call(query, key, value, lengths, sink, captured, *configs, self.return_lse)
         if self._places is not None and self._places.have_changed():
             self._prepare()
         if checking.is_on:

@@ -217,6 +217,15 @@ def with_schedules(config, schedule, gradient_schedule):
     return json.dumps(parts)
 
 
+def without_names(config):
+    """What a variant computes, whatever its captured tensors are called, and whatever plan or schedule it has."""
+    parts = json.loads(config)
+    for name in ("plan", "gradient_plan", "schedule", "gradient_schedule"):
+        parts.pop(name, None)
+    parts["captures"] = [capture[1:] for capture in parts.get("captures", ())]
+    return parts
+
+
 def check_schedule(name, keys):
     """Raises ValueError for what are no keys of a schedule."""
     if not isinstance(keys, str):

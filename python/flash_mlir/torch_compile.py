@@ -18,10 +18,12 @@ import types
 import torch
 
 from .attention import _prepare, autocast
+from .errors import TraceError
 from .expressions import Tensor, Value
 from .functions import get_names
 from .masks import Mask, NotedMask, make_noted
-from .programs import get_training_config
+from .plans import Plan
+from .programs import get_training_config, without_names
 from .torch_operator import call
 
 _PACKAGE = __name__.partition(".")[0]
@@ -228,6 +230,40 @@ def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, *objects):
     return prepared.config, get_training_config(prepared.config), captured, lengths
 
 
+@torch.compiler.assume_constant_result
+def _match(config, mask, score, scale, has_lengths, has_sink, return_lse, *objects):
+    """Whether functions can be traced from their description, and the numbers of the captured tensors if they are what
+    they were when this configuration was made."""
+    try:
+        found, _, numbers, _ = _resolve(mask, score, scale, has_lengths, has_sink, return_lse, *objects)
+    except TraceError:
+        return False, None
+    return True, numbers if without_names(found) == without_names(config) else None
+
+
+def get_captured(attend, index):
+    """What the functions of an `Attention` read, as Dynamo finds it in their variables and attributes at each call.
+
+    What stood there when the object was made is only returned where Dynamo cannot tell what functions refer to. None
+    where a number in them is another one since: only a call outside of the graph keeps that and reads what is there.
+    """
+    mask, score, scale = attend._given
+    mask = mask.mask if isinstance(mask, Plan) else mask
+    found = _Description()
+    noted_mask, noted_score = found.add("mask", mask), found.add("score", score)
+    if isinstance(scale, torch.Tensor) or not found.is_complete:
+        return attend.captured
+    has_lengths = index >= 2 and attend._mask_lengths is None
+    config, has_sink = attend._configs[index], index % 2 == 1
+    options = scale, has_lengths, has_sink, attend.return_lse
+    is_traced, numbers = _match(config, noted_mask, noted_score, *options, *found.objects)
+    if not is_traced:
+        return attend.captured
+    if numbers is None:
+        return None
+    return [found.tensors[number] for number in numbers] + list(attend.captured[len(numbers) :])
+
+
 _REASON = (
     "flash_mlir cannot tell what a mask or score function refers to, or scale is a tensor; before PyTorch 2.14 that is so "
     "of functions made in the compiled one that refer to others of its variables or to globals"
@@ -241,6 +277,17 @@ def _call_eagerly(*arguments):
     from .attention import attention
 
     return attention(*arguments)
+
+
+_CHANGED = (
+    "a number that a function of a flash_mlir.Attention refers to has changed since the object was made, which keeps it; "
+    "make another object"
+)
+
+
+@torch.compiler.disable(**({"reason": _CHANGED} if _HAS_REASON else {}))
+def call_object_eagerly(attend, *arguments):
+    return attend(*arguments)
 
 
 def attention(query, key, value, mask, score, scale, lengths, sink, return_lse):

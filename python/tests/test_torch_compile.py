@@ -186,3 +186,68 @@ def test_exported_captures(strict):
     program = torch.export.export(Documents(), make(12), dynamic_shapes=shapes, strict=strict)
     others = make(20)
     torch.testing.assert_close(program.module()(*others), Documents()(*others))
+
+
+class WithObject(torch.nn.Module):
+    """An `Attention` that reads a parameter, an element of a list, and a variable."""
+
+    def __init__(self):
+        super().__init__()
+        self.slopes = torch.nn.Parameter(SLOPES.clone())
+        self.ids = [IDS]
+        self.factor = 0.5
+
+        def score(s, b, h, q, k):
+            return s * self.factor + self.slopes[h] * (k - q).abs() + TABLE["slopes"][h]
+
+        self.attend = flash.Attention(lambda b, h, q, k: self.ids[0][q] == self.ids[0][k], score, schedule="key_tile=32")
+
+    def forward(self, query, key, value):
+        return self.attend(query, key, value)
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_objects_read_what_is_there(inputs, monkeypatch, fullgraph):
+    """Arrays that were replaced after the graph was made, as an eager call does; numbers stay what they were."""
+    torch._dynamo.reset()
+    layer = WithObject()
+    compiled = torch.compile(lambda *x: layer(*x), backend="aot_eager", fullgraph=fullgraph)
+    results = [compiled(*inputs)]
+
+    def check():
+        expected, actual = layer(*inputs), compiled(*inputs)
+        torch.testing.assert_close(actual, expected)
+        assert not any(torch.equal(actual, other) for other in results)
+        results.append(actual)
+        parameters = [layer.slopes]
+        assert torch.equal(*[torch.autograd.grad(x.sum(), parameters)[0] for x in (expected, actual)])
+
+    torch.testing.assert_close(results[0], layer(*inputs))
+    layer.load_state_dict({"slopes": torch.ones(4)}, assign=True)
+    check()
+    layer.ids[0] = torch.arange(20) // 5
+    check()
+    monkeypatch.setitem(TABLE, "slopes", torch.randn(4))
+    check()
+    given = {"slopes": torch.zeros(4)}
+    call = lambda given, *x: torch.func.functional_call(layer, given, x)
+    torch.testing.assert_close(torch.compile(call, backend="eager", fullgraph=fullgraph)(given, *inputs), call(given, *inputs))
+    layer.factor = 2.0
+    if fullgraph:
+        with pytest.raises(Exception, match="has changed since the object was made"):
+            compiled(*inputs)
+    else:
+        torch.testing.assert_close(compiled(*inputs), layer(*inputs))
+
+
+def test_plan_of_object(inputs):
+    """Its arrays come last."""
+    torch._dynamo.reset()
+    query, key, value = inputs
+    table = {"slopes": torch.zeros(4)}
+    plan = flash.plan(flash.documents(IDS), query, key)
+    attend = flash.Attention(plan, lambda s, b, h, q, k: s + table["slopes"][h] * (q - k))
+    compiled = torch.compile(lambda *x: attend(*x), backend="eager", fullgraph=True)
+    for slopes in (SLOPES, -SLOPES):
+        table["slopes"] = slopes
+        torch.testing.assert_close(compiled(*inputs), attend(*inputs))
