@@ -60,11 +60,12 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   func.addPass(createTile());
   func.addPass(createTileGrad());
   func.addPass(createTileBlockMaps());
-  func.addPass(createSplitMask());
+  func.addPass(createRefineVisits());
 }
 
 void flash::buildDecomposePipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createConvertFlashToSCF());
   TileSoftmaxOptions softmax;
   softmax.transposeTiles = true;
   func.addPass(createTileSoftmax(softmax));
@@ -101,6 +102,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   DecomposeOptions decompose;
   decompose.guardValues = true;
   OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createConvertFlashToSCF());
   func.addPass(createTileSoftmax(softmax));
   func.addPass(createDecompose(decompose));
   // No canonicalization before the loops are scheduled: it would inline those
@@ -225,8 +227,11 @@ SmallVector<flash::Stage> flash::getCpuStages(Variant variant,
   }
   auto tile = [&](OpPassManager &pm) {
     buildTilePipeline(pm, options);
-    if (options.countTiles)
-      pm.addPass(createCountTiles());
+    if (!options.countTiles)
+      return;
+    // Each copy of a step counts the tiles that it computes.
+    pm.nest<func::FuncOp>().addPass(createConvertFlashToSCF());
+    pm.addPass(createCountTiles());
   };
   auto recognize = [&](OpPassManager &pm) {
     buildRecognizePipeline(pm, options);

@@ -10,6 +10,48 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ConvertFlashToSCF : Pass<"convert-flash-to-scf", "::mlir::func::FuncOp"> {
+  let summary = "Make loops of visits and slices of the rows that they load";
+  let description = [{
+    Each `flash.visit` becomes the loops over the tiles that its mask, its list or its range leaves, with
+    a copy of the step in each: tiles that are known to be full have no mask, those of which
+    all rows exist no count of rows and no padding. `flash.load_rows` becomes a slice, padded where
+    rows may be missing.
+
+    Where visited and full tiles are ranges there are up to four loops:
+
+    ```mlir
+    flash.visit keys tile(128) from %c0 to %c512 by %c128 exist(%c512) tiles(...) init(...) {
+      ... flash.online_attention ... mask(#flash.causal)
+    }
+    // becomes
+    %full = affine.apply affine_map<(i) -> (((i + 1) floordiv 128) * 128)>(%i)
+    scf.for %j = %c0 to %full step %c128 { flash.online_attention ... }
+    scf.for %j = %full to %end step %c128 {
+      flash.online_attention ... mask(#flash.causal)
+    }
+    ```
+
+    With `fill_once`, tiles that need care come first, in a loop that always has the last tile. A choice guards
+    all loops by the bounds of this one: there is a tile to visit, or there is none.
+
+    Where `tiles` has sets, one loop over the hull tests each tile. A visit of batches or heads becomes two
+    loops, of which at least one is empty, unless the sets ask for the batch or the head:
+
+    ```mlir
+    flash.visit heads ... { flash.captured_grad_step ... at[%b, %h, %i, %j] ... mask(#flash.causal) }
+    // becomes
+    scf.for %h = %c0 to %careful step %c1 {
+      flash.captured_grad_step ... at[%b, %h, %i, %j] ... mask(#flash.causal)
+    }
+    scf.for %h = %c0 to %plain step %c1 { flash.captured_grad_step ... }
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::ub::UBDialect"];
+}
+
 def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
   let summary = "Make a block program of each parallel loop over tiles";
   let description = [{

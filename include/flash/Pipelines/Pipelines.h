@@ -58,7 +58,7 @@ struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
 /// `options` ask for:
 void buildRecognizePipeline(mlir::OpPassManager &pm,
                             const FrontOptions &options);
-/// from there to level 1, loops over tiles around the online step, of which the
+/// from there to level 1, visits of tiles around the online step, of which the
 /// first part chooses the schedule:
 void buildSchedulePipeline(mlir::OpPassManager &pm,
                            const FrontOptions &options);

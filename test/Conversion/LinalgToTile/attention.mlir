@@ -1,4 +1,4 @@
-// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-split-mask --canonicalize --cse \
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-refine-visits --convert-flash-to-scf --canonicalize --cse \
 // RUN:   --flash-decompose=guard-values --cse --convert-linalg-to-tile --tile-lower-positions --canonicalize --cse | FileCheck %s
 
 // The launch: a block for each tile of queries, head and batch; memory with

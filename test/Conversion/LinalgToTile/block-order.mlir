@@ -1,6 +1,6 @@
 // The order of blocks under a mask; TileOrderTest looks at all numbers of many
 // sizes. A wave has as many blocks as the 132 multiprocessors hold.
-// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-split-mask --flash-decompose=guard-values --canonicalize --cse \
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-refine-visits --convert-flash-to-scf --flash-decompose=guard-values --canonicalize --cse \
 // RUN:   --convert-linalg-to-tile --tile-lower-positions --canonicalize --cse | FileCheck %s
 
 !tiles8 = tensor<1x64x512x64xf16>

@@ -1,7 +1,7 @@
 // The text of a combination as a kernel: each row is one warp's, and parts are read
 // before the first is needed, all of them if there are few, else eight at a time.
 // What kernels have written is known to be aligned, so no read waits for a question.
-// RUN: flash-opt %s --flash-online-softmax --flash-tile --cse --flash-decompose=guard-values=1 --cse --convert-linalg-to-tile --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --convert-flash-to-scf --cse --flash-decompose=guard-values=1 --cse --convert-linalg-to-tile --canonicalize --cse --split-input-file | FileCheck %s
 
 // CHECK-LABEL: func @three(
 // CHECK:         %[[OUTS:.*]] = memref.alloc() : memref<3x1x2x100x64xf32>

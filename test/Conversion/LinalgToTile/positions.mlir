@@ -1,6 +1,6 @@
 // Padding past the last query or key gets the last one's position only where a
 // score program might fail there.
-// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-split-mask --canonicalize --cse \
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-refine-visits --convert-flash-to-scf --canonicalize --cse \
 // RUN:   --flash-decompose=guard-values --cse --convert-linalg-to-tile --canonicalize --cse | FileCheck %s
 
 !part = tensor<1x2x100x64xf16>

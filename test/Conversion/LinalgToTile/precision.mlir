@@ -2,7 +2,7 @@
 // step, and one instruction for each product there instead of three.
 // RUN: sed 's/PRECISION/precision(tf32)/' %s > %t-tf32.mlir
 // RUN: sed 's/PRECISION//' %s > %t-f32.mlir
-// DEFINE: %{to_tile} = --flash-expand-rank --flash-online-softmax --flash-tile --flash-split-mask --canonicalize --cse --flash-decompose=guard-values --cse --convert-linalg-to-tile
+// DEFINE: %{to_tile} = --flash-expand-rank --flash-online-softmax --flash-tile --flash-refine-visits --convert-flash-to-scf --canonicalize --cse --flash-decompose=guard-values --cse --convert-linalg-to-tile
 // RUN: flash-opt %t-tf32.mlir %{to_tile} | FileCheck %s --check-prefix=TF32 --implicit-check-not=tile.mma_async
 // RUN: flash-opt %t-f32.mlir %{to_tile} | FileCheck %s --check-prefix=F32 --implicit-check-not=tf32
 // RUN: flash-opt %t-tf32.mlir --flash-sm80 | FileCheck %s --check-prefix=ONE --implicit-check-not=nvvm.mma.sync

@@ -1,7 +1,7 @@
 // Attention with a block map visits the tiles that it lists: those of which the
 // mask leaves a part, with the mask, then whole ones without.
-// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-tile-grad --split-input-file | FileCheck %s
-// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-tile-grad --flash-split-mask --split-input-file | FileCheck %s --check-prefix=ORDER
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-tile-grad --convert-flash-to-scf --split-input-file | FileCheck %s
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-tile-grad --flash-refine-visits --convert-flash-to-scf --split-input-file | FileCheck %s --check-prefix=ORDER
 // ORDER-COUNT-5: tile.order = #tile.order<heads_fastest>
 
 !q = tensor<2x8x300x16xf32>

@@ -1,4 +1,4 @@
-// RUN: flash-opt %s --flash-tile-grad --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: flash-opt %s --flash-tile-grad --convert-flash-to-scf --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
 
 #schedule = #flash.schedule<query_tile = 32, key_tile = 64>
 !q = tensor<2x4x128x64xf16>

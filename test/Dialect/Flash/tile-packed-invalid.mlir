@@ -1,4 +1,4 @@
-// RUN: flash-opt %s --flash-online-softmax --flash-tile --split-input-file --verify-diagnostics
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --convert-flash-to-scf --split-input-file --verify-diagnostics
 
 func.func @open(%q: tensor<1x?x2x64xf16>, %k: tensor<1x?x256x64xf16>) -> tensor<1x?x2x64xf16> {
   // expected-error @below {{'flash.online_attention' op can pack heads only where the types say how many there are}}

@@ -1,5 +1,5 @@
 // Query heads that read the same keys share tiles: `packed_heads`.
-// RUN: flash-opt %s --flash-online-softmax --flash-tile --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --convert-flash-to-scf --canonicalize --cse --split-input-file | FileCheck %s
 
 // Three heads, of 21 queries each: one row of 64 is left, and most queries do not
 // exist. The heads of a query are next to each other, whatever the layout.

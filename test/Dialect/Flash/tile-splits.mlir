@@ -1,6 +1,6 @@
 // The splits of the keys of a query tile, and the combination of what they have
 // computed.
-// RUN: flash-opt %s --flash-online-softmax --flash-tile --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --convert-flash-to-scf --canonicalize --cse --split-input-file | FileCheck %s
 
 // A known number: the loop over query tiles is also one over splits, each of
 // which takes every third tile of keys. All write partial results.

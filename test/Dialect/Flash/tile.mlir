@@ -1,4 +1,4 @@
-// RUN: flash-opt %s --flash-tile --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: flash-opt %s --flash-tile --convert-flash-to-scf --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
 
 #schedule = #flash.schedule<query_tile = 64, key_tile = 128>
 

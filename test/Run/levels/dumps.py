@@ -45,9 +45,8 @@ CASES = [
     ("one-query", dict(Nq=1, Hq=6, mask="causal", lengths=True), {}),
     ("rank-3", dict(rank=3, B=1), {}),
 ]
-# Programs whose warps have roles take some seconds each. Two-sided windows are not here: loops that
-# flash-split-mask has split, it splits again, and their tiles come in another order.
-OF_ROLES = ("ragged", "causal", "lengths", "sink", "splits-lengths")
+# Programs whose warps have roles take some seconds each.
+OF_ROLES = ("ragged", "causal", "window", "lengths", "sink", "splits-lengths")
 # Level 3 is of threads, which only a GPU has.
 LEVELS = ["l0", "l1", "l2"]
 

@@ -126,7 +126,7 @@ def checks():
             continue
         dtype = "f16" if number % 3 == 0 else "f32"
         passes = (f"{before},flash-select-schedule{{target=emulate schedule=query_tile=16,key_tile=16{schedule and ',' + schedule}}},"
-                  f"flash-online-softmax,flash-tile,flash-split-mask,{steps}")
+                  f"flash-online-softmax,flash-tile,flash-refine-visits,convert-flash-to-scf,{steps}")
         case = Case(name, dtype=dtype, **{**SHAPE, **options})
         tolerance = 1e-3 if dtype == "f16" else 2e-6
         yield (f"{name} ({dtype}, {variant})",

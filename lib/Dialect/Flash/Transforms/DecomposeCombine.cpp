@@ -12,8 +12,8 @@
 #include "DecomposeCombine.h"
 
 #include "TileBuilder.h"
-#include "TileSlices.h"
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
+#include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "flash/Schedule/SplitKV.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

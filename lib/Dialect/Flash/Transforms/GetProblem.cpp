@@ -7,7 +7,7 @@
 
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 
-#include "BlockList.h"
+#include "ListedTiles.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Dialect/Flash/Utils/ScoreDependence.h"

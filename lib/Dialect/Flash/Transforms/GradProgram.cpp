@@ -7,8 +7,7 @@
 
 #include "GradProgram.h"
 
-#include "BlockList.h"
-#include "TileSlices.h"
+#include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -85,78 +84,33 @@ SmallVector<Value> GradProgram::loop(
   return SmallVector<Value>(loop.getResults());
 }
 
-SmallVector<Value> GradProgram::loopOverRuns(const TiledDim &dim,
-                                             const BlockList &list, Value turns,
-                                             ValueRange state, Step step) {
+SmallVector<Value> GradProgram::visitTiles(VisitKind kind, const TiledDim &dim,
+                                           Value end, const Lists &lists,
+                                           ArrayRef<Value> position,
+                                           int64_t rows, ValueRange state,
+                                           Step step) {
   Location loc = b.getLoc();
-  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  Value numTiles = asValue(tensor::getMixedSize(b, loc, turns, 3));
-  // Where one warp adds, it reads a turn a step before it waits for it. Of two
-  // that alternate each has time, and what it has not read yet would hold up
-  // the end of a turn.
-  bool readsAhead = schedule.has(ScheduleFeatures::DeferProducts);
-  auto readTurnBehind = [&](Value number) {
-    Value next = asValue(affine::makeComposedFoldedAffineMin(
-        b, loc, AffineMap::get(2, 0, {d0 + 1, d1 - 1}, b.getContext()),
-        {number, numTiles}));
-    return list.read(b, loc, turns, next);
-  };
-  auto over = [&](Value from, Value to, bool areWhole, ValueRange carried) {
-    return loop(
-        from, to, /*step=*/1, carried, [&](Value number, ValueRange carried) {
-          Value start = asValue(affine::makeComposedFoldedAffineApply(
-              b, loc, d0 * dim.tile, {number}));
-          if (!readsAhead)
-            return step({start, areWhole, list.read(b, loc, turns, number)},
-                        carried);
-          SmallVector<Value> results = {readTurnBehind(number)};
-          llvm::append_range(results, step({start, areWhole, carried.front()},
-                                           carried.drop_front()));
-          return results;
-        });
-  };
-  auto readOfRun = [&](Value run, int64_t plane) {
-    Value first = arith::MulIOp::create(b, numTiles, constant(plane));
-    return list.readTile(b, loc, arith::AddIOp::create(b, first, run));
-  };
-  auto ofRun = [&](Value run, ValueRange state) -> SmallVector<Value> {
-    Value first = readOfRun(run, 0), endOfParts = readOfRun(run, 1);
-    SmallVector<Value> carried(state);
-    if (readsAhead)
-      carried.insert(carried.begin(), list.read(b, loc, turns, first));
-    carried = over(first, endOfParts, /*areWhole=*/false, carried);
-    carried = over(endOfParts, readOfRun(run, 2), /*areWhole=*/true, carried);
-    return SmallVector<Value>(ArrayRef(carried).take_back(state.size()));
-  };
-  return loop(constant(0), list.getNumRuns(), /*step=*/1, state, ofRun);
-}
-
-SmallVector<Value> GradProgram::loopOverTiles(const TiledDim &dim, Value end,
-                                              const Lists &lists,
-                                              ArrayRef<Value> position,
-                                              int64_t rows, ValueRange state,
-                                              Step step) {
-  if (!lists.tiles)
-    return loop(constant(0), end, dim.tile, state,
-                [&](Value at, ValueRange state) {
-                  return step({at, /*isWhole=*/false, /*turn=*/{}}, state);
-                });
-  Location loc = b.getLoc();
-  Value number = asValue(affine::makeComposedFoldedAffineApply(
-      b, loc, b.getAffineDimExpr(0).floorDiv(rows), {position[2]}));
-  BlockList list(b, loc, lists.tiles, lists.counts, position[0], position[1],
-                 number);
-  if (lists.turns)
-    return loopOverRuns(dim, list, lists.turns, state, step);
-  auto over = [&](Value from, Value to, bool areWhole, ValueRange state) {
-    return loop(from, to, /*step=*/1, state,
-                [&](Value place, ValueRange state) {
-                  return step({list.getStart(b, loc, place, dim.tile), areWhole,
-                               /*turn=*/{}},
-                              state);
-                });
-  };
-  SmallVector<Value> parts =
-      over(constant(0), list.getEndOfParts(), /*areWhole=*/false, state);
-  return over(list.getEndOfParts(), list.getEnd(), /*areWhole=*/true, parts);
+  VisitedTiles visited = {kind, dim.tile};
+  if (lists.tiles) {
+    visited.list = lists.tiles;
+    visited.counts = lists.counts;
+    visited.ranks = lists.ranks;
+    visited.row = {
+        position[0], position[1],
+        asValue(affine::makeComposedFoldedAffineApply(
+            b, loc, b.getAffineDimExpr(0).floorDiv(rows), {position[2]}))};
+    // Where one warp adds, it reads a rank a step before it waits for it. Of
+    // two that alternate each has time, and what it has not read yet would hold
+    // up the end of a step.
+    visited.readAhead =
+        lists.ranks && schedule.has(ScheduleFeatures::DeferProducts);
+  } else {
+    visited.from = constant(0);
+    visited.to = end;
+    visited.by = constant(dim.tile);
+    visited.fillOnce =
+        schedule.has(ScheduleFeatures::Overlap) && !schedule.splitKeys;
+  }
+  visited.exist = {dim.end};
+  return emitVisit(b, loc, visited, state, step);
 }

@@ -8,9 +8,8 @@
 #ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_GRADPROGRAM_H
 #define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_GRADPROGRAM_H
 
-#include "BlockList.h"
 #include "TileBuilder.h"
-#include "TileSlices.h"
+#include "Visits.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -37,8 +36,7 @@ protected:
                       llvm::ArrayRef<mlir::OpFoldResult> first,
                       mlir::OpFoldResult rows, const TiledDim &dim,
                       Padding padding = Padding::Zero) {
-    return extractRows(b, b.getLoc(), tensor, first, rows, dim.tile,
-                       /*columns=*/std::nullopt, padding);
+    return loadRows(b, b.getLoc(), tensor, first, rows, dim.tile, padding);
   }
 
   /// A parallel loop; the body writes its results with `insertRows`.
@@ -52,32 +50,20 @@ protected:
                                                         mlir::ValueRange state)>
           body);
 
-  /// A tile that a loop visits.
-  struct VisitedTile {
-    mlir::Value start;
-    /// All elements exist and are kept.
-    bool isWhole;
-    /// Of a list that has turns, that of the entry; else null.
-    mlir::Value turn;
-  };
-  /// What adds a tile to `state`.
+  /// What adds the tile of a visit to `state`.
   using Step = llvm::function_ref<llvm::SmallVector<mlir::Value>(
-      const VisitedTile &tile, mlir::ValueRange state)>;
+      VisitOp visit, mlir::ValueRange state)>;
   /// The results of a block map, or nulls.
   struct Lists {
-    mlir::Value tiles, counts, turns = {};
+    mlir::Value tiles, counts, ranks = {};
   };
-  /// Loops over the tiles of `dim`: those before `end`, or those that are left
-  /// of them to the tile of so many rows at `position` = (batch, head, start),
-  /// if there is a block map.
+  /// Visits the tiles of `dim`, which are of this kind: all before `end`, or
+  /// those that are left of them to the tile of so many rows at `position` =
+  /// (batch, head, start), if there is a block map.
   llvm::SmallVector<mlir::Value>
-  loopOverTiles(const TiledDim &dim, mlir::Value end, const Lists &lists,
-                llvm::ArrayRef<mlir::Value> position, int64_t rows,
-                mlir::ValueRange state, Step step);
-  /// The same of a list of runs, which has turns.
-  llvm::SmallVector<mlir::Value>
-  loopOverRuns(const TiledDim &dim, const BlockList &list, mlir::Value turns,
-               mlir::ValueRange state, Step step);
+  visitTiles(VisitKind kind, const TiledDim &dim, mlir::Value end,
+             const Lists &lists, llvm::ArrayRef<mlir::Value> position,
+             int64_t rows, mlir::ValueRange state, Step step);
 
   /// Rows that a warp with a role has of a product.
   static constexpr int64_t rowsOfWarp = 16;

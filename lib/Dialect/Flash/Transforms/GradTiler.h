@@ -27,10 +27,15 @@ private:
   mlir::Value emptyLike(mlir::Value tensor);
   /// The schedule of a program over tiles of so many rows.
   Schedule ofTiles(int64_t rows, std::optional<int64_t> stages);
-  /// Tiles of which all exists.
-  TiledDim whole(const TiledDim &dim) { return {dim.tile, index(dim.tile)}; }
-  /// Gives a step the score region, and leaves out the mask if all is kept.
-  void finishStep(StepOpInterface step, bool isWhole);
+  /// How many rows exist of the tile of a visit; null if all do.
+  mlir::Value countRows(VisitOp visit, const TiledDim &dim) {
+    return dim.isRagged() ? mlir::Value(visit.getRowArgs()[0]) : mlir::Value();
+  }
+  mlir::OpFoldResult orAll(mlir::Value count, const TiledDim &dim) {
+    return count ? mlir::OpFoldResult(count) : index(dim.tile);
+  }
+  /// Gives a step the score region.
+  void addScore(StepOpInterface step);
   /// `sum` times `factor`, in the type of the operands; 0 from row `end` on, if
   /// there is one.
   mlir::Value finish(mlir::Value sum, double factor, mlir::Value end);
@@ -67,7 +72,7 @@ private:
         begin;
     /// What becomes of the sums when it has, of keys before `end`.
     llvm::function_ref<llvm::SmallVector<mlir::Value>(
-        KeyGradStepOp step, mlir::Value head, const VisitedTile &queries,
+        KeyGradStepOp step, mlir::Value head, VisitOp visit,
         mlir::OpFoldResult existing, mlir::ValueRange sums, mlir::Value end)>
         end;
   };

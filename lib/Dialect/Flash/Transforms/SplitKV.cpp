@@ -7,8 +7,8 @@
 
 #include "SplitKV.h"
 
-#include "TileSlices.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
+#include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "flash/Schedule/SplitKV.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -5,12 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BlockList.h"
 #include "SplitKV.h"
-#include "TileSlices.h"
+#include "Visits.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -19,7 +17,6 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace flash {
@@ -65,22 +62,20 @@ private:
     TiledDim keys;
     OpFoldResult headOfKeys;
   };
-  /// The step on the key tile that starts at `at`. Of a whole one, all of whose
-  /// keys exist, the mask leaves everything.
-  SmallVector<Value> step(const QueryTile &tile, Value at, bool isWhole,
+  /// The step of a visit.
+  SmallVector<Value> step(const QueryTile &tile, VisitOp visit,
                           ValueRange state);
-  /// A loop of steps; `keyOf` gives the start of an iteration's key tile.
-  SmallVector<Value> loopOverKeys(const QueryTile &tile, Value from, Value to,
-                                  Value by, bool areWhole, ValueRange state,
-                                  function_ref<Value(Value)> keyOf);
-  /// The loop over key tiles; returns the final state. Each of n splits takes
-  /// every n-th tile, so that all have as much to do whatever range of tiles a
-  /// mask leaves, unless the schedule says how many keys a split has.
-  SmallVector<Value> keyLoop(const QueryTile &tile, Value split,
-                             ArrayRef<Value> state);
-  /// The same over the tiles that a block map lists.
-  SmallVector<Value> loopsOverBlocks(const QueryTile &tile, Value split,
-                                     ArrayRef<Value> state);
+  /// The key tiles of a query tile. Each of n splits takes every n-th tile, so
+  /// that all have as much to do whatever range of tiles a mask leaves, unless
+  /// the schedule says how many keys a split has.
+  VisitedTiles getRange(const QueryTile &tile, Value split);
+  /// The key tiles that a block map lists.
+  VisitedTiles getList(const QueryTile &tile, Value split);
+  /// Whether a kernel's pipeline should be filled once: where it overlaps the
+  /// steps of one loop.
+  bool fillsOnce() {
+    return online.getSchedule()->getValue().has(ScheduleFeatures::Overlap);
+  }
   /// Emits a finalize whose output has elements of `elementType`.
   FinalizeOp finalizeTile(ArrayRef<Value> state, Type elementType,
                           bool withLse);
@@ -167,11 +162,8 @@ Value Tiler::initialRows(linalg::GenericOp init, Value batch, Value head,
 
 Value Tiler::extractQueries(Value tensor, Value batch, Value head, Value start,
                             OpFoldResult rows, Padding padding) {
-  if (packedHeads > 1)
-    return packRows(b, loc, tensor, {batch, head, start}, packedHeads, rows,
-                    tileRows, padding);
-  return extractRows(b, loc, tensor, {batch, head, start}, rows, tileRows,
-                     /*columns=*/std::nullopt, padding);
+  return loadRows(b, loc, tensor, {batch, head, start}, rows, tileRows, padding,
+                  packedHeads);
 }
 
 Value Tiler::initialTile(Value init, Value batch, Value head, Value start,
@@ -236,49 +228,32 @@ SmallVector<Value> Tiler::initialState(Value split, Value batch, Value head,
   return state;
 }
 
-SmallVector<Value> Tiler::step(const QueryTile &tile, Value at, bool isWhole,
+SmallVector<Value> Tiler::step(const QueryTile &tile, VisitOp visit,
                                ValueRange state) {
-  OpFoldResult existing =
-      isWhole ? index(keyTile) : tile.keys.existing(b, loc, at);
+  Value at = visit.getAt(), rows = visit.getRowArgs()[0];
+  bool isRagged = tile.keys.isRagged();
+  OpFoldResult existing = isRagged ? OpFoldResult(rows) : index(keyTile);
   SmallVector<OpFoldResult> first = {tile.batch, tile.headOfKeys, at};
-  Value key = extractRows(b, loc, online.getKey(), first, existing, keyTile,
-                          /*columns=*/std::nullopt, padding);
-  Value value = extractRows(b, loc, online.getValue(), first, existing, keyTile,
-                            /*columns=*/std::nullopt, padding);
+  Value key =
+      loadRows(b, loc, online.getKey(), first, existing, keyTile, padding);
+  Value value =
+      loadRows(b, loc, online.getValue(), first, existing, keyTile, padding);
   SmallVector<int64_t> staticPosition(4, ShapedType::kDynamic);
-  bool hasAllKeys = isWhole || !tile.keys.isRagged();
   auto step = OnlineAttentionOp::create(
       b, loc, state.getTypes(), tile.query, key, value, state[0], state[1],
       state[2], ValueRange{tile.batch, tile.head, tile.start, at},
-      online.getExtents(), hasAllKeys ? Value() : cast<Value>(existing),
-      /*lengths=*/Value(), /*keyTiles=*/Value(), /*tileCounts=*/Value(),
-      staticPosition, online.getStaticExtents(), online.getScale(),
-      isWhole ? MaskAttrInterface() : online.getMaskAttr(),
+      online.getExtents(), isRagged ? rows : Value(), /*lengths=*/Value(),
+      /*keyTiles=*/Value(), /*tileCounts=*/Value(), staticPosition,
+      online.getStaticExtents(), online.getScale(), online.getMaskAttr(),
       online.getPrecisionAttr(), /*multiples=*/DenseI64ArrayAttr(),
       online.getScheduleAttr(),
       packedHeads > 1 ? b.getI64IntegerAttr(packedHeads) : IntegerAttr());
   IRMapping mapping;
   online.getScore().cloneInto(&step.getScore(), mapping);
-  if (isWhole)
-    dropKeep(step.getScore());
   return SmallVector<Value>(step.getResults());
 }
 
-SmallVector<Value> Tiler::loopOverKeys(const QueryTile &tile, Value from,
-                                       Value to, Value by, bool areWhole,
-                                       ValueRange state,
-                                       function_ref<Value(Value)> keyOf) {
-  auto loop = scf::ForOp::create(b, loc, from, to, by, state);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value at = keyOf(loop.getInductionVar());
-  scf::YieldOp::create(b, loc,
-                       step(tile, at, areWhole, loop.getRegionIterArgs()));
-  return SmallVector<Value>(loop.getResults());
-}
-
-SmallVector<Value> Tiler::keyLoop(const QueryTile &tile, Value split,
-                                  ArrayRef<Value> state) {
+VisitedTiles Tiler::getRange(const QueryTile &tile, Value split) {
   Value end = getValueOrCreateConstantIndexOp(b, loc, tile.keys.end);
   AffineExpr toKey = b.getAffineDimExpr(0) * keyTile;
   auto keyOfTile = [&](OpFoldResult tile) {
@@ -303,56 +278,30 @@ SmallVector<Value> Tiler::keyLoop(const QueryTile &tile, Value split,
       first = keyOfTile(split);
     by = keyOfTile(splits.getCount());
   }
-  return loopOverKeys(tile, first, end, by, /*areWhole=*/false, state,
-                      [](Value at) { return at; });
+  VisitedTiles range = {VisitKind::Keys, keyTile, first, end, by};
+  // What the first tiles of a split are depends on its length.
+  range.fillOnce = fillsOnce() && !splits.getKeys();
+  return range;
 }
 
-SmallVector<Value> Tiler::loopsOverBlocks(const QueryTile &tile, Value split,
-                                          ArrayRef<Value> state) {
+VisitedTiles Tiler::getList(const QueryTile &tile, Value split) {
   auto divide = [&](Value position, int64_t size) {
     return getValueOrCreateConstantIndexOp(
         b, loc,
         affine::makeComposedFoldedAffineApply(
             b, loc, b.getAffineDimExpr(0).floorDiv(size), {position}));
   };
-  BlockList list(b, loc, online.getKeyTiles(), online.getTileCounts(),
-                 tile.batch, divide(tile.head, packedHeads),
-                 divide(tile.start, queries.tile));
-  auto keyOf = [&](Value place) {
-    return list.getStart(b, loc, place, keyTile);
-  };
-  Value numParts = list.getEndOfParts(), end = list.getEnd();
-  auto visit = [&](Value from, Value whole, Value by) {
-    SmallVector<Value> parts =
-        loopOverKeys(tile, from, whole, by, /*areWhole=*/false, state, keyOf);
-    return loopOverKeys(tile, whole, end, by, /*areWhole=*/true, parts, keyOf);
-  };
+  VisitedTiles listed = {VisitKind::Keys, keyTile};
+  listed.list = online.getKeyTiles();
+  listed.counts = online.getTileCounts();
+  listed.row = {tile.batch, divide(tile.head, packedHeads),
+                divide(tile.start, queries.tile)};
   if (split) {
-    // The first place at which the split finds whole tiles.
-    Value by = getValueOrCreateConstantIndexOp(b, loc, splits.getCount());
-    Value left = arith::SubIOp::create(b, loc, numParts, split);
-    left = arith::MaxSIOp::create(b, loc, left, constant(0));
-    Value steps = arith::CeilDivUIOp::create(b, loc, left, by);
-    Value skipped = arith::MulIOp::create(b, loc, steps, by);
-    return visit(split, arith::AddIOp::create(b, loc, split, skipped), by);
+    listed.from = split;
+    listed.by = getValueOrCreateConstantIndexOp(b, loc, splits.getCount());
   }
-  if (!online.getSchedule()->getValue().has(ScheduleFeatures::Overlap))
-    return visit(constant(0), numParts, constant(1));
-  // As flash-split-mask arranges it: the first loop is entered wherever there
-  // is a tile at all, so that a kernel's pipeline is filled once.
-  Value zero = constant(0);
-  Value first = arith::MinSIOp::create(b, loc, end, constant(1));
-  first = arith::MaxSIOp::create(b, loc, numParts, first);
-  Value isEntered =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, zero, first);
-  auto choice = scf::IfOp::create(b, loc, ValueRange(state).getTypes(),
-                                  isEntered, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(choice.elseBlock());
-  scf::YieldOp::create(b, loc, state);
-  b.setInsertionPointToStart(choice.thenBlock());
-  scf::YieldOp::create(b, loc, visit(zero, first, constant(1)));
-  return SmallVector<Value>(choice.getResults());
+  listed.fillOnce = fillsOnce() && !split;
+  return listed;
 }
 
 FinalizeOp Tiler::finalizeTile(ArrayRef<Value> state, Type elementType,
@@ -383,8 +332,13 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   if (online.getMultiples() && !online.getLengths())
     tile.keys.multiple = online.getMultiples()->back();
   tile.headOfKeys = groups.getKeyHead(b, loc, head);
-  state = online.getKeyTiles() ? loopsOverBlocks(tile, split, state)
-                               : keyLoop(tile, split, state);
+  VisitedTiles visited =
+      online.getKeyTiles() ? getList(tile, split) : getRange(tile, split);
+  visited.exist = {tile.keys.end};
+  state =
+      emitVisit(b, loc, visited, state, [&](VisitOp visit, ValueRange state) {
+        return step(tile, visit, state);
+      });
 
   Type elementType =
       cast<RankedTensorType>(finalize.getOutput().getType()).getElementType();

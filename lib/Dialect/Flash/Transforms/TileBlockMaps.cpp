@@ -6,15 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "KeepOfTile.h"
-#include "MaskConditions.h"
 #include "TileBuilder.h"
-#include "TileSlices.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/MaskConditions.h"
 #include "flash/Dialect/Flash/Utils/MaskNodes.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradProgram.h"
-#include "MaskConditions.h"
+#include "flash/Dialect/Flash/Utils/MaskConditions.h"
 
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Utils/MaskNodes.h"
@@ -180,8 +180,9 @@ private:
   /// keys: of those from `skipped` behind the first one on, so many rows.
   Value addDiagonal(const ReadGroup &group, Pair pair, Value distance,
                     Value skipped, std::optional<int64_t> mostRows, Value sum);
-  /// Adds that of two tiles.
-  Value addPair(const ReadGroup &group, const Pair &pair, Value sum);
+  /// Adds the steps of two tiles in a range of batches or of heads.
+  Value addPairs(const ReadGroup &group, Pair pair, VisitKind kind, Value from,
+                 Value to, Value sum);
   /// Rows of the operands, as they are in a step, and how many of them exist;
   /// null if all do.
   struct Rows {
@@ -190,8 +191,18 @@ private:
   };
   Value emitStep(const ReadGroup &group, const Pair &pair, Value sum,
                  const Rows &ofQueries, const Rows &ofKeys);
-  Rows takeQueries(const Pair &pair);
-  Rows takeKeys(const Pair &pair, const TiledDim &dim);
+  /// Of the tile at `pair`, of which so many rows exist.
+  Rows takeQueries(const Pair &pair, OpFoldResult rows);
+  Rows takeKeys(const Pair &pair, const TiledDim &dim, OpFoldResult rows);
+  /// The same where no visit says how many rows exist.
+  Rows takeQueries(const Pair &pair) {
+    return takeQueries(pair, queries.existing(b, b.getLoc(), pair.query));
+  }
+  Rows takeKeys(const Pair &pair, const TiledDim &dim) {
+    return takeKeys(pair, dim, dim.existing(b, b.getLoc(), pair.key));
+  }
+  /// All tiles of the dimension before `end`.
+  VisitedTiles getRange(VisitKind kind, const TiledDim &dim, OpFoldResult end);
   /// The keys of the batch that take part.
   TiledDim getUsedKeys(Value batch) {
     if (!op.getLengths())
@@ -357,8 +368,10 @@ Schedule CapturedGradTiler::ofTiles(int64_t inStep, int64_t once) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-CapturedGradTiler::Rows CapturedGradTiler::takeQueries(const Pair &pair) {
-  OpFoldResult rows = queries.existing(b, b.getLoc(), pair.query);
+CapturedGradTiler::Rows CapturedGradTiler::takeQueries(const Pair &pair,
+                                                       OpFoldResult rows) {
+  if (!queries.isRagged())
+    rows = index(tile);
   Rows taken;
   auto take = [&](Value tensor) {
     taken.tiles.push_back(
@@ -380,8 +393,10 @@ CapturedGradTiler::Rows CapturedGradTiler::takeQueries(const Pair &pair) {
 }
 
 CapturedGradTiler::Rows CapturedGradTiler::takeKeys(const Pair &pair,
-                                                    const TiledDim &dim) {
-  OpFoldResult rows = dim.existing(b, b.getLoc(), pair.key);
+                                                    const TiledDim &dim,
+                                                    OpFoldResult rows) {
+  if (!dim.isRagged())
+    rows = index(tile);
   OpFoldResult head = groups.getKeyHead(b, b.getLoc(), pair.head);
   Rows taken;
   for (Value tensor : {op.getKey(), op.getValue()})
@@ -415,11 +430,13 @@ Value CapturedGradTiler::emitStep(const ReadGroup &group, const Pair &pair,
 Value CapturedGradTiler::addKeys(const ReadGroup &group, Pair pair, Value sum) {
   Rows ofQueries = takeQueries(pair);
   TiledDim used = getUsedKeys(pair.batch);
-  auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
-    pair.key = at;
-    return {emitStep(group, pair, state[0], ofQueries, takeKeys(pair, used))};
+  auto step = [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
+    pair.key = visit.getAt();
+    return {emitStep(group, pair, state[0], ofQueries,
+                     takeKeys(pair, used, visit.getRowArgs()[0]))};
   };
-  return loop(constant(0), asValue(used.end), tile, sum, step)[0];
+  return emitVisit(b, b.getLoc(), getRange(VisitKind::Keys, used, used.end),
+                   sum, step)[0];
 }
 
 Value CapturedGradTiler::addDiagonal(const ReadGroup &group, Pair pair,
@@ -439,23 +456,44 @@ Value CapturedGradTiler::addDiagonal(const ReadGroup &group, Pair pair,
   Value to = asValue(affine::makeComposedFoldedAffineMin(
       b, loc, AffineMap::get(4, 0, ends, b.getContext()),
       {queries.end, used.end, distance, from}));
-  auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
-    pair.query = at;
-    pair.key = apply(d0 - d1, {at, distance});
-    return {emitStep(group, pair, state[0], takeQueries(pair),
-                     takeKeys(pair, used))};
+  auto step = [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
+    pair.query = visit.getAt();
+    pair.key = visit.getKeyAt();
+    auto rows = visit.getRowArgs();
+    return {emitStep(group, pair, state[0], takeQueries(pair, rows[0]),
+                     takeKeys(pair, used, rows[1]))};
   };
-  return loop(from, to, tile, sum, step)[0];
+  VisitedTiles visited = {VisitKind::Diagonal, tile, from, to, constant(tile)};
+  visited.distance = distance;
+  visited.exist = {queries.end, used.end};
+  return emitVisit(b, loc, visited, sum, step)[0];
 }
 
-Value CapturedGradTiler::addPair(const ReadGroup &group, const Pair &pair,
-                                 Value sum) {
-  Rows ofKeys = takeKeys(pair, keys);
-  // The tile may lie behind all keys that take part.
-  if (op.getLengths())
-    ofKeys.count = arith::SubIOp::create(
-        b, asValue(getUsedKeys(pair.batch).end), pair.key);
-  return emitStep(group, pair, sum, takeQueries(pair), ofKeys);
+Value CapturedGradTiler::addPairs(const ReadGroup &group, Pair pair,
+                                  VisitKind kind, Value from, Value to,
+                                  Value sum) {
+  VisitedTiles visited = {kind, /*tile=*/1, from, to, constant(1)};
+  visited.exist = {queries.existing(b, b.getLoc(), pair.query),
+                   keys.existing(b, b.getLoc(), pair.key)};
+  auto step = [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
+    (kind == VisitKind::Batches ? pair.batch : pair.head) = visit.getAt();
+    auto rows = visit.getRowArgs();
+    Rows ofKeys = takeKeys(pair, keys, rows[1]);
+    // The tile may lie behind all keys that take part.
+    if (op.getLengths())
+      ofKeys.count = arith::SubIOp::create(
+          b, asValue(getUsedKeys(pair.batch).end), pair.key);
+    return {
+        emitStep(group, pair, state[0], takeQueries(pair, rows[0]), ofKeys)};
+  };
+  return emitVisit(b, b.getLoc(), visited, sum, step)[0];
+}
+
+VisitedTiles CapturedGradTiler::getRange(VisitKind kind, const TiledDim &dim,
+                                         OpFoldResult end) {
+  VisitedTiles range = {kind, tile, constant(0), asValue(end), constant(tile)};
+  range.exist = {dim.end};
+  return range;
 }
 
 //===----------------------------------------------------------------------===//
@@ -480,11 +518,13 @@ PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group) {
         queryEnd = arith::SelectOp::create(b, isUsed, queryEnd, constant(0));
         ofKeys.count = arith::SubIOp::create(b, end, pair.key);
       }
-      auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
-        pair.query = at;
-        return {emitStep(group, pair, state[0], takeQueries(pair), ofKeys)};
+      auto step = [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
+        pair.query = visit.getAt();
+        return {emitStep(group, pair, state[0],
+                         takeQueries(pair, visit.getRowArgs()[0]), ofKeys)};
       };
-      sum = loop(constant(0), queryEnd, tile, sum, step)[0];
+      VisitedTiles range = getRange(VisitKind::Queries, queries, queryEnd);
+      sum = emitVisit(b, b.getLoc(), range, sum, step)[0];
     } else {
       sum = addKeys(group, pair, sum);
     }
@@ -510,19 +550,17 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
   auto body = [&](ValueRange position, ValueRange outputs) {
     Pair pair = {position[0], position[1], position[2], position[3]};
     // The batch and the head of the unit, or all.
-    auto ofHead = [&](Value head, ValueRange state) -> SmallVector<Value> {
-      pair.head = head;
-      return {addPair(group, pair, state[0])};
-    };
-    auto ofBatch = [&](Value batch, ValueRange state) {
-      pair.batch = batch;
-      return on.onHead ? ofHead(position[1], state)
-                       : loop(constant(0), asValue(heads), 1, state, ofHead);
-    };
     Value from = on.onBatch ? position[0] : constant(0);
     Value to = on.onBatch ? apply(b.getAffineDimExpr(0) + 1, {from})
                           : asValue(batches);
-    Value sum = loop(from, to, 1, zeros({tile, tile}), ofBatch)[0];
+    auto ofBatch = [&](Value batch, ValueRange state) -> SmallVector<Value> {
+      pair.batch = batch;
+      return {addPairs(group, pair, VisitKind::Heads, constant(0),
+                       asValue(heads), state[0])};
+    };
+    Value sum = zeros({tile, tile});
+    sum = on.onHead ? addPairs(group, pair, VisitKind::Batches, from, to, sum)
+                    : loop(from, to, 1, sum, ofBatch)[0];
     OpFoldResult rows = queries.existing(b, b.getLoc(), position[2]),
                  columns = keys.existing(b, b.getLoc(), position[3]);
     insert(sum, outputs[0], getAsOpFoldResult(position),

@@ -78,13 +78,9 @@ OpFoldResult GradTiler::numberOf(Value start, const TiledDim &dim) {
       b, b.getLoc(), b.getAffineDimExpr(0).floorDiv(dim.tile), {start});
 }
 
-void GradTiler::finishStep(StepOpInterface step, bool isWhole) {
+void GradTiler::addScore(StepOpInterface step) {
   IRMapping mapping;
   op.getScore().cloneInto(&step.getScore(), mapping);
-  if (!isWhole)
-    return;
-  step.removeMaskAttr();
-  dropKeep(step.getScore());
 }
 
 Value GradTiler::finish(Value sum, double factor, Value end) {
@@ -231,31 +227,29 @@ Value GradTiler::emitQueryGrad() {
     if (op.getLengths())
       keysOfBatch.multiple = 1;
     OpFoldResult keyHead = groups.getKeyHead(b, loc, head);
-    auto step = [&](const VisitedTile &visited,
-                    ValueRange state) -> SmallVector<Value> {
-      Value at = visited.start;
-      TiledDim some = visited.isWhole ? whole(keySteps) : keysOfBatch;
-      OpFoldResult existing = some.existing(b, loc, at);
+    auto step = [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
+      Value at = visit.getAt(), count = countRows(visit, keysOfBatch);
+      OpFoldResult existing = orAll(count, keysOfBatch);
       SmallVector<OpFoldResult> firstKey = {batch, keyHead, at};
-      Value key = extract(op.getKey(), firstKey, existing, some, padding);
-      Value value = extract(op.getValue(), firstKey, existing, some, padding);
+      Value key =
+          extract(op.getKey(), firstKey, existing, keysOfBatch, padding);
+      Value value =
+          extract(op.getValue(), firstKey, existing, keysOfBatch, padding);
       SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
       SmallVector<Value> extents;
       dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
       auto step = QueryGradStepOp::create(
           b, state[0].getType(), query, key, value, outputGrad, shiftTile,
-          deltaTile, state[0],
-          some.isRagged() ? cast<Value>(existing) : Value(),
-          ValueRange{batch, head, position[2], at}, extents, open, lengths,
-          APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
-          op.getScheduleAttr());
-      finishStep(step, visited.isWhole);
+          deltaTile, state[0], count, ValueRange{batch, head, position[2], at},
+          extents, open, lengths, APFloat(scale), op.getMaskAttr(),
+          op.getPrecisionAttr(), op.getScheduleAttr());
+      addScore(step);
       return {step.getResult()};
     };
-    Value sum = loopOverTiles(keySteps, asValue(keysOfBatch.end),
-                              {op.getKeyTiles(), op.getKeyTileCounts()},
-                              {batch, head, position[2]}, queries.tile,
-                              zeros({queries.tile, op.getHeadDim()}), step)[0];
+    Value sum = visitTiles(
+        VisitKind::Keys, keysOfBatch, asValue(keysOfBatch.end),
+        {op.getKeyTiles(), op.getKeyTileCounts()}, {batch, head, position[2]},
+        queries.tile, zeros({queries.tile, op.getHeadDim()}), step)[0];
     insertRows(b, op.getLoc(), finish(sum, scale, Value()), outputs[0], first,
                rows);
   };
@@ -294,14 +288,12 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
     queryEnd = arith::SelectOp::create(b, isUsed, queryEnd, constant(0));
   }
   auto headBody = [&](Value head, ValueRange state) {
-    auto step = [&](const VisitedTile &visited,
-                    ValueRange state) -> SmallVector<Value> {
-      Value at = visited.start;
-      TiledDim some = visited.isWhole ? whole(querySteps) : querySteps;
+    auto step = [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
+      Value at = visit.getAt(), count = countRows(visit, querySteps);
       SmallVector<OpFoldResult> firstQuery = {batch, head, at};
-      OpFoldResult existing = some.existing(b, loc, at);
+      OpFoldResult existing = orAll(count, querySteps);
       auto tile = [&](Value tensor) {
-        return extract(tensor, firstQuery, existing, some);
+        return extract(tensor, firstQuery, existing, querySteps);
       };
       auto statisticsOf = [&](Value statistics) {
         return hasRoles() ? extractFromEights(statistics, batch, head, at,
@@ -323,13 +315,11 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
       auto step = KeyGradStepOp::create(
           b, tile(op.getQuery()), key, value, tile(op.getOutputGrad()),
           statisticsOf(shiftOfSteps), statisticsOf(deltaOfSteps), keyGrad,
-          valueGrad, queryGrad,
-          some.isRagged() ? cast<Value>(existing) : Value(), used,
-          queryGrad && areSumsTransposed(), sums.size() > 1,
-          ValueRange{batch, head, at, start}, extents, open, lengths,
-          APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
+          valueGrad, queryGrad, count, used, queryGrad && areSumsTransposed(),
+          sums.size() > 1, ValueRange{batch, head, at, start}, extents, open,
+          lengths, APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
           op.getScheduleAttr());
-      finishStep(step, visited.isWhole);
+      addScore(step);
       SmallVector<Value> grads;
       if (ofKeys)
         grads.push_back(step.getKeyGradOut());
@@ -337,11 +327,11 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
         grads.push_back(step.getValueGradOut());
       if (queryGrad)
         llvm::append_range(grads,
-                           add.end(step, head, visited, existing, added, end));
+                           add.end(step, head, visit, existing, added, end));
       return grads;
     };
-    return loopOverTiles(
-        querySteps, queryEnd,
+    return visitTiles(
+        VisitKind::Queries, querySteps, queryEnd,
         {op.getQueryTiles(), op.getQueryTileCounts(), op.getQueryTileTurns()},
         {batch, head, start}, keys.tile, state, step);
   };
@@ -390,20 +380,20 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
       return zeros(getShapeOfSum());
     };
     OpFoldResult firstHead = groups.getQueryHeads(b, loc, position[1]).first;
-    auto contribute = [&](KeyGradStepOp step, Value head,
-                          const VisitedTile &queries, OpFoldResult,
-                          ValueRange sums, Value end) -> SmallVector<Value> {
-      Value first, numTiles;
-      if (!queries.turn) {
+    auto contribute = [&](KeyGradStepOp step, Value head, VisitOp visit,
+                          OpFoldResult, ValueRange sums,
+                          Value end) -> SmallVector<Value> {
+      Value first, numTiles, rank = visit.getRankArg();
+      if (!rank) {
         first = constant(0);
         numTiles = asValue(affine::makeComposedFoldedAffineApply(
             b, loc, b.getAffineDimExpr(0).ceilDiv(keys.tile),
             {getAsOpFoldResult(end)}));
       }
-      Value number = asValue(numberOf(queries.start, querySteps));
+      Value number = asValue(numberOf(visit.getAt(), querySteps));
       SmallVector<Value> results = {ContributeOp::create(
           b, step.getQueryGradOut(), sums[0], ValueRange{batch, head, number},
-          first, numTiles, queries.turn)};
+          first, numTiles, rank)};
       if (ofDiagonals) {
         Value ofGroup = arith::SubIOp::create(b, head, asValue(firstHead));
         results.push_back(InsertDiagonalsOp::create(

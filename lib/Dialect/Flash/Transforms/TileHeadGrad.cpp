@@ -108,11 +108,11 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
                      ValueRange sums) {
       return extractSums(sums[0], placeOf(head, at), existing, querySteps);
     };
-    auto end = [&](KeyGradStepOp step, Value head, const VisitedTile &queries,
+    auto end = [&](KeyGradStepOp step, Value head, VisitOp visit,
                    OpFoldResult existing, ValueRange sums,
                    Value) -> SmallVector<Value> {
       return {insertTile(step.getQueryGradOut(), sums[0],
-                         placeOf(head, queries.start), existing)};
+                         placeOf(head, visit.getAt()), existing)};
     };
     auto keyTile = [&](Value number, ValueRange state) {
       Value start = asValue(apply(d0 * keys.tile, {number}));

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileSlices.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

@@ -103,6 +103,60 @@ def Flash_AllOfAttr : Flash_Mask<"AllOf", "all_of"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Visits of tiles
+//===----------------------------------------------------------------------===//
+
+def Flash_VisitKindAttr : I32EnumAttr<"VisitKind",
+    "which tiles a loop visits", [
+      I32EnumAttrCase<"Keys", 0, "keys">,
+      I32EnumAttrCase<"Queries", 1, "queries">,
+      I32EnumAttrCase<"Diagonal", 2, "diagonal">,
+      I32EnumAttrCase<"Batches", 3, "batches">,
+      I32EnumAttrCase<"Heads", 4, "heads">]> {
+  let cppNamespace = "::flash";
+}
+
+def Flash_TileBoundAttr : Flash_Attr<"TileBound", "bound"> {
+  let summary = "a bound on the tiles that a loop visits";
+  let description = [{
+    `#flash.bound<map if set>` counts where the point `(b, h, i0)[nq, nk]` lies in the set,
+    `#flash.bound<map>` everywhere; see `MaskTiles.h`.
+  }];
+  let parameters = (ins "::mlir::AffineMapAttr":$map,
+                        OptionalParameter<"::mlir::IntegerSetAttr">:$guard);
+  let assemblyFormat = "`<` $map (`if` $guard^)? `>`";
+}
+
+def Flash_TilesAttr : Flash_Attr<"Tiles", "tiles"> {
+  let summary = "which tiles a mask leaves to a loop over tiles";
+  let description = [{
+    What the analysis of a mask says of the tiles that a `flash.visit` goes over, as a function of
+    the tile that stays and of the lengths. It visits the tiles of `[lo, hi)` and no others,
+    unless it asks at each of them whether one of the sets `visited` holds. Of these the tiles
+    of `[full_lo, full_hi)` are full, that is, no element of them is masked, unless it asks at each whether one
+    of the sets `not_full` holds. Bounds are arrays of `#flash.bound`, which `MaskTiles.h` says
+    how to combine; a bound that is left out is no restriction, or for `hi` no tile at all.
+
+    ```mlir
+    #flash.tiles<hi = [#flash.bound<affine_map<(b, h, i)[nq, nk] -> (i floordiv 128 + 1, nk ceildiv 128)>>],
+                 full_hi = [...]>
+    ```
+  }];
+  let parameters = (ins OptionalParameter<"::mlir::ArrayAttr">:$lo,
+                        OptionalParameter<"::mlir::ArrayAttr">:$hi,
+                        OptionalParameter<"::mlir::ArrayAttr">:$full_lo,
+                        OptionalParameter<"::mlir::ArrayAttr">:$full_hi,
+                        OptionalParameter<"::mlir::ArrayAttr">:$visited,
+                        OptionalParameter<"::mlir::ArrayAttr">:$not_full);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Whether visited and full tiles are ranges, so that no tile is asked for.
+    bool areRanges() const { return !getVisited() && !getNotFull(); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // The meaning of the leading dimension of rank-3 operands
 //===----------------------------------------------------------------------===//
 

@@ -689,5 +689,6 @@ def Flash_YieldOp : Flash_Op<"yield",
 
 include "flash/Dialect/Flash/IR/FlashContributions.td"
 include "flash/Dialect/Flash/IR/FlashGradSteps.td"
+include "flash/Dialect/Flash/IR/FlashVisits.td"
 
 #endif // FLASH_OPS_TD

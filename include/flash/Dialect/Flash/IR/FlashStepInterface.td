@@ -16,7 +16,7 @@ def Flash_StepOpInterface : OpInterface<"StepOpInterface"> {
     The body of a loop over tiles of an attention or of its gradients: it
     computes the scores of a tile of queries and a tile of keys, of which the
     loop goes over one and leaves the other. Which tiles a mask leaves
-    (`flash-split-mask`) and what a score is (`flash-decompose`) is the same for
+    (`flash-refine-visits`) and what a score is (`flash-decompose`) is the same for
     all of them.
   }];
   // The ops have these from their arguments of the same names.

@@ -456,7 +456,7 @@ def MakeBlockMaps : Pass<"flash-make-block-maps", "::mlir::func::FuncOp"> {
   let summary = "Have the device list the tiles that masks leave";
   let description = [{
     A mask that a score region computes, from arrays for example, is known only
-    when the program runs, and `flash-split-mask` gives up on some others. Such an
+    when the program runs, and `flash-refine-visits` gives up on some others. Such an
     attention gets a `flash.block_map` for the tiles of its schedule, which is
     computed in the call. So does one whose schedule says `block_map = 1` and whose mask the compiler
     knows, if it leaves tiles of keys that are no range: sinks beside a window, for example. One map is for all batches, or all heads, where the mask
@@ -756,11 +756,11 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
   let summary = "Tile the online step over query tiles and key tiles";
   let description = [{
     Turns a whole-tensor `flash.online_attention` and its `flash.finalize` into
-    a parallel `scf.forall` over (batch, head, query tile) around an `scf.for`
-    over key tiles that carries the state. All tiles have the static sizes of
+    a parallel `scf.forall` over (batch, head, query tile) around a `flash.visit`
+    of key tiles that carries the state. All tiles have the static sizes of
     the schedule: a ragged last tile is padded with zeros, its padded queries
     are computed and dropped, its padded keys excluded by `keys(n)`. With
-    `lengths` the key loop ends at `lengths[b]`.
+    `lengths` the visit ends at `lengths[b]`; with a block map it is of the tiles that the map lists.
 
     ```mlir
     %a, %m, %l = flash.online_attention ins(%q, %k, %v) outs(%acc, %max, %sum)
@@ -768,10 +768,11 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
     // becomes
     %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 64)
         shared_outs(%out = %empty) {
-      %qt = tensor.extract_slice %q[%b, %h, %i, 0] [1, 1, 64, 64] ...
-      %s:3 = scf.for %j = %c0 to %c512 step %c128 iter_args(...) {
-        %kt = tensor.extract_slice %k[%b, %h, %j, 0] [1, 1, 128, 64] ...
-        %vt = tensor.extract_slice %v[%b, %h, %j, 0] [1, 1, 128, 64] ...
+      %qt = flash.load_rows %q[%b, %h, %i] ...
+      %s:3 = flash.visit keys tile(128) from %c0 to %c512 by %c128 exist(%c512) init(...) {
+      ^bb0(%j: index, ...):
+        %kt = flash.load_rows %k[%b, %h, %j] ...
+        %vt = flash.load_rows %v[%b, %h, %j] ...
         flash.online_attention ins(%qt, %kt, %vt) outs(...) at[%b, %h, %i, %j]
       }
       %ot = flash.finalize ins(%s#0, %s#1, %s#2) ...
@@ -786,10 +787,7 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
     ```mlir
     %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 32, 2) step (1, 4, 16)
         shared_outs(%out = %empty) {
-      %qh = tensor.extract_slice %q[%b, %h, %i, 0] [1, 4, 2, 64] ... to tensor<4x2x64xf16>
-      %qr = linalg.transpose ins(%qh) ... permutation = [1, 0, 2]
-      %qc = tensor.collapse_shape %qr [[0, 1], [2]] : ... into tensor<8x64xf16>
-      %qt = tensor.pad %qc ... to tensor<64x64xf16>
+      %qt = flash.load_rows %q[%b, %h, %i] rows(%c2) packed(4) ... -> tensor<64x64xf16>
       ...
         flash.online_attention ins(%qt, %kt, %vt) outs(...) at[%b, %h, %i, %j] of[2, 512] packed(4)
       ...
@@ -815,8 +813,7 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
     If their number is known at run time only, the first loop writes the results
     itself where it is 1, and the second has no iteration.
   }];
-  let dependentDialects = ["::mlir::ub::UBDialect",
-    "::mlir::scf::SCFDialect",
+  let dependentDialects = ["::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
     "::mlir::linalg::LinalgDialect"];
@@ -866,68 +863,31 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
-def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {
-  let summary = "Visit only the tiles that hold work, mask only the partial";
+def RefineVisits : Pass<"flash-refine-visits", "::mlir::func::FuncOp"> {
+  let summary = "Say which tiles a mask leaves to a visit";
   let description = [{
     A key tile is *empty* for a query tile if every element is masked, *full* if
-    none is, else *partial*. The pass replaces the loop over all key tiles so
-    that empty tiles are never visited, full tiles run without mask and without
-    padding, and only partial tiles run with mask. The classification is exact
-    for every mask (see `MaskTiles.h`). Where visited and full tiles are ranges,
-    as for causal, window and prefix masks, they become up to four loops:
+    none is, else *partial*. The pass writes `tiles` to each `flash.visit` whose step has a mask, or tiles
+    that may lack rows, so that empty tiles are never visited and only partial tiles are computed with the mask. The
+    classification is exact for every mask (see `MaskTiles.h`); a mask that is too complicated to be exact
+    gets a warning. A visit of queries is classified as one of keys under the transposed mask, a
+    diagonal for the distance in place of the tile of queries. What a step contributes to each of the tiles that it visits
+    (`flash.contribute`) is among the contributions of the tiles that visit it, which `contributors` says.
+
+    The pass also says in which order blocks take tiles of queries which the mask makes longer or shorter
+    (`#tile.order`), unless the program does. Visits of lists, and visits of tiles that do not start at multiples of
+    their size, are left as they are.
 
     ```mlir
-    scf.for %j = %c0 to %c512 step %c128 {
-      flash.online_attention ... mask(#flash.causal)
+    flash.visit keys tile(128) from %c0 to %c512 by %c128 exist(%c512) init(...) {
+      ... flash.online_attention ... mask(#flash.causal)
     }
     // becomes
-    %full = affine.apply affine_map<(i) -> (((i + 1) floordiv 128) * 128)>(%i)
-    scf.for %j = %c0 to %full step %c128 { flash.online_attention ... }
-    scf.for %j = %full to %end step %c128 {
-      flash.online_attention ... mask(#flash.causal)
-    }
+    flash.visit keys tile(128) from %c0 to %c512 by %c128 exist(%c512)
+        tiles(#flash.tiles<hi = [...], full_hi = [...]>) init(...) { ... }
     ```
-
-    Where the schedule of the step overlaps products, tiles that need care come
-    first, in a loop that always has the last tile. A choice guards all loops by
-    the bounds of this one: there is a tile to visit, or there is none. Loops that
-    stand in a choice are left as they are.
-
-    For other masks, such as the union of a prefix and a band, one loop over the
-    hull tests each tile with the same exact predicates.
-
-    A loop over tiles of queries for a tile of keys, as gradients have, is split
-    in the same way: it is a loop over keys under the transposed mask. So is a loop
-    along a diagonal, in which tiles of queries and of keys go on together, as far
-    apart as they are: its tiles are classified for the distance in place of the
-    tile of queries. A loop over batches or heads of one tile of queries and one of
-    keys becomes two, of which at least one is empty:
-
-    ```mlir
-    scf.for %b = %c0 to %n step %c1 {
-      flash.captured_grad_step ... at[%b, %h, %i, %j] ... mask(#flash.causal)
-    }
-    // becomes
-    scf.for %b = %c0 to %careful step %c1 {
-      flash.captured_grad_step ... mask(#flash.causal)
-    }
-    scf.for %b = %c0 to %plain step %c1 { flash.captured_grad_step ... }
-    ```
-
-    Where the mask asks for the batch or the head of such a loop, each iteration
-    tests it. The rows of both tiles are counted in these loops, and whole tiles
-    have neither count.
-
-    Where a mask is left, tiles of queries take longer and shorter over their keys: the loop over
-    them says in which order GPUs take them (`tile.order`, see `#tile.order`),
-    unless it says so already. Blocks that take one tile each begin with the
-    longest; persistent ones take them in waves, every other wave backwards, in
-    pairs of heads if a tile and its counterpart from the other end of a head are
-    as long as any two such tiles.
   }];
-  let dependentDialects = ["::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect", "::flash::tile::TileDialect"];
+  let dependentDialects = ["::flash::tile::TileDialect"];
 }
 
 def CountTiles : Pass<"flash-count-tiles", "::mlir::ModuleOp"> {
@@ -935,7 +895,7 @@ def CountTiles : Pass<"flash-count-tiles", "::mlir::ModuleOp"> {
   let description = [{
     Puts a call of the runtime function `flash_count_tile` before each
     `flash.online_attention`, telling whether the step has a mask. It runs after
-    `flash-split-mask`, and only on request (`flash-run --count-tiles`), to show
+    `convert-flash-to-scf`, and only on request (`flash-run --count-tiles`), to show
     how much work a mask leaves and that no empty tile is visited.
 
     ```mlir

@@ -5,11 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_BLOCKLIST_H
-#define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_BLOCKLIST_H
+#ifndef FLASH_LIB_CONVERSION_FLASHTOSCF_BLOCKLIST_H
+#define FLASH_LIB_CONVERSION_FLASHTOSCF_BLOCKLIST_H
 
 #include "flash/Dialect/Flash/IR/Flash.h"
-#include "flash/Schedule/Schedule.h"
 
 namespace flash {
 
@@ -17,11 +16,10 @@ namespace flash {
 /// `over_queries`: the others that are left to it.
 class BlockList {
 public:
-  /// Reads, of the two results of a map, the counts for the tile `number` of a
-  /// batch and a head, which a map for all of them ignores.
+  /// Reads, of the two results of a map, the counts for `row`, a batch, a head
+  /// and the number of a tile. A map for all batches or heads ignores these.
   BlockList(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tiles,
-            mlir::Value counts, mlir::Value batch, mlir::Value head,
-            mlir::Value number);
+            mlir::Value counts, mlir::ValueRange row);
 
   /// How many runs a list of runs has.
   mlir::Value getNumRuns() const { return endOfParts; }
@@ -46,21 +44,6 @@ private:
   llvm::SmallVector<mlir::Value> row;
 };
 
-/// The tiles of a program, of queries and of keys.
-struct ListedTiles {
-  int64_t ofQueries, ofKeys;
-  /// Whether it goes over tiles of queries for each tile of keys.
-  bool overQueries;
-};
-
-/// Whether a map says more of such tiles than what `flash-split-mask` finds,
-/// and may be made.
-bool needsBlockMap(AttentionOpInterface op, const Schedule &schedule,
-                   const ListedTiles &tiles);
-
-/// The tiles of a program of gradients over keys.
-ListedTiles getTilesOverKeys(const Schedule &schedule);
-
 } // namespace flash
 
-#endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_BLOCKLIST_H
+#endif // FLASH_LIB_CONVERSION_FLASHTOSCF_BLOCKLIST_H

@@ -1,6 +1,6 @@
 // Loops over tiles of queries are split as those over tiles of keys are, by the
 // transposed mask.
-// RUN: flash-opt %s --flash-tile-grad --flash-split-mask --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: flash-opt %s --flash-tile-grad --flash-refine-visits --convert-flash-to-scf --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
 
 #schedule = #flash.schedule<query_tile = 64, key_tile = 128>
 !q = tensor<2x2x1024x64xf16>

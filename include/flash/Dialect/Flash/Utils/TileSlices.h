@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_TILESLICES_H
-#define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_TILESLICES_H
+#ifndef FLASH_DIALECT_FLASH_UTILS_TILESLICES_H
+#define FLASH_DIALECT_FLASH_UTILS_TILESLICES_H
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Builders.h"
@@ -125,4 +125,4 @@ void insertRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tile,
 
 } // namespace flash
 
-#endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_TILESLICES_H
+#endif // FLASH_DIALECT_FLASH_UTILS_TILESLICES_H

@@ -1,5 +1,5 @@
 // Loops of the gradients of captured tensors over pairs of tiles: along a diagonal, or of one pair.
-// RUN: flash-opt %s --flash-tile-grad --flash-split-mask --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: flash-opt %s --flash-tile-grad --flash-refine-visits --convert-flash-to-scf --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
 
 #schedule = #flash.schedule<query_tile = 64, key_tile = 64>
 !q = tensor<2x64x1024x64xf16>
@@ -13,8 +13,8 @@
 // CHECK-DAG:   #[[KEYS:.*]] = affine_map<(d0, d1) -> (d0 - d1 * 64)>
 // CHECK-LABEL: func @causal(
 // CHECK:         scf.forall (%{{.*}}, %{{.*}}, %[[N:.*]]) in (1, 64, 16)
+// CHECK:           %[[D:.*]] = affine.apply #[[DISTANCE]](%[[N]])
 // CHECK:           scf.for %{{.*}} = %c0 to %c2
-// CHECK:             %[[D:.*]] = affine.apply #[[DISTANCE]](%[[N]])
 // CHECK:             %[[VISITED:.*]] = arith.cmpi sge, %[[D]], %c0
 // CHECK:             arith.select %[[VISITED]], %{{.*}}, %c0
 // CHECK:             scf.for %[[I:.*]] = %{{.*}} to %[[WHOLE:.*]] step %c64
@@ -192,7 +192,7 @@ func.func @pair_by_head(%bias: !t, %q: !q, %lse: !l) -> !t {
 
 // CHECK-LABEL: func @lengths_of_diagonals(
 // CHECK:         %[[LENGTH:.*]] = arith.minsi
-// CHECK:         affine.min #{{.*}}(%{{.*}})[%[[LENGTH]]]
+// CHECK:         affine.min #{{.*}}(%[[LENGTH]], %{{.*}}, %{{.*}})
 // CHECK:         flash.captured_grad_step
 // CHECK-NOT:       keys(
 // CHECK-SAME:      scale
@@ -222,97 +222,4 @@ func.func @lengths_of_pairs(%bias: !t, %q: !q, %lse: !l, %n: !n) -> !t {
     flash.yield %r : f32
   } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, !t)
   return %0#3 : !t
-}
-
-// -----
-
-// What is no multiple of the tile stays, and a distance that an iteration changes.
-
-!q = tensor<16x8xf32>
-!r = tensor<16xf32>
-!s = tensor<16x16xf32>
-
-// CHECK-LABEL: func @between_diagonals(
-// CHECK-COUNT-1: mask(#flash.causal)
-// CHECK-NOT:     flash.captured_grad_step
-// CHECK-LABEL: func @slanted(
-// CHECK-COUNT-1: mask(#flash.causal)
-// CHECK-NOT:     flash.captured_grad_step
-// CHECK-LABEL: func @between_tiles(
-// CHECK-COUNT-1: mask(#flash.causal)
-// CHECK-NOT:     flash.captured_grad_step
-func.func @between_diagonals(%c: tensor<64xf32>, %q: !q, %r: !r, %sum: !s) -> !s {
-  %c0 = arith.constant 0 : index
-  %c16 = arith.constant 16 : index
-  %c64 = arith.constant 64 : index
-  %0 = scf.for %i = %c0 to %c64 step %c16 iter_args(%s = %sum) -> (!s) {
-    %j = affine.apply affine_map<(d0) -> (d0 - 8)>(%i)
-    %1 = flash.captured_grad_step of(%c : tensor<64xf32>) reads([0]) ins(%q, %q, %q, %q, %r, %r : !q, !q, !q, !q, !r, !r)
-        outs(%s : !s) at[0, 0, %i, %j] of[64, 64] scale(1.0) mask(#flash.causal) score {
-    ^bb0(%x: f32, %b: index, %h: index, %qi: index, %kj: index):
-      %e = tensor.extract %c[%kj] : tensor<64xf32>
-      %y = arith.addf %x, %e : f32
-      flash.yield %y : f32
-    }
-    scf.yield %1 : !s
-  }
-  return %0 : !s
-}
-func.func @slanted(%c: tensor<64xf32>, %q: !q, %r: !r, %sum: !s) -> !s {
-  %c0 = arith.constant 0 : index
-  %c16 = arith.constant 16 : index
-  %c64 = arith.constant 64 : index
-  %0 = scf.for %i = %c0 to %c64 step %c16 iter_args(%s = %sum) -> (!s) {
-    %j = affine.apply affine_map<(d0) -> (-d0 + 48)>(%i)
-    %1 = flash.captured_grad_step of(%c : tensor<64xf32>) reads([0]) ins(%q, %q, %q, %q, %r, %r : !q, !q, !q, !q, !r, !r)
-        outs(%s : !s) at[0, 0, %i, %j] of[64, 64] scale(1.0) mask(#flash.causal) score {
-    ^bb0(%x: f32, %b: index, %h: index, %qi: index, %kj: index):
-      %e = tensor.extract %c[%kj] : tensor<64xf32>
-      %y = arith.addf %x, %e : f32
-      flash.yield %y : f32
-    }
-    scf.yield %1 : !s
-  }
-  return %0 : !s
-}
-func.func @between_tiles(%c: tensor<64xf32>, %n: index, %at: index, %q: !q, %r: !r, %sum: !s) -> !s {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %0 = scf.for %batch = %c0 to %n step %c1 iter_args(%s = %sum) -> (!s) {
-    %1 = flash.captured_grad_step of(%c : tensor<64xf32>) reads([0]) ins(%q, %q, %q, %q, %r, %r : !q, !q, !q, !q, !r, !r)
-        outs(%s : !s) at[%batch, 0, %at, 0] of[64, 64] scale(1.0) mask(#flash.causal) score {
-    ^bb0(%x: f32, %b: index, %h: index, %qi: index, %kj: index):
-      %e = tensor.extract %c[%kj] : tensor<64xf32>
-      %y = arith.addf %x, %e : f32
-      flash.yield %y : f32
-    }
-    scf.yield %1 : !s
-  }
-  return %0 : !s
-}
-
-// -----
-
-#nested = affine_set<(b, h, i, j)[nq, nk] : ((i * 7 + j * 5) floordiv 31 + (i * 3 - j) mod 29 - (j * 11 + i) mod 13 >= 0)>
-!q = tensor<16x8xf32>
-!r = tensor<16xf32>
-!s = tensor<16x16xf32>
-// CHECK-LABEL: func @too_complicated(
-func.func @too_complicated(%c: tensor<64xf32>, %q: !q, %r: !r, %sum: !s) -> !s {
-  %c0 = arith.constant 0 : index
-  %c16 = arith.constant 16 : index
-  %c64 = arith.constant 64 : index
-  // expected-warning-re @below {{the mask {{.*}} is too complicated, or its numbers are too large, to tell which tiles of queries and keys it leaves out: all are visited, which is right but slow}}
-  %0 = scf.for %i = %c16 to %c64 step %c16 iter_args(%s = %sum) -> (!s) {
-    %j = affine.apply affine_map<(d0) -> (d0 - 16)>(%i)
-    %1 = flash.captured_grad_step of(%c : tensor<64xf32>) reads([0]) ins(%q, %q, %q, %q, %r, %r : !q, !q, !q, !q, !r, !r)
-        outs(%s : !s) at[0, 0, %i, %j] of[64, 64] scale(1.0) mask(#flash.affine<#nested>) score {
-    ^bb0(%x: f32, %b: index, %h: index, %qi: index, %kj: index):
-      %e = tensor.extract %c[%kj] : tensor<64xf32>
-      %y = arith.addf %x, %e : f32
-      flash.yield %y : f32
-    }
-    scf.yield %1 : !s
-  }
-  return %0 : !s
 }

@@ -1,6 +1,6 @@
 // Tiles of several heads: those are visited that a pair of any of them keeps, and are
 // full where all pairs of all of them do.
-// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-split-mask --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-refine-visits --convert-flash-to-scf --canonicalize --cse --split-input-file | FileCheck %s
 
 // A tile of 16 queries of four heads: a mask that asks for no head is that of 16
 // queries.

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_MASKCONDITIONS_H
-#define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_MASKCONDITIONS_H
+#ifndef FLASH_DIALECT_FLASH_UTILS_MASKCONDITIONS_H
+#define FLASH_DIALECT_FLASH_UTILS_MASKCONDITIONS_H
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IntegerSet.h"
@@ -24,4 +24,4 @@ mlir::Value emitIsInAny(mlir::OpBuilder &b, mlir::Location loc,
 
 } // namespace flash
 
-#endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_MASKCONDITIONS_H
+#endif // FLASH_DIALECT_FLASH_UTILS_MASKCONDITIONS_H

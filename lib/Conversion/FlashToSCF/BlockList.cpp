@@ -1,0 +1,47 @@
+//===- BlockList.cpp - The tiles that a block map lists -------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockList.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace flash;
+
+BlockList::BlockList(OpBuilder &b, Location loc, Value tiles, Value counts,
+                     ValueRange row)
+    : tiles(tiles), row(row) {
+  // One map may be for all batches, or for all heads.
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(tiles.getType()).getShape();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  for (unsigned dim : {0, 1})
+    if (shape[dim] == 1)
+      this->row[dim] = constant(0);
+  endOfParts = read(b, loc, counts, constant(0));
+  end = read(b, loc, counts, constant(1));
+}
+
+Value BlockList::read(OpBuilder &b, Location loc, Value tensor,
+                      Value place) const {
+  SmallVector<Value> indices(row);
+  indices.push_back(place);
+  Value number = tensor::ExtractOp::create(b, loc, tensor, indices);
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
+}
+
+Value BlockList::getStart(OpBuilder &b, Location loc, Value place,
+                          int64_t tile) const {
+  return getValueOrCreateConstantIndexOp(
+      b, loc,
+      affine::makeComposedFoldedAffineApply(
+          b, loc, b.getAffineDimExpr(0) * tile, {read(b, loc, tiles, place)}));
+}

@@ -1,0 +1,616 @@
+//===- VisitLowering.cpp - A visit of tiles as loops ----------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "VisitLowering.h"
+
+#include "flash/Dialect/Flash/Utils/MaskConditions.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "flash/Dialect/Flash/Utils/TileSlices.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace mlir;
+using namespace flash;
+
+static bool isPair(VisitKind kind) {
+  return kind == VisitKind::Batches || kind == VisitKind::Heads;
+}
+
+VisitLowering::VisitLowering(VisitOp visit)
+    : visit(visit), step(visit.getStep()),
+      tiles(visit.getTiles().value_or(TilesAttr())), b(visit),
+      loc(visit.getLoc()), tile(visit.getTile()), ragged(!getCounts().empty()),
+      state(visit.getInits().begin(), visit.getInits().end()) {}
+
+Value VisitLowering::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(b, loc, value);
+}
+
+Value VisitLowering::extremum(bool isMin, AffineMap map,
+                              ArrayRef<OpFoldResult> operands) {
+  if (map.getNumResults() == 1)
+    return getValueOrCreateConstantIndexOp(
+        b, loc, affine::makeComposedFoldedAffineApply(b, loc, map, operands));
+  OpFoldResult value =
+      isMin ? affine::makeComposedFoldedAffineMin(b, loc, map, operands)
+            : affine::makeComposedFoldedAffineMax(b, loc, map, operands);
+  return getValueOrCreateConstantIndexOp(b, loc, value);
+}
+
+Value VisitLowering::ofTwo(bool isMin, Value lhs, Value rhs) {
+  return extremum(isMin, b.getMultiDimIdentityMap(2), {lhs, rhs});
+}
+
+Value VisitLowering::apply(AffineExpr expr, ArrayRef<OpFoldResult> operands) {
+  return getValueOrCreateConstantIndexOp(
+      b, loc, affine::makeComposedFoldedAffineApply(b, loc, expr, operands));
+}
+
+Value VisitLowering::combine(bool outerIsMin, ArrayAttr bounds,
+                             Value fallback) {
+  if (!bounds || bounds.empty())
+    return fallback;
+  SmallVector<OpFoldResult> operands(position.begin(), position.end());
+  llvm::append_range(operands, extents);
+  auto isIn = [&](TileBoundAttr bound) {
+    return emitIsIn(b, loc, bound.getGuard().getValue(), position, extents);
+  };
+  auto at = [&](TileBoundAttr bound) {
+    return extremum(!outerIsMin, bound.getMap().getValue(), operands);
+  };
+  if (bounds.size() == 1) {
+    auto bound = cast<TileBoundAttr>(bounds[0]);
+    Value value = at(bound);
+    if (!bound.getGuard())
+      return value;
+    return arith::SelectOp::create(b, loc, isIn(bound), value, fallback);
+  }
+  // Bounds whose guard fails become an extreme that loses against any other. No
+  // tile has such a number, and it fits the 32-bit indices of a GPU.
+  Value lost = constant(outerIsMin ? std::numeric_limits<int32_t>::max()
+                                   : std::numeric_limits<int32_t>::min());
+  Value result = lost;
+  for (auto bound : bounds.getAsRange<TileBoundAttr>()) {
+    Value value = at(bound);
+    if (bound.getGuard())
+      value = arith::SelectOp::create(b, loc, isIn(bound), value, lost);
+    result = outerIsMin
+                 ? arith::MinSIOp::create(b, loc, result, value).getResult()
+                 : arith::MaxSIOp::create(b, loc, result, value).getResult();
+  }
+  Value none =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, result, lost);
+  return arith::SelectOp::create(b, loc, none, fallback, result);
+}
+
+Value VisitLowering::isInAny(ArrayAttr sets, ArrayRef<Value> dims) {
+  SmallVector<IntegerSet> any;
+  for (auto set : sets.getAsRange<IntegerSetAttr>())
+    any.push_back(set.getValue());
+  return emitIsInAny(b, loc, any, dims, extents);
+}
+
+//===----------------------------------------------------------------------===//
+// Copies of the step
+//===----------------------------------------------------------------------===//
+
+SmallVector<BlockArgument> VisitLowering::getCounts() {
+  SmallVector<BlockArgument> counts;
+  auto add = [&](Value count) {
+    if (count)
+      counts.push_back(llvm::is_contained(visit.getRowArgs(), count)
+                           ? cast<BlockArgument>(count)
+                           : BlockArgument());
+  };
+  if (!step)
+    return counts;
+  add(step.getCount());
+  // Of the tile that stays, the rows that exist are the same for all tiles.
+  if (visit.getNumRowArgs() > 1)
+    add(step.getFixedCount());
+  return counts;
+}
+
+void VisitLowering::mapTile(IRMapping &mapping, Value at, bool ragged) {
+  mapping.map(visit.getAt(), at);
+  Value starts[] = {at, at};
+  if (BlockArgument keyAt = visit.getKeyAt()) {
+    starts[1] = apply(b.getAffineDimExpr(0) - b.getAffineDimExpr(1),
+                      {at, visit.getDistance()});
+    mapping.map(keyAt, starts[1]);
+  }
+  bool ofPair = isPair(visit.getKind());
+  for (auto [i, argument] : llvm::enumerate(visit.getRowArgs())) {
+    if (argument.use_empty())
+      continue;
+    OpFoldResult exist = getAsOpFoldResult(visit.getExist()[i]), count;
+    if (!ragged)
+      count = b.getIndexAttr(ofPair ? getRowsOfPair(i) : tile);
+    else if (ofPair)
+      count = exist;
+    else
+      count = TiledDim{tile, exist}.existing(b, loc, starts[i]);
+    mapping.map(argument, getValueOrCreateConstantIndexOp(b, loc, count));
+  }
+}
+
+int64_t VisitLowering::getRowsOfPair(unsigned dim) {
+  return (dim == 0 ? step.getQuery() : step.getKey()).getType().getDimSize(0);
+}
+
+void VisitLowering::shareTiles(Value at) {
+  mapTile(shared, at, /*ragged=*/true);
+  for (Operation &op : visit.getBody().front().without_terminator()) {
+    auto isKnown = [&](Value value) {
+      return !visit.getBody().isAncestor(value.getParentRegion()) ||
+             shared.contains(value);
+    };
+    if (isMemoryEffectFree(&op) && &op != step &&
+        llvm::all_of(op.getOperands(), isKnown))
+      b.clone(op, shared);
+  }
+}
+
+void VisitLowering::narrow(ContributeOp contribution, Value at) {
+  TilesAttr units = visit.getContributors().value_or(TilesAttr());
+  if (!units || !contribution.getFirst())
+    return;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(contribution);
+  // As a visit of the units of the tile would see them.
+  llvm::SaveAndRestore ofTile(position,
+                              SmallVector<Value>{position[0], position[1], at}),
+      ofUnits(extents, SmallVector<Value>{extents[1], extents[0]});
+  Value first = contribution.getFirst(), end = contribution.getEnd();
+  contribution.getFirstMutable().assign(
+      max(combine(/*outerIsMin=*/true, units.getLo(), constant(0)), first));
+  contribution.getEndMutable().assign(
+      min(combine(/*outerIsMin=*/false, units.getHi(), constant(0)), end));
+}
+
+SmallVector<Value> VisitLowering::copyStep(Value at, Value rank,
+                                           ValueRange carried, StepKind kind) {
+  IRMapping mapping = shared;
+  if (!mapping.contains(visit.getAt()))
+    mapTile(mapping, at, kind.ragged);
+  mapping.map(visit.getStateArgs(), carried);
+  if (rank)
+    mapping.map(visit.getRankArg(), rank);
+  SmallVector<Operation *> copies;
+  for (Operation &op : visit.getBody().front().without_terminator())
+    if (op.getNumResults() == 0 || !shared.contains(op.getResult(0))) {
+      copies.push_back(b.clone(op, mapping));
+      if (auto contribution = dyn_cast<ContributeOp>(copies.back()))
+        narrow(contribution, at);
+    }
+  if (step) {
+    auto copy = cast<StepOpInterface>(mapping.lookup(step.getOperation()));
+    if (!kind.masked)
+      copy.removeMaskAttr();
+    if (!kind.keeps)
+      dropKeep(copy.getScore());
+    if (!kind.ragged) {
+      copy.getCountMutable().clear();
+      if (visit.getNumRowArgs() > 1)
+        copy.getFixedCountMutable().clear();
+    }
+  }
+  SmallVector<Value> results =
+      llvm::map_to_vector(visit.getYielded(), [&](Value yielded) {
+        return mapping.lookupOrDefault(yielded);
+      });
+  auto isResult = [&](Value value) {
+    return llvm::is_contained(results, value);
+  };
+  for (Operation *op : llvm::reverse(copies))
+    if (isOpTriviallyDead(op) && llvm::none_of(op->getResults(), isResult))
+      op->erase();
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+void VisitLowering::emitLoop(Value from, Value to, Value by, Step body) {
+  auto loop = scf::ForOp::create(b, loc, from, to, by, state);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(b, loc,
+                       body(loop.getInductionVar(), loop.getRegionIterArgs()));
+  state.assign(loop.getResults().begin(), loop.getResults().end());
+}
+
+Value VisitLowering::nextVisited(Value from) {
+  if (!tileStep)
+    return from;
+  if (isConstantIntValue(from, 0))
+    return firstTile;
+  if (isConstantIntValue(tileStep, 1))
+    return max(from, firstTile);
+  Value &next = visited[from];
+  if (next)
+    return next;
+  // No bound of tiles is negative, so neither is the sum here.
+  Value distance = arith::SubIOp::create(b, loc, from, firstTile);
+  distance = arith::MaxSIOp::create(b, loc, distance, constant(0));
+  Value steps = arith::CeilDivUIOp::create(b, loc, distance, tileStep);
+  Value there = arith::MulIOp::create(b, loc, steps, tileStep);
+  return next = arith::AddIOp::create(b, loc, firstTile, there);
+}
+
+void VisitLowering::loopOver(Value from, Value to, Step body) {
+  if (from == to)
+    return;
+  AffineExpr toKey = b.getAffineDimExpr(0) * tile;
+  // The next loop starts where this one ends, also if not all tiles are
+  // visited.
+  Value first = apply(toKey, {nextVisited(from)});
+  emitLoop(first, apply(toKey, {nextVisited(to)}), visit.getBy(), body);
+}
+
+SmallVector<Value> VisitLowering::choose(Value condition, Branch then,
+                                         Branch otherwise) {
+  auto choice = scf::IfOp::create(b, loc, ValueRange(state).getTypes(),
+                                  condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  scf::YieldOp::create(b, loc, then());
+  b.setInsertionPointToStart(choice.elseBlock());
+  scf::YieldOp::create(b, loc, otherwise());
+  return SmallVector<Value>(choice.getResults());
+}
+
+void VisitLowering::enterIf(Value condition, function_ref<void()> loops) {
+  auto entered = [&] {
+    loops();
+    return state;
+  };
+  state = choose(condition, entered, [init = state] { return init; });
+}
+
+//===----------------------------------------------------------------------===//
+// Ranges
+//===----------------------------------------------------------------------===//
+
+/// The tiles that need care are visited first, beginning with the last one,
+/// whether it does or not: a loop that is entered wherever there is a tile at
+/// all, which a choice around all loops asks for. So the pipeline of a kernel
+/// is filled once, and does not end where masked tiles do. If `isLastOnly`, no
+/// tile but the last one needs care, whatever the sizes are: there is no loop
+/// for it.
+void VisitLowering::putLastFirst(Value lo, Value fullLo, Value whole, Value hi,
+                                 bool isLastOnly) {
+  Value last = apply(b.getAffineDimExpr(0) - 1, {hi});
+  AffineExpr toKey = b.getAffineDimExpr(0) * tile;
+  bool masked = static_cast<bool>(step.getMask());
+  Value from = max(isLastOnly ? last : min(whole, last), lo);
+  Value firstKey = apply(toKey, {from}), endKey = apply(toKey, {hi});
+  // A sum that cannot overflow: the loop is known to have one iteration.
+  auto keyBehind = [&](Value key) {
+    return b.createOrFold<arith::AddIOp>(loc, key, constant(tile),
+                                         arith::IntegerOverflowFlags::nsw);
+  };
+  auto loops = [&] {
+    emitLoop(firstKey, isLastOnly ? keyBehind(firstKey) : endKey, visit.getBy(),
+             stepOf({masked, ragged}));
+    if (fullLo != lo) {
+      fullLo = min(fullLo, from);
+      loopOver(lo, fullLo, stepOf({/*masked=*/true, /*ragged=*/false}));
+    }
+    loopOver(fullLo, from, stepOf({/*masked=*/false, /*ragged=*/false}));
+  };
+  std::optional<int64_t> first = getConstantIntValue(firstKey),
+                         end = getConstantIntValue(endKey);
+  if (first && end) {
+    if (*first < *end)
+      loops();
+    return;
+  }
+  enterIf(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, firstKey,
+                                endKey),
+          loops);
+}
+
+/// Whether `bound` is known to be at least the last of the tiles before `hi`.
+static bool reachesLast(Value bound, Value hi) {
+  AffineExpr last = getAffineDimExpr(0, hi.getContext()) - 1;
+  return ValueBoundsConstraintSet::compare(
+      bound, ValueBoundsConstraintSet::GE,
+      ValueBoundsConstraintSet::Variable(AffineMap::get(1, 0, last),
+                                         ValueRange(hi)));
+}
+
+/// Where visited and full tiles are ranges, up to four loops cover
+/// [lo, fullLo), [fullLo, whole), [whole, fullHi) and [fullHi, hi).
+void VisitLowering::splitIntoRanges(Value lo, Value hi) {
+  Value fullLo = combine(/*outerIsMin=*/false, tiles.getFullLo(), lo);
+  if (fullLo != lo)
+    fullLo = min(max(fullLo, lo), hi);
+  Value fullHi = combine(/*outerIsMin=*/true, tiles.getFullHi(), hi);
+  // All tiles before these are so, but perhaps for the last one.
+  bool isLastOnly =
+      reachesLast(fullHi, hi) && (!ragged || reachesLast(wholeTiles, hi));
+  if (fullHi != hi)
+    fullHi = max(min(fullHi, hi), fullLo);
+  Value whole = fullHi;
+  if (ragged)
+    whole = max(min(fullHi, wholeTiles), fullLo);
+
+  // What the first tiles of every n-th are depends on the other rows.
+  if (visit.getFillOnce() && !tileStep)
+    return putLastFirst(lo, fullLo, whole, hi, isLastOnly);
+  loopOver(lo, fullLo, stepOf({/*masked=*/true, ragged}));
+  loopOver(fullLo, whole, stepOf({/*masked=*/false, /*ragged=*/false}));
+  loopOver(whole, fullHi, stepOf({/*masked=*/false, /*ragged=*/true}));
+  loopOver(fullHi, hi, stepOf({/*masked=*/true, ragged}));
+}
+
+SmallVector<Value> VisitLowering::testTile(ArrayRef<Value> point, Value isWhole,
+                                           Value at, ValueRange carried) {
+  auto choiceOf = [&](StepKind kind) {
+    return
+        [this, at, carried, kind] { return copyStep(at, {}, carried, kind); };
+  };
+  auto unmasked = [&] {
+    if (!isWhole)
+      return choiceOf({/*masked=*/false, ragged})();
+    return choose(isWhole, choiceOf({/*masked=*/false, /*ragged=*/false}),
+                  choiceOf({/*masked=*/false, /*ragged=*/true}));
+  };
+  auto visitIt = [&] {
+    return choose(isInAny(tiles.getNotFull(), point),
+                  choiceOf({/*masked=*/true, ragged}), unmasked);
+  };
+  if (!tiles.getVisited())
+    return visitIt();
+  return choose(isInAny(tiles.getVisited(), point), visitIt,
+                [&] { return SmallVector<Value>(carried); });
+}
+
+/// Otherwise one loop covers the hull and asks at each tile.
+void VisitLowering::testEachTile(Value lo, Value hi) {
+  loopOver(lo, hi, [&](Value key, ValueRange carried) {
+    Value number = apply(b.getAffineDimExpr(0).floorDiv(tile), {key}), isWhole;
+    shareTiles(key);
+    SmallVector<Value> point(position);
+    point.push_back(number);
+    if (ragged)
+      isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number,
+                                      wholeTiles);
+    return testTile(point, isWhole, key, carried);
+  });
+}
+
+Value VisitLowering::countWholeTiles(BlockArgument count) {
+  if (!count)
+    return constant(0);
+  unsigned dim = count.getArgNumber() - visit.getNumStartArgs();
+  OpFoldResult exist = getAsOpFoldResult(visit.getExist()[dim]);
+  // A tile's first key is the distance before its first query.
+  if (dim == 1)
+    exist = affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0) + b.getAffineDimExpr(1),
+        {exist, visit.getDistance()});
+  return apply(b.getAffineDimExpr(0).floorDiv(tile), {exist});
+}
+
+void VisitLowering::visitRange() {
+  OpFoldResult start = getAsOpFoldResult(visit.getFrom()),
+               stride = getAsOpFoldResult(visit.getBy());
+  if (!isZeroInteger(start) || getConstantIntValue(stride) != tile) {
+    AffineExpr toTile = b.getAffineDimExpr(0).floorDiv(tile);
+    firstTile = apply(toTile, {start});
+    tileStep = apply(toTile, {stride});
+  }
+  Value endTile = apply(b.getAffineDimExpr(0).ceilDiv(tile),
+                        {getAsOpFoldResult(visit.getTo())});
+  for (BlockArgument count : getCounts()) {
+    Value whole = countWholeTiles(count);
+    wholeTiles = wholeTiles ? min(wholeTiles, whole) : whole;
+  }
+  Value lo = combine(/*outerIsMin=*/true, tiles.getLo(), constant(0));
+  Value hi =
+      min(combine(/*outerIsMin=*/false, tiles.getHi(), constant(0)), endTile);
+  if (tiles.areRanges())
+    splitIntoRanges(lo, hi);
+  else
+    testEachTile(lo, hi);
+}
+
+//===----------------------------------------------------------------------===//
+// Pairs of tiles, of batches and heads
+//===----------------------------------------------------------------------===//
+
+Value VisitLowering::isWholePair() {
+  Value all;
+  for (BlockArgument count : getCounts()) {
+    if (!count)
+      return {};
+    unsigned dim = count.getArgNumber() - visit.getNumStartArgs();
+    Value exist = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
+                                        visit.getExist()[dim],
+                                        constant(getRowsOfPair(dim)));
+    all = all ? arith::AndIOp::create(b, loc, all, exist) : exist;
+  }
+  return all;
+}
+
+/// Whether one of the sets asks for the dimension.
+static bool dependOn(ArrayAttr sets, unsigned dim) {
+  return llvm::any_of(sets.getAsRange<IntegerSetAttr>(), [&](auto set) {
+    return llvm::any_of(set.getValue().getConstraints(), [&](AffineExpr expr) {
+      return expr.isFunctionOfDim(dim);
+    });
+  });
+}
+
+/// Two tiles are left out, whole or neither. Where that is the same for all
+/// batches or heads of the loop, it becomes two of which one is empty, or both
+/// are.
+void VisitLowering::visitPair() {
+  Value from = visit.getFrom(), to = visit.getTo(), by = visit.getBy();
+  unsigned dim = visit.getKind() == VisitKind::Batches ? 0 : 1;
+  auto getPoint = [&](Value iteration) {
+    SmallVector<Value> point;
+    for (OpFoldResult entry : step.getMixedPosition())
+      point.push_back(entry == OpFoldResult(visit.getAt())
+                          ? iteration
+                          : getValueOrCreateConstantIndexOp(b, loc, entry));
+    point.back() =
+        apply(b.getAffineDimExpr(0).floorDiv(getRowsOfPair(1)), {point.back()});
+    return point;
+  };
+  if (dependOn(tiles.getVisited(), dim) || dependOn(tiles.getNotFull(), dim))
+    return emitLoop(from, to, by, [&](Value iteration, ValueRange carried) {
+      shareTiles(iteration);
+      return testTile(getPoint(iteration), isWholePair(), iteration, carried);
+    });
+
+  Value isWhole = isWholePair(), isVisited, needsCare;
+  Value always = arith::ConstantIntOp::create(b, loc, 1, 1);
+  if (isWhole)
+    needsCare = arith::XOrIOp::create(b, loc, isWhole, always);
+  if (step.getMask()) {
+    SmallVector<Value> point = getPoint(constant(0));
+    isVisited = isInAny(tiles.getVisited(), point);
+    Value isPart = isInAny(tiles.getNotFull(), point);
+    needsCare =
+        needsCare ? arith::OrIOp::create(b, loc, needsCare, isPart) : isPart;
+  }
+  Value end =
+      isVisited ? arith::SelectOp::create(b, loc, isVisited, to, from) : to;
+  if (!needsCare)
+    needsCare = always;
+  bool masked = static_cast<bool>(step.getMask());
+  emitLoop(from, arith::SelectOp::create(b, loc, needsCare, end, from), by,
+           stepOf({masked, ragged}));
+  emitLoop(from, arith::SelectOp::create(b, loc, needsCare, from, end), by,
+           stepOf({/*masked=*/false, ragged && !isWhole}));
+}
+
+//===----------------------------------------------------------------------===//
+// Lists
+//===----------------------------------------------------------------------===//
+
+static constexpr bool inPart = false, isFull = true;
+
+void VisitLowering::visitRuns(const BlockList &list) {
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  Value ranks = visit.getRanks();
+  Value numTiles = getValueOrCreateConstantIndexOp(
+      b, loc, tensor::getMixedSize(b, loc, ranks, 3));
+  auto readRankBehind = [&](Value number) {
+    Value next = getValueOrCreateConstantIndexOp(
+        b, loc,
+        affine::makeComposedFoldedAffineMin(
+            b, loc, AffineMap::get(2, 0, {d0 + 1, d1 - 1}, b.getContext()),
+            {number, numTiles}));
+    return list.read(b, loc, ranks, next);
+  };
+  auto over = [&](Value from, Value to, bool areFull) {
+    StepKind kind = {!areFull, ragged && !areFull, !areFull};
+    emitLoop(from, to, constant(1), [&](Value number, ValueRange carried) {
+      Value start = apply(d0 * tile, {number});
+      if (!visit.getReadAhead())
+        return copyStep(start, list.read(b, loc, ranks, number), carried, kind);
+      SmallVector<Value> results = {readRankBehind(number)};
+      llvm::append_range(results, copyStep(start, carried.front(),
+                                           carried.drop_front(), kind));
+      return results;
+    });
+  };
+  auto readOfRun = [&](Value run, int64_t plane) {
+    Value first = arith::MulIOp::create(b, loc, numTiles, constant(plane));
+    return list.readTile(b, loc, arith::AddIOp::create(b, loc, first, run));
+  };
+  emitLoop(constant(0), list.getNumRuns(), constant(1),
+           [&](Value run, ValueRange carried) {
+             Value first = readOfRun(run, 0), endOfParts = readOfRun(run, 1);
+             llvm::SaveAndRestore ofRun(state, SmallVector<Value>(carried));
+             if (visit.getReadAhead())
+               state.insert(state.begin(), list.read(b, loc, ranks, first));
+             over(first, endOfParts, inPart);
+             over(endOfParts, readOfRun(run, 2), isFull);
+             return SmallVector<Value>(
+                 ArrayRef(state).take_back(carried.size()));
+           });
+}
+
+void VisitLowering::visitList() {
+  BlockList list(b, loc, visit.getList(), visit.getCounts(), visit.getRow());
+  if (visit.getRanks())
+    return visitRuns(list);
+  Value endOfParts = list.getEndOfParts(), end = list.getEnd();
+  Value by = visit.getBy() ? visit.getBy() : constant(1);
+  auto over = [&](Value from, Value to, bool areFull) {
+    StepKind kind = {!areFull, ragged && !areFull, !areFull};
+    emitLoop(from, to, by, [&](Value entry, ValueRange carried) {
+      return copyStep(list.getStart(b, loc, entry, tile), {}, carried, kind);
+    });
+  };
+  if (Value from = visit.getFrom()) {
+    // The first entry of every n-th that is a full tile.
+    Value left = arith::SubIOp::create(b, loc, endOfParts, from);
+    left = arith::MaxSIOp::create(b, loc, left, constant(0));
+    Value steps = arith::CeilDivUIOp::create(b, loc, left, by);
+    Value skipped = arith::MulIOp::create(b, loc, steps, by);
+    Value whole = arith::AddIOp::create(b, loc, from, skipped);
+    over(from, whole, inPart);
+    return over(whole, end, isFull);
+  }
+  Value zero = constant(0);
+  if (!visit.getFillOnce()) {
+    over(zero, endOfParts, inPart);
+    return over(endOfParts, end, isFull);
+  }
+  // The first tile is computed with the mask, also if it is a full one.
+  Value first = arith::MinSIOp::create(b, loc, end, constant(1));
+  first = arith::MaxSIOp::create(b, loc, endOfParts, first);
+  enterIf(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, zero, first),
+          [&] {
+            over(zero, first, inPart);
+            over(first, end, isFull);
+          });
+}
+
+void VisitLowering::run() {
+  VisitKind kind = visit.getKind();
+  if (visit.getList()) {
+    visitList();
+  } else if (!tiles) {
+    emitLoop(visit.getFrom(), visit.getTo(), visit.getBy(),
+             stepOf({/*masked=*/true, /*ragged=*/true}));
+  } else {
+    SmallVector<OpFoldResult> at = step.getMixedPosition(),
+                              of = step.getMixedExtents();
+    if (kind == VisitKind::Queries) {
+      std::swap(at[2], at[3]);
+      std::swap(of[0], of[1]);
+    }
+    for (OpFoldResult entry : of)
+      extents.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
+    if (isPair(kind)) {
+      visitPair();
+    } else {
+      if (kind == VisitKind::Diagonal)
+        at[2] = visit.getDistance();
+      for (OpFoldResult entry : ArrayRef(at).drop_back())
+        position.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
+      visitRange();
+    }
+  }
+  visit->replaceAllUsesWith(state);
+  visit.erase();
+}

@@ -1,0 +1,132 @@
+//===- VisitOps.cpp - Loops over tiles and what they load -----------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpRules.h"
+
+using namespace mlir;
+using namespace flash;
+using namespace flash::detail;
+
+/// Dimensions and symbols of what says which tiles are visited, without the
+/// number of the tile.
+static constexpr unsigned numDims = 3, numSymbols = 2;
+
+LogicalResult TilesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayAttr lo, ArrayAttr hi, ArrayAttr fullLo,
+                                ArrayAttr fullHi, ArrayAttr visited,
+                                ArrayAttr notFull) {
+  auto takesPoint = [](auto form, unsigned dims) {
+    return form.getNumDims() == dims && form.getNumSymbols() == numSymbols;
+  };
+  for (auto [name, bounds] : {std::pair<StringRef, ArrayAttr>("lo", lo),
+                              {"hi", hi},
+                              {"full_lo", fullLo},
+                              {"full_hi", fullHi}})
+    for (Attribute entry : bounds ? bounds.getValue() : ArrayRef<Attribute>()) {
+      auto bound = dyn_cast<TileBoundAttr>(entry);
+      if (!bound || !takesPoint(bound.getMap().getValue(), numDims) ||
+          (bound.getGuard() &&
+           !takesPoint(bound.getGuard().getValue(), numDims)))
+        return emitError() << name
+                           << " has #flash.bound of (b, h, i)[nq, nk], got "
+                           << entry;
+    }
+  for (auto [name, sets] : {std::pair<StringRef, ArrayAttr>("visited", visited),
+                            {"not_full", notFull}})
+    for (Attribute entry : sets ? sets.getValue() : ArrayRef<Attribute>()) {
+      auto set = dyn_cast<IntegerSetAttr>(entry);
+      if (!set || !takesPoint(set.getValue(), numDims + 1))
+        return emitError() << name
+                           << " has affine sets of (b, h, i, t)[nq, nk], got "
+                           << entry;
+    }
+  return success();
+}
+
+LogicalResult VisitOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                        Adaptor adaptor,
+                                        SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, adaptor.getInits().getTypes());
+  return success();
+}
+
+StepOpInterface VisitOp::getStep() {
+  StepOpInterface only;
+  for (auto step : getBody().getOps<StepOpInterface>()) {
+    if (only)
+      return {};
+    only = step;
+  }
+  return only;
+}
+
+LogicalResult VisitOp::verify() {
+  StringRef kind = stringifyVisitKind(getKind());
+  bool isRow = getKind() == VisitKind::Keys || getKind() == VisitKind::Queries;
+  if (static_cast<int64_t>(getTile()) <= 0)
+    return emitOpError("tiles have at least one element, got ") << getTile();
+  if (getList() && !isRow)
+    return emitOpError("lists are of keys or of queries, not of ") << kind;
+  if (getList() ? static_cast<bool>(getTo())
+                : !getFrom() || !getTo() || !getBy())
+    return emitOpError("says from, to and by, or a list, whose end counts say");
+  if (getList() && getRow().size() != numDims)
+    return emitOpError("the row of a list is a batch, a head and a number, "
+                       "got ")
+           << getRow().size() << " indices";
+  if (getList() && (getTiles() || getContributors()))
+    return emitOpError("a list already says which tiles are visited; it has "
+                       "no tiles and no contributors");
+  if (getRanks() && !getList())
+    return emitOpError("ranks are of the tiles of a list");
+  if (static_cast<bool>(getDistance()) != (getKind() == VisitKind::Diagonal))
+    return emitOpError("a diagonal has a distance, and nothing else has, but "
+                       "this is of ")
+           << kind;
+  if (getExist().size() != getNumRowArgs())
+    return emitOpError("says of ")
+           << getNumRowArgs() << " dimension(s) how many elements exist, got "
+           << getExist().size();
+
+  SmallVector<Type> expected(getNumStartArgs() + getNumRowArgs() +
+                                 (getRanks() ? 1 : 0),
+                             IndexType::get(getContext()));
+  llvm::append_range(expected, getInits().getTypes());
+  if (!llvm::equal(getBody().getArgumentTypes(), expected))
+    return emitOpError("the region takes ")
+           << expected.size() - getInits().size()
+           << " indices and then the state, got ("
+           << getBody().getArgumentTypes() << ")";
+  Operation *next = getBody().front().getTerminator();
+  if (!isa<NextOp>(next))
+    return emitOpError("ends in flash.next, not in ") << next->getName();
+  if (next->getOperandTypes() != getInits().getTypes())
+    return next->emitOpError("gives the state of the visit, ")
+           << getInits().getTypes() << ", got (" << next->getOperandTypes()
+           << ")";
+  return success();
+}
+
+LogicalResult LoadRowsOp::verify() {
+  RankedTensorType source = getSource().getType(), tile = getTile().getType();
+  if (source.getRank() != 3 && source.getRank() != 4)
+    return emitOpError("loads rows of [B, H, N, D] or [B, H, N], got ")
+           << source;
+  if (getPosition().size() != 3)
+    return emitOpError("the position of rows is a batch, a head and a row, "
+                       "got ")
+           << getPosition().size() << " indices";
+  if (!tile.hasStaticShape() || tile.getRank() != source.getRank() - 2 ||
+      tile.getElementType() != source.getElementType() ||
+      tile.getShape().drop_front() != source.getShape().drop_front(3))
+    return emitOpError("a tile has a number of rows, and the columns and the "
+                       "elements of ")
+           << source << ", got " << tile;
+  if (getPacked() && static_cast<int64_t>(*getPacked()) < 2)
+    return emitOpError("packs two heads or more, got ") << *getPacked();
+  return success();
+}

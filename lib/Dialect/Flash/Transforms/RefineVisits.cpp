@@ -1,0 +1,269 @@
+//===- RefineVisits.cpp - Which tiles a mask leaves to a visit ------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/MaskNodes.h"
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+namespace flash {
+#define GEN_PASS_DEF_REFINEVISITS
+#include "flash/Dialect/Flash/Transforms/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+using namespace flash;
+
+/// Says that a mask leaves no tile out only because the analysis gave up.
+static void warnOfAllTiles(Location loc, StepOpInterface step, VisitKind kind) {
+  MaskAttrInterface mask = *step.getMask();
+  constexpr size_t mostParts = 8, mostChars = 160;
+  // The text of a mask has a shared part once for each path to it.
+  size_t numParts = getMaskNodes(mask).size();
+  std::string text = "of " + std::to_string(numParts) + " parts";
+  if (numParts <= mostParts) {
+    text.clear();
+    llvm::raw_string_ostream(text) << mask;
+    if (text.size() > mostChars)
+      text.replace(mostChars, std::string::npos, "...");
+  }
+  emitWarning(loc) << "the mask " << text
+                   << " is too complicated, or its numbers are too large, to "
+                      "tell which tiles of "
+                   << (kind == VisitKind::Keys      ? "keys"
+                       : kind == VisitKind::Queries ? "queries"
+                                                    : "queries and keys")
+                   << " it leaves out: all are visited, "
+                      "which is right but slow";
+}
+
+/// Whether `value` is known to be a multiple of `factor`: a constant, an affine
+/// expression of which that is known, or the induction variable of a loop that
+/// starts at one and steps by one.
+static bool isMultipleOf(OpFoldResult value, int64_t factor) {
+  // Of a tile without rows.
+  if (factor == 0)
+    return false;
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return *constant % factor == 0;
+  auto areMultiples = [&](AffineMap map) {
+    return llvm::all_of(map.getResults(), [&](AffineExpr result) {
+      return result.isMultipleOf(factor);
+    });
+  };
+  if (auto apply = cast<Value>(value).getDefiningOp<affine::AffineApplyOp>())
+    return areMultiples(apply.getAffineMap());
+  if (auto max = cast<Value>(value).getDefiningOp<affine::AffineMaxOp>())
+    return areMultiples(max.getAffineMap());
+  auto argument = dyn_cast<BlockArgument>(cast<Value>(value));
+  auto loop =
+      argument
+          ? dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp())
+          : LoopLikeOpInterface();
+  if (!loop)
+    return false;
+  auto inductionVars = loop.getLoopInductionVars();
+  auto starts = loop.getLoopLowerBounds(), steps = loop.getLoopSteps();
+  if (!inductionVars || !starts || !steps)
+    return false;
+  for (auto [var, start, step] :
+       llvm::zip_equal(*inductionVars, *starts, *steps))
+    if (var == argument)
+      return isMultipleOf(start, factor) && isMultipleOf(step, factor);
+  return false;
+}
+
+/// Whether the classification of tiles holds for the tiles of the step: they
+/// are where the visit is, and start at multiples of their size.
+static bool isAligned(VisitOp visit, StepOpInterface step) {
+  auto isOutside = [&](OpFoldResult entry) {
+    auto value = dyn_cast<Value>(entry);
+    return !value || !visit.getBody().isAncestor(value.getParentRegion());
+  };
+  RankedTensorType query = step.getQuery().getType(),
+                   key = step.getKey().getType();
+  if (query.getRank() != 2 || !query.hasStaticShape() ||
+      !key.hasStaticShape() || !llvm::all_of(step.getMixedExtents(), isOutside))
+    return false;
+  VisitKind kind = visit.getKind();
+  SmallVector<OpFoldResult> at = step.getMixedPosition();
+  // What the visit goes over is its own, and the rest the same for all tiles.
+  OpFoldResult own[4];
+  switch (kind) {
+  case VisitKind::Keys:
+    own[3] = visit.getAt();
+    break;
+  case VisitKind::Queries:
+    own[2] = visit.getAt();
+    break;
+  case VisitKind::Diagonal:
+    own[2] = visit.getAt();
+    own[3] = visit.getKeyAt();
+    break;
+  case VisitKind::Batches:
+    own[0] = visit.getAt();
+    break;
+  case VisitKind::Heads:
+    own[1] = visit.getAt();
+    break;
+  }
+  for (unsigned i = 0; i < 4; ++i)
+    if (own[i] ? at[i] != own[i] : !isOutside(at[i]))
+      return false;
+
+  int64_t packedHeads = step.getPackedHeads(),
+          queryTile = query.getDimSize(0) / packedHeads,
+          keyTile = key.getDimSize(0), tile = visit.getTile();
+  bool areTiles = isMultipleOf(getAsOpFoldResult(visit.getFrom()), tile) &&
+                  isMultipleOf(getAsOpFoldResult(visit.getBy()), tile);
+  switch (kind) {
+  case VisitKind::Keys:
+    return areTiles && tile == keyTile && isMultipleOf(at[2], queryTile);
+  case VisitKind::Queries:
+    return areTiles && tile == queryTile && packedHeads == 1 &&
+           isMultipleOf(at[3], keyTile);
+  case VisitKind::Diagonal:
+    return areTiles && packedHeads == 1 && queryTile == tile &&
+           keyTile == tile && isMultipleOf(visit.getDistance(), tile);
+  case VisitKind::Batches:
+  case VisitKind::Heads:
+    return isMultipleOf(at[2], queryTile) && isMultipleOf(at[3], keyTile);
+  }
+  llvm_unreachable("unknown kind of visit");
+}
+
+static ArrayAttr getBounds(Builder &b, ArrayRef<TileBound> bounds) {
+  if (bounds.empty())
+    return {};
+  return b.getArrayAttr(
+      llvm::map_to_vector(bounds, [&](const TileBound &bound) -> Attribute {
+        return TileBoundAttr::get(b.getContext(), AffineMapAttr::get(bound.map),
+                                  bound.guard == IntegerSet()
+                                      ? IntegerSetAttr()
+                                      : IntegerSetAttr::get(bound.guard));
+      }));
+}
+
+/// The attribute for what the analysis has found, with the sets of tiles that
+/// it takes to ask at each tile.
+static TilesAttr getTiles(Builder &b, const MaskTiles &found, bool areRanges,
+                          bool isHull) {
+  auto getSets = [&](ArrayRef<IntegerSet> sets) {
+    return b.getArrayAttr(
+        llvm::map_to_vector(sets, [](IntegerSet set) -> Attribute {
+          return IntegerSetAttr::get(set);
+        }));
+  };
+  return TilesAttr::get(b.getContext(), getBounds(b, found.lo),
+                        getBounds(b, found.hi),
+                        areRanges ? getBounds(b, found.fullLo) : ArrayAttr(),
+                        areRanges ? getBounds(b, found.fullHi) : ArrayAttr(),
+                        isHull ? getSets(found.visited) : ArrayAttr(),
+                        areRanges ? ArrayAttr() : getSets(found.notFull));
+}
+
+static void refine(VisitOp visit) {
+  StepOpInterface step = visit.getStep();
+  if (visit.getList() || visit.getTiles() || !step || !isAligned(visit, step))
+    return;
+  bool isPair = visit.getKind() == VisitKind::Batches ||
+                visit.getKind() == VisitKind::Heads;
+  bool hasCount =
+      step.getCount() || (visit.getNumRowArgs() > 1 && step.getFixedCount());
+  if (!step.getMask() && !hasCount)
+    return;
+  Builder b(visit.getContext());
+  MaskAttrInterface mask =
+      step.getMask() ? *step.getMask() : FullAttr::get(b.getContext());
+  SmallVector<OpFoldResult> of = step.getMixedExtents();
+  std::optional<int64_t> nq = getConstantIntValue(of[0]),
+                         nk = getConstantIntValue(of[1]);
+  int64_t packedHeads = step.getPackedHeads(),
+          queryTile = step.getQuery().getType().getDimSize(0) / packedHeads,
+          keyTile = step.getKey().getType().getDimSize(0);
+  MaskTiles tiles;
+  switch (visit.getKind()) {
+  case VisitKind::Queries:
+    tiles = computeMaskTiles(transposeMask(mask), keyTile, queryTile, nk, nq);
+    break;
+  case VisitKind::Diagonal:
+    tiles = computeDiagonalTiles(mask, keyTile, nq, nk);
+    break;
+  default:
+    tiles = computeMaskTiles(mask, queryTile, keyTile, nq, nk, packedHeads);
+  }
+  if (tiles.gaveUp)
+    warnOfAllTiles(visit.getLoc(), step, visit.getKind());
+  bool areRanges = !isPair && tiles.visitedIsRange && tiles.fullIsRange;
+  visit.setTilesAttr(
+      getTiles(b, tiles, areRanges, isPair || !tiles.visitedIsRange));
+  // Where all tiles that are visited are full, or none is, nothing is masked.
+  if (step.getMask() && areRanges &&
+      (tiles.hi.empty() || (tiles.fullLo.empty() && tiles.fullHi.empty())))
+    step.removeMaskAttr();
+  if (visit.getBody().getOps<ContributeOp>().empty())
+    return;
+  MaskTiles units = computeMaskTiles(mask, queryTile, keyTile, nq, nk);
+  assert(units.exact && units.visitedIsRange && "flash-tile-grad checks it");
+  visit.setContributorsAttr(
+      getTiles(b, units, /*areRanges=*/true, /*isHull=*/false));
+}
+
+/// Of lengths that are not known, neither may be much longer than the other.
+static bool haveEvenPairsOfQueries(StepOpInterface step) {
+  constexpr int64_t someLength = 4096;
+  SmallVector<OpFoldResult> extents = step.getMixedExtents();
+  std::optional<int64_t> nq = getConstantIntValue(extents[0]),
+                         nk = getConstantIntValue(extents[1]);
+  if (!nq || !nk)
+    nq = nk = someLength;
+  return haveEvenPairs(*step.getMask(), *nq, *nk);
+}
+
+/// Says in which order tiles of queries are taken that the mask makes longer or
+/// shorter, unless the program does. Tiles of keys are longest first as they
+/// come: the last keys are those that the fewest queries see.
+static void setOrder(scf::ForallOp forall) {
+  StepOpInterface masked;
+  bool hasLists = false;
+  forall.walk([&](VisitOp visit) {
+    StepOpInterface step = visit.getStep();
+    if (step && step.getMask() && visit.getKind() == VisitKind::Keys)
+      masked = step;
+    hasLists |= visit.getList() && !visit.getRanks();
+  });
+  MLIRContext *context = forall.getContext();
+  tile::TileDialect::OrderAttrHelper order(context);
+  if ((!masked && !hasLists) || forall.getRank() < 2 ||
+      order.isAttrPresent(forall))
+    return;
+  auto getKind = [&] {
+    // How long a list is only the data tell, but it is alike for all heads.
+    if (hasLists)
+      return tile::OrderKind::HeadsFastest;
+    std::optional<ScheduleAttr> schedule = masked.getSchedule();
+    if (!schedule || !schedule->getValue().has(ScheduleFeatures::Persistent))
+      return tile::OrderKind::LongestFirst;
+    return haveEvenPairsOfQueries(masked) ? tile::OrderKind::Pairs
+                                          : tile::OrderKind::Snake;
+  };
+  order.setAttr(forall, tile::OrderAttr::get(context, getKind()));
+}
+
+namespace {
+struct RefineVisits : flash::impl::RefineVisitsBase<RefineVisits> {
+  void runOnOperation() override {
+    getOperation().walk(refine);
+    getOperation().walk(setOrder);
+  }
+};
+} // namespace

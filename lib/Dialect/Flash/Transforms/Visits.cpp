@@ -1,0 +1,49 @@
+//===- Visits.cpp - Builds visits of tiles and what they load -------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Visits.h"
+
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+
+using namespace mlir;
+using namespace flash;
+
+SmallVector<Value> flash::emitVisit(
+    OpBuilder &b, Location loc, const VisitedTiles &tiles, ValueRange state,
+    function_ref<SmallVector<Value>(VisitOp visit, ValueRange state)> step) {
+  SmallVector<Value> exist =
+      getValueOrCreateConstantIndexOp(b, loc, tiles.exist);
+  auto visit = VisitOp::create(
+      b, loc, tiles.kind, tiles.tile, tiles.from, tiles.to, tiles.by,
+      tiles.distance, exist, tiles.list, tiles.counts, tiles.ranks, tiles.row,
+      state, /*tiles=*/TilesAttr(), /*contributors=*/TilesAttr(),
+      tiles.fillOnce, tiles.readAhead);
+  SmallVector<Type> types(visit.getNumStartArgs() + visit.getNumRowArgs() +
+                              (tiles.ranks ? 1 : 0),
+                          b.getIndexType());
+  llvm::append_range(types, state.getTypes());
+  OpBuilder::InsertionGuard guard(b);
+  b.createBlock(&visit.getBody(), {}, types,
+                SmallVector<Location>(types.size(), loc));
+  NextOp::create(b, loc, step(visit, ValueRange(visit.getStateArgs())));
+  return SmallVector<Value>(visit.getResults());
+}
+
+Value flash::loadRows(OpBuilder &b, Location loc, Value source,
+                      ArrayRef<OpFoldResult> first, OpFoldResult rows,
+                      int64_t tile, Padding padding, int64_t heads) {
+  auto type = cast<RankedTensorType>(source.getType());
+  SmallVector<int64_t> shape = {tile};
+  llvm::append_range(shape, type.getShape().drop_front(3));
+  bool exist = getConstantIntValue(rows) == tile / heads;
+  return LoadRowsOp::create(
+      b, loc, RankedTensorType::get(shape, type.getElementType()), source,
+      getValueOrCreateConstantIndexOp(b, loc, first),
+      exist ? Value() : getValueOrCreateConstantIndexOp(b, loc, rows),
+      heads > 1 ? b.getI64IntegerAttr(heads) : IntegerAttr(),
+      padding == Padding::Anything);
+}

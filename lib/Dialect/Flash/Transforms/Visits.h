@@ -1,0 +1,44 @@
+//===- Visits.h - Builds visits of tiles and what they load -----*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_VISITS_H
+#define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_VISITS_H
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Utils/TileSlices.h"
+
+namespace flash {
+
+/// Which tiles a `flash.visit` goes over, as its operands say.
+struct VisitedTiles {
+  VisitKind kind;
+  int64_t tile;
+  mlir::Value from = {}, to = {}, by = {}, distance = {};
+  llvm::SmallVector<mlir::OpFoldResult, 2> exist = {};
+  mlir::Value list = {}, counts = {}, ranks = {};
+  llvm::SmallVector<mlir::Value, 3> row = {};
+  bool fillOnce = false, readAhead = false;
+};
+
+/// Emits a visit whose step gives the next state; returns the last one.
+llvm::SmallVector<mlir::Value> emitVisit(
+    mlir::OpBuilder &b, mlir::Location loc, const VisitedTiles &tiles,
+    mlir::ValueRange state,
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(VisitOp visit,
+                                                      mlir::ValueRange state)>
+        step);
+
+/// Emits a `flash.load_rows` of a tile of `tile` rows at `first` = (batch,
+/// head, row), of which `rows` exist; `heads` heads are packed in it.
+mlir::Value loadRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value source,
+                     llvm::ArrayRef<mlir::OpFoldResult> first,
+                     mlir::OpFoldResult rows, int64_t tile, Padding padding,
+                     int64_t heads = 1);
+
+} // namespace flash
+
+#endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_VISITS_H

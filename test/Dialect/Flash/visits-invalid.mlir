@@ -1,0 +1,224 @@
+// RUN: flash-opt %s --split-input-file --verify-diagnostics
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{tiles have at least one element, got 0}}
+  %0 = flash.visit keys tile(0) from %a to %a by %a exist(%a) init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{says from, to and by, or a list, whose end counts say}}
+  %0 = flash.visit keys tile(4) exist(%a) init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{says from, to and by, or a list, whose end counts say}}
+  %0 = flash.visit keys tile(4) from %a to %a by %a exist(%a) list(%l, %n : !list, !n)[%a, %a, %a] init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{lists are of keys or of queries, not of heads}}
+  %0 = flash.visit heads tile(4) exist(%a, %a) list(%l, %n : !list, !n)[%a, %a, %a] init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %i2: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{the row of a list is a batch, a head and a number, got 2 indices}}
+  %0 = flash.visit keys tile(4) exist(%a) list(%l, %n : !list, !n)[%a, %a] init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{a list already says which tiles are visited; it has no tiles and no contributors}}
+  %0 = flash.visit keys tile(4) exist(%a) list(%l, %n : !list, !n)[%a, %a, %a] tiles(<hi = []>) init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{ranks are of the tiles of a list}}
+  %0 = flash.visit queries tile(4) from %a to %a by %a exist(%a) ranks(%l : !list) init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %i2: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{a diagonal has a distance, and nothing else has, but this is of keys}}
+  %0 = flash.visit keys tile(4) from %a to %a by %a distance %a exist(%a) init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{a diagonal has a distance, and nothing else has, but this is of diagonal}}
+  %0 = flash.visit diagonal tile(4) from %a to %a by %a exist(%a, %a) init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %i2: index, %i3: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{says of 1 dimension(s) how many elements exist, got 2}}
+  %0 = flash.visit keys tile(4) from %a to %a by %a exist(%a, %a) init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{the region takes 3 indices and then the state, got ('index', 'index', 'tensor<4xf32>')}}
+  %0 = flash.visit batches tile(4) from %a to %a by %a exist(%a, %a) init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!s = tensor<4xf32>
+func.func @next(%a: index, %y: tensor<5xf32>, %x: !s) -> !s {
+  %0 = flash.visit keys tile(4) from %a to %a by %a exist(%a) init(%x : !s) {
+  ^bb0(%at: index, %rows: index, %s: !s):
+    // expected-error @below {{gives the state of the visit, 'tensor<4xf32>', got ('tensor<5xf32>')}}
+    flash.next %y : tensor<5xf32>
+  }
+  return %0 : !s
+}
+
+// -----
+
+!s = tensor<4xf32>
+func.func @terminator(%a: index, %x: !s) -> !s {
+  // expected-error @below {{ends in flash.next, not in llvm.unreachable}}
+  %0 = flash.visit keys tile(4) from %a to %a by %a exist(%a) init(%x : !s) {
+  ^bb0(%at: index, %rows: index, %s: !s):
+    "llvm.unreachable"() : () -> ()
+  }
+  return %0 : !s
+}
+
+// -----
+
+// expected-error @below {{hi has #flash.bound of (b, h, i)[nq, nk], got 1}}
+func.func private @bound() attributes {a = #flash.tiles<hi = [1]>}
+
+// -----
+
+// expected-error @below {{full_lo has #flash.bound of (b, h, i)[nq, nk]}}
+func.func private @dims() attributes {a = #flash.tiles<full_lo = [#flash.bound<affine_map<(b) -> (b)>>]>}
+
+// -----
+
+// expected-error @below {{not_full has affine sets of (b, h, i, t)[nq, nk]}}
+func.func private @set() attributes {a = #flash.tiles<not_full = [affine_set<(b) : (b == 0)>]>}
+
+// -----
+
+func.func @rank(%a: index, %x: tensor<8x8xf32>) {
+  // expected-error @below {{loads rows of [B, H, N, D] or [B, H, N], got 'tensor<8x8xf32>'}}
+  %0 = flash.load_rows %x[%a, %a, %a] : tensor<8x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @position(%a: index, %x: tensor<1x1x8x8xf32>) {
+  // expected-error @below {{the position of rows is a batch, a head and a row, got 2 indices}}
+  %0 = flash.load_rows %x[%a, %a] : tensor<1x1x8x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @columns(%a: index, %x: tensor<1x1x8x8xf32>) {
+  // expected-error @below {{a tile has a number of rows, and the columns and the elements of 'tensor<1x1x8x8xf32>', got 'tensor<4x7xf32>'}}
+  %0 = flash.load_rows %x[%a, %a, %a] : tensor<1x1x8x8xf32> -> tensor<4x7xf32>
+  return
+}
+
+// -----
+
+func.func @packed(%a: index, %x: tensor<1x1x8x8xf32>) {
+  // expected-error @below {{packs two heads or more, got 1}}
+  %0 = flash.load_rows %x[%a, %a, %a] packed(1) : tensor<1x1x8x8xf32> -> tensor<4x8xf32>
+  return
+}
