@@ -80,7 +80,7 @@ func.func @heads(%q: tensor<1x?x8x16xf32>, %one: tensor<1x1x8x16xf32>, %three: t
 // -----
 
 // Arrays that the score region reads: an element for each position, the one of a
-// constant, and any where the index is computed. What types say costs nothing.
+// constant, and any where the index is computed and elements take no part. What types say costs nothing.
 
 // CHECK-LABEL: func @reads(
 // CHECK:         %[[NQ:.*]] = tensor.dim %arg0, %c2
@@ -90,7 +90,7 @@ func.func @heads(%q: tensor<1x?x8x16xf32>, %one: tensor<1x1x8x16xf32>, %three: t
 // CHECK:         cf.assert {{.*}} reads dimension 1, which is empty"
 // CHECK-NOT:     cf.assert
 func.func @reads(%q: tensor<2x4x?x16xf32>, %t: tensor<?x?xf32>, %h: tensor<4xf32>) -> tensor<2x4x?x16xf32> {
-  %o = flash.attention %q, %q, %q score {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) score {
   ^bb0(%s: f32, %b: index, %head: index, %i: index, %j: index):
     %c6 = arith.constant 6 : index
     %x = tensor.extract %t[%c6, %i] : tensor<?x?xf32>
@@ -225,4 +225,54 @@ func.func @gradients(%q: !g, %l: tensor<1x1x?xf32>, %n: index) -> !g {
       query_blocks(%tq, %cq : tensor<1x1x?x?xi32>, tensor<1x1x?x2xi32>) schedule(<query_tile = 64, key_tile = 32>)
       : (!g, !g, !g, !g, tensor<1x1x?xf32>, !g) -> (!g, !g, !g)
   return %0 : !g
+}
+
+// -----
+
+// Computed indices, as far as sizes say what they are: by batch and head always, by query and key where all elements
+// take part.
+
+// CHECK-LABEL: func @computed(
+// CHECK:         %[[LAST:.*]] = arith.floordivsi %{{.*}}, %c16{{.*}} : index
+// CHECK:         %[[COUNT:.*]] = arith.addi %[[LAST]], %c1
+// CHECK:         %[[WANTED:.*]] = arith.muli %{{.*}}, %[[COUNT]]
+// CHECK:         arith.cmpi sle, %[[WANTED]]
+// CHECK:         cf.assert {{.*}} reads dimension 0 beyond its end"
+// CHECK:         cf.assert {{.*}} reads dimension 1 at a negative index"
+// CHECK:         cf.assert {{.*}} reads dimension 1 beyond its end"
+// CHECK-NOT:     cf.assert
+// CHECK:         flash.attention
+func.func @computed(%q: tensor<2x4x?x16xf32>, %pages: tensor<?x?xf32>, %h: tensor<2xf32>) -> tensor<2x4x?x16xf32> {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %head: index, %i: index, %j: index):
+    %c16 = arith.constant 16 : index
+    %c2 = arith.constant 2 : index
+    %page = arith.floordivsi %j, %c16 : index
+    %back = arith.subi %head, %i : index
+    %x = tensor.extract %pages[%page, %back] : tensor<?x?xf32>
+    %group = arith.divsi %head, %c2 : index
+    %y = tensor.extract %h[%group] : tensor<2xf32>
+    %t = arith.addf %s, %x : f32
+    %r = arith.addf %t, %y : f32
+    flash.yield %r : f32
+  } : (tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>) -> tensor<2x4x?x16xf32>
+  return %o : tensor<2x4x?x16xf32>
+}
+
+// CHECK-LABEL: func @hidden(
+// CHECK-NOT:     beyond its end
+// CHECK:         cf.assert {{.*}} reads dimension 0, which is empty"
+// CHECK:         cf.assert {{.*}} reads dimension 1 beyond its end"
+// CHECK:         flash.attention
+func.func @hidden(%q: tensor<2x4x?x16xf32>, %pages: tensor<?x?xf32>) -> tensor<2x4x?x16xf32> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) score {
+  ^bb0(%s: f32, %b: index, %head: index, %i: index, %j: index):
+    %c16 = arith.constant 16 : index
+    %page = arith.floordivsi %j, %c16 : index
+    %both = arith.addi %b, %head : index
+    %x = tensor.extract %pages[%page, %both] : tensor<?x?xf32>
+    %t = arith.addf %s, %x : f32
+    flash.yield %t : f32
+  } : (tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>) -> tensor<2x4x?x16xf32>
+  return %o : tensor<2x4x?x16xf32>
 }

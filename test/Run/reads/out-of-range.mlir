@@ -17,11 +17,11 @@
 // RUN: %{run} --function=position --target=cpu 2>&1 | FileCheck %s --check-prefix=POSITION
 // RUN: %{run} --function=position --target=emulate 2>&1 | FileCheck %s --check-prefix=POSITION
 // RUN: %{run} --function=position --target=emulate:sm_90a --check 2>&1 | FileCheck %s --check-prefix=POSITION
-// POSITION: flash-run: error: flash.attention at {{.*}}out-of-range.mlir:57:8: tensor.extract at {{.*}}out-of-range.mlir:59:10 reads dimension 0 by the key, of which there are more
+// POSITION: flash-run: error: flash.attention at {{.*}}out-of-range.mlir:57:8: tensor.extract at {{.*}}out-of-range.mlir:59:10 reads dimension 0 of %{{.*}} by the key, of which there are more
 
 // RUN: not flash-run %s --function=position --shape=2=0 --target=cpu 2>&1 | FileCheck %s --check-prefix=POSITION
 // RUN: not flash-run %s --function=late --shape=2=0 --target=emulate 2>&1 | FileCheck %s --check-prefix=EMPTY
-// EMPTY: flash-run: error: flash.attention at {{.*}} tensor.extract at {{.*}}out-of-range.mlir:33:10 reads dimension 0, which is empty
+// EMPTY: flash-run: error: flash.attention at {{.*}} tensor.extract at {{.*}}out-of-range.mlir:33:10 reads dimension 0 of %{{.*}}, which is empty
 !t = tensor<1x2x200x32xf32>
 
 // The last key that the mask keeps reads one behind the end.
@@ -57,6 +57,24 @@ func.func @position(%q: !t, %k: !t, %table: tensor<?xf32>) -> !t {
   %o = flash.attention %q, %k, %k score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %x = tensor.extract %table[%j] : tensor<?xf32>
+    %y = arith.addf %s, %x : f32
+    flash.yield %y : f32
+  } : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// A table of pages that is too short, which sizes alone say.
+// RUN: not flash-run %s --function=pages --target=cpu --shape=2=12 2>&1 | FileCheck %s --check-prefix=PAGES
+// RUN: not flash-run %s --function=pages --target=emulate:sm_90a --shape=2=12 2>&1 | FileCheck %s --check-prefix=PAGES
+// RUN: flash-run %s --function=pages --target=cpu --check --shape=2=13 | FileCheck %s --check-prefix=ENOUGH
+// PAGES: flash-run: error: flash.attention at {{.*}}: tensor.extract at {{.*}} reads dimension 0 of %pages beyond its end
+// ENOUGH: check: ok
+func.func @pages(%q: !t, %k: !t, %pages: tensor<?xf32>) -> !t {
+  %o = flash.attention %q, %k, %k score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %c16 = arith.constant 16 : index
+    %page = arith.floordivsi %j, %c16 : index
+    %x = tensor.extract %pages[%page] : tensor<?xf32>
     %y = arith.addf %s, %x : f32
     flash.yield %y : f32
   } : (!t, !t, !t) -> !t

@@ -7,6 +7,7 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Support/Place.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -41,6 +42,11 @@ struct Size {
     return (isStatic() && constant == other.constant) ||
            (tensor && tensor == other.tensor && dim == other.dim);
   }
+};
+
+/// The least and the greatest number that an index is at some position.
+struct Ends {
+  Value low, high;
 };
 
 class ShapeAsserter {
@@ -81,6 +87,12 @@ private:
                const Twine &message);
   void blockSizes(Value tiles, ArrayRef<Size> extents);
   void readSizes(ArrayRef<Size> extents);
+  bool allTakePart();
+  std::optional<Ends> findEnds(Value index, ArrayRef<Size> extents,
+                               SmallVectorImpl<unsigned> &positions,
+                               unsigned &budget);
+  bool computedInRange(tensor::ExtractOp extract, unsigned dim,
+                       ArrayRef<Size> extents, Value some);
 
   AttentionOpInterface op;
   OpBuilder b;
@@ -174,6 +186,13 @@ void ShapeAsserter::gradientSizes(AttentionGradOp grad) {
     vectorSizes(operand, result, "tensor #" + Twine(number) + " of wrt");
 }
 
+/// The name that the program has for an argument, where it is known.
+static std::string describeName(Value tensor) {
+  auto argument = dyn_cast_or_null<BlockArgument>(tensor);
+  auto name = argument ? dyn_cast<NameLoc>(argument.getLoc()) : NameLoc();
+  return name ? " of %" + name.getName().str() : "";
+}
+
 /// Checks that a dimension that `read` reads has `wanted` elements.
 void ShapeAsserter::atLeast(const Size &size, const Size &wanted,
                             Operation *read, const Twine &message) {
@@ -182,7 +201,8 @@ void ShapeAsserter::atLeast(const Size &size, const Size &wanted,
     return;
   assertThat(arith::CmpIPredicate::uge, get(size), get(wanted),
              read->getName().getStringRef() + describePlace(read->getLoc()) +
-                 " reads dimension " + Twine(size.dim) + message);
+                 " reads dimension " + Twine(size.dim) +
+                 describeName(size.tensor) + message);
 }
 
 /// Checks that a block map is of the attention's sizes, or of one batch or head
@@ -247,6 +267,129 @@ static void givenSizes(BlockMapOp map) {
   }
 }
 
+/// Whether every element does, whatever arrays hold.
+bool ShapeAsserter::allTakePart() {
+  bool hasMap = llvm::any_of(op->getOperands(), [](Value operand) {
+    return operand.getDefiningOp<BlockMapOp>() != nullptr;
+  });
+  return !hasMap && !op.getMask() && !op.getLengths() &&
+         !masksElements(op.getScore()) &&
+         getMaskingChoices(op.getScore().front()).outermostFirst.empty();
+}
+
+/// Whether an op of two integers, the second of which is a constant for some,
+/// grows with both.
+static bool growsWithBoth(Operation *op) {
+  if (isa<arith::AddIOp, arith::MinSIOp, arith::MaxSIOp>(op))
+    return true;
+  std::optional<int64_t> by = op->getNumOperands() == 2
+                                  ? getConstantIntValue(op->getOperand(1))
+                                  : std::nullopt;
+  return by && *by > 0 &&
+         isa<arith::MulIOp, arith::FloorDivSIOp, arith::DivSIOp>(op);
+}
+
+/// Those of an index that looks at each of its positions once, which makes them
+/// exact. `positions` gets which it looks at.
+std::optional<Ends>
+ShapeAsserter::findEnds(Value index, ArrayRef<Size> extents,
+                        SmallVectorImpl<unsigned> &positions,
+                        unsigned &budget) {
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  if (std::optional<int64_t> constant = getConstantIntValue(index))
+    return Ends{number(*constant), number(*constant)};
+  if (auto argument = dyn_cast<BlockArgument>(index)) {
+    // The score comes before the positions.
+    if (argument.getArgNumber() == 0 ||
+        llvm::is_contained(positions, argument.getArgNumber() - 1))
+      return std::nullopt;
+    positions.push_back(argument.getArgNumber() - 1);
+    return Ends{number(0), b.createOrFold<arith::SubIOp>(
+                               loc, get(extents[positions.back()]), number(1))};
+  }
+  // Shared operands are looked at for each user.
+  if (budget-- == 0)
+    return std::nullopt;
+  Operation *computed = index.getDefiningOp();
+  SmallVector<Ends> ends;
+  for (Value operand : computed->getOperands()) {
+    if (!operand.getType().isIntOrIndex())
+      return std::nullopt;
+    std::optional<Ends> found = findEnds(operand, extents, positions, budget);
+    if (!found)
+      return std::nullopt;
+    ends.push_back(*found);
+  }
+  if (isa<arith::IndexCastOp, arith::ExtSIOp>(computed))
+    return ends[0];
+  if (growsWithBoth(computed)) {
+    auto compute = [&](Value left, Value right) {
+      Operation *copy = b.clone(*computed);
+      copy->setOperands({left, right});
+      copy->getResult(0).setType(b.getIndexType());
+      SmallVector<Value> folded;
+      if (failed(b.tryFold(copy, folded)) || folded.empty())
+        return Value(copy->getResult(0));
+      copy->erase();
+      return folded.front();
+    };
+    return Ends{compute(ends[0].low, ends[1].low),
+                compute(ends[0].high, ends[1].high)};
+  }
+  if (isa<arith::SubIOp>(computed))
+    return Ends{b.createOrFold<arith::SubIOp>(loc, ends[0].low, ends[1].high),
+                b.createOrFold<arith::SubIOp>(loc, ends[0].high, ends[1].low)};
+  // All remainders up to the greatest are reached from a position.
+  if (isa<arith::RemSIOp, arith::RemUIOp>(computed) &&
+      isa<BlockArgument>(computed->getOperand(0)))
+    if (auto by = getConstantIntValue(computed->getOperand(1)); by && *by > 0)
+      return Ends{ends[0].low, b.createOrFold<arith::MinSIOp>(loc, ends[0].high,
+                                                              number(*by - 1))};
+  return std::nullopt;
+}
+
+/// Checks a computed index, as far as sizes alone say what it is; `some` is one
+/// if the attention has an element. False where they do not.
+bool ShapeAsserter::computedInRange(tensor::ExtractOp extract, unsigned dim,
+                                    ArrayRef<Size> extents, Value some) {
+  SmallVector<unsigned> positions;
+  unsigned budget = 64;
+  std::optional<Ends> ends =
+      findEnds(extract.getIndices()[dim], extents, positions, budget);
+  // Of elements that take no part, indices by query and key may be any.
+  bool isOfHeads = llvm::all_of(positions, [](unsigned at) { return at < 2; });
+  if (!ends || (!isOfHeads && !allTakePart()))
+    return false;
+  std::string what =
+      (extract->getName().getStringRef() + describePlace(extract.getLoc()) +
+       " reads dimension " + Twine(dim) + describeName(extract.getTensor()))
+          .str();
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  auto isAtMost = [&](Value smaller, Value larger) {
+    return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sle,
+                                         smaller, larger);
+  };
+  auto assertUnlessEmpty = [&](Value number, bool isCount, Value bound,
+                               const Twine &message) {
+    auto check = [&](Value each) {
+      return isCount ? isAtMost(each, bound) : isAtMost(bound, each);
+    };
+    if (getConstantIntValue(check(number)).value_or(0) != 0)
+      return;
+    Value holds = check(b.createOrFold<arith::MulIOp>(loc, some, number));
+    cf::AssertOp::create(b, loc, holds,
+                         b.getStringAttr(prefix + what + message));
+  };
+  assertUnlessEmpty(ends->low, /*isCount=*/false, zero, " at a negative index");
+  Value count = b.createOrFold<arith::AddIOp>(
+      loc, ends->high, arith::ConstantIndexOp::create(b, loc, 1));
+  assertUnlessEmpty(count, /*isCount=*/true,
+                    get(Size::of(extract.getTensor(), dim)), " beyond its end");
+  return true;
+}
+
 /// Checks the arrays that the score region reads. Where an index is computed
 /// from the query or key, elements that do not take part read the first.
 void ShapeAsserter::readSizes(ArrayRef<Size> extents) {
@@ -266,7 +409,7 @@ void ShapeAsserter::readSizes(ArrayRef<Size> extents) {
                 " at " + Twine(*constant) + ", which it does not have");
         continue;
       }
-      if (isa<BlockArgument>(index) || (size.isStatic() && size.constant > 0))
+      if (isa<BlockArgument>(index))
         continue;
       if (!some) {
         some = arith::ConstantIndexOp::create(b, loc, 1);
@@ -274,10 +417,14 @@ void ShapeAsserter::readSizes(ArrayRef<Size> extents) {
           if (!extent.isStatic() || extent.constant == 0)
             some = arith::MinUIOp::create(b, loc, some, get(extent));
       }
+      if (computedInRange(extract, dim, extents, some) ||
+          (size.isStatic() && size.constant > 0))
+        continue;
       assertThat(arith::CmpIPredicate::uge, get(size), some,
                  extract->getName().getStringRef() +
                      describePlace(extract.getLoc()) + " reads dimension " +
-                     Twine(dim) + ", which is empty");
+                     Twine(dim) + describeName(extract.getTensor()) +
+                     ", which is empty");
     }
 }
 

@@ -271,7 +271,11 @@ def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
     static result sizes are those of the operands. Rules that the types already
     guarantee cost nothing. So are the arrays that a score region reads: by the
     batch, head, query or key itself they have an element for each, by a constant
-    one for that. The message names the rule and the source line.
+    one for that, and by what sums, differences, products with constants,
+    quotients and remainders by constants, minima and maxima make of positions,
+    each of which is looked at once, up to the last that is reached; where
+    the query or key is looked at, only if every element takes part. The message
+    names the rule, the source line, and the argument where its name is known.
 
     ```mlir
     %o = flash.attention %q, %k, %v : (tensor<2x4x?x64xf32>, ...)
