@@ -383,6 +383,8 @@ std::string flash::completeGradSchedule(const Problem &problem,
                                         Schedule &schedule) {
   if (std::string fault = schedule.findFault(); !fault.empty())
     return fault;
+  // Where no features are proposed, there are none to leave out.
+  schedule.leftOut = ScheduleFeatures::None;
   bool hasRoles = schedule.hasRoles() && canHaveRoles(problem, target);
   Schedule known;
   known.queryTile = schedule.queryTile;

@@ -102,6 +102,8 @@ Schedule flash::chooseSchedule(const Problem &problem, const TargetInfo &target,
 std::string flash::completeSchedule(const Problem &problem,
                                     const TargetInfo &target,
                                     Schedule &schedule) {
+  // Where no features are proposed, there are none to leave out.
+  schedule.leftOut = ScheduleFeatures::None;
   if (std::string fault = findPackingFault(problem, schedule); !fault.empty())
     return fault;
   if (std::string fault = schedule.findFault(); !fault.empty())

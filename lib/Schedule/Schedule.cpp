@@ -12,6 +12,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <utility>
+
 #include "flash/Schedule/ScheduleEnums.cpp.inc"
 
 using namespace flash;
@@ -55,6 +57,20 @@ constexpr std::optional<int64_t> Schedule::*splitKinds[] = {
     &Schedule::numSplits, &Schedule::splitCtas, &Schedule::splitKeys};
 } // namespace
 
+/// Reads "-overlap|-ping_pong", each of them with its sign.
+static std::optional<ScheduleFeatures> symbolizeLeftOut(StringRef text) {
+  auto leftOut = ScheduleFeatures::None;
+  for (StringRef item : llvm::split(text, '|')) {
+    std::optional<ScheduleFeatures> feature;
+    if (item.consume_front("-"))
+      feature = symbolizeScheduleFeatures(item);
+    if (!feature || *feature == ScheduleFeatures::None)
+      return std::nullopt;
+    leftOut |= *feature;
+  }
+  return leftOut;
+}
+
 /// What is wrong with the value of a key that is a number.
 static std::string findFault(const Key &key, int64_t value) {
   if (value >= key.least && value <= key.most && value % key.multiple == 0)
@@ -87,15 +103,21 @@ std::string Schedule::set(StringRef name, StringRef value) {
         "a schedule has no key '{0}'; the keys are {1}; the nearest is {2}",
         name, llvm::join(names, ", "), getNearestName(name, names));
   }
-  if (key->number ? bool(this->*key->number) : bool(features))
+  if (key->number ? bool(this->*key->number)
+                  : features || leftOut != ScheduleFeatures::None)
     return llvm::formatv("{0} is given twice", name);
   if (!key->number) {
     features = symbolizeScheduleFeatures(value);
     if (features)
       return "";
+    if (auto without = symbolizeLeftOut(value)) {
+      leftOut = *without;
+      return "";
+    }
     return llvm::formatv(
         "'{0}' is no list of features such as "
-        "specialize_warps|overlap; the features are {1}, or "
+        "specialize_warps|overlap, nor one of features to leave out, each with "
+        "its minus, such as -overlap|-ping_pong; the features are {1}, or "
         "none",
         value,
         stringifyScheduleFeatures(ScheduleFeatures(
@@ -172,12 +194,22 @@ Schedule Schedule::over(const Schedule &lower) const {
       continue;
     merged.*key.number = lower.*key.number;
   }
-  if (!features)
+  if (!features) {
+    merged.leftOut |= lower.leftOut;
     merged.features = lower.features;
+  }
+  if (merged.features)
+    *merged.features &= ~std::exchange(merged.leftOut, ScheduleFeatures::None);
   if (llvm::any_of(splitKinds, [&](auto kind) { return this->*kind; }))
     for (auto kind : splitKinds)
       merged.*kind = this->*kind;
   return merged;
+}
+
+/// As symbolizeLeftOut reads it.
+static std::string stringifyLeftOut(ScheduleFeatures leftOut) {
+  std::string names = stringifyScheduleFeatures(leftOut);
+  return "-" + llvm::join(llvm::split(names, '|'), "|-");
 }
 
 void Schedule::forEach(
@@ -186,6 +218,8 @@ void Schedule::forEach(
     if (!key.number) {
       if (features)
         visit(key.name, stringifyScheduleFeatures(*features));
+      else if (leftOut != ScheduleFeatures::None)
+        visit(key.name, stringifyLeftOut(leftOut));
     } else if (this->*key.number) {
       visit(key.name, std::to_string(*(this->*key.number)));
     }
@@ -201,13 +235,15 @@ std::string Schedule::str() const {
 }
 
 bool Schedule::operator==(const Schedule &other) const {
-  return features == other.features && llvm::all_of(keys, [&](const Key &key) {
+  return features == other.features && leftOut == other.leftOut &&
+         llvm::all_of(keys, [&](const Key &key) {
            return !key.number || this->*key.number == other.*key.number;
          });
 }
 
 llvm::hash_code flash::hash_value(const Schedule &schedule) {
-  llvm::hash_code hash = llvm::hash_value(schedule.features.has_value());
+  llvm::hash_code hash = llvm::hash_combine(schedule.features.has_value(),
+                                            uint32_t(schedule.leftOut));
   if (schedule.features)
     hash = llvm::hash_combine(hash, uint32_t(*schedule.features));
   for (const Key &key : keys)

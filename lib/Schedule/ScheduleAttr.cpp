@@ -30,19 +30,26 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     StringRef key, word;
     if (parser.parseKeyword(&key) || parser.parseEqual())
       return failure();
-    std::string value;
+    auto parseSign = [&]() -> std::string {
+      return succeeded(parser.parseOptionalMinus()) ? "-" : "";
+    };
+    std::string value = parseSign();
     int64_t number;
     OptionalParseResult isNumber = parser.parseOptionalInteger(number);
     if (isNumber.has_value()) {
       if (failed(*isNumber))
         return failure();
-      value = std::to_string(number);
+      value += std::to_string(number);
     } else {
-      do {
+      if (parser.parseKeyword(&word))
+        return failure();
+      value += word;
+      while (succeeded(parser.parseOptionalVerticalBar())) {
+        value += "|" + parseSign();
         if (parser.parseKeyword(&word))
           return failure();
-        value += (llvm::Twine(value.empty() ? "" : "|") + word).str();
-      } while (succeeded(parser.parseOptionalVerticalBar()));
+        value += word;
+      }
     }
     if (std::string fault = schedule.set(key, value); !fault.empty())
       return parser.emitError(loc, fault);

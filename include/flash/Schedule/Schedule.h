@@ -33,6 +33,8 @@ struct Schedule {
   std::optional<int64_t> queryTile, keyTile, queryStep, keyStep, products,
       keyPrograms, packedHeads, warps, stages, queryStages, ctasPerSm;
   std::optional<ScheduleFeatures> features;
+  /// Those that the features are without, where `features` is left to others.
+  ScheduleFeatures leftOut = ScheduleFeatures::None;
   std::optional<int64_t> blockMap, numSplits, splitCtas, splitKeys;
 
   bool isEmpty() const { return *this == Schedule(); }
@@ -62,8 +64,8 @@ struct Schedule {
   }
 
   /// Reads the value of a key, such as "64" for "query_tile" and
-  /// "specialize_warps|overlap" for "features". Returns what is wrong with the
-  /// key or its value; empty if nothing is.
+  /// "specialize_warps|overlap" or "-overlap" for "features". Returns what is
+  /// wrong with the key or its value; empty if nothing is.
   std::string set(llvm::StringRef key, llvm::StringRef value);
   /// What is wrong with the values; empty if nothing is.
   std::string findFault() const;

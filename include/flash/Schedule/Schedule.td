@@ -70,7 +70,8 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong`,
     `tile-persist` (`persistent`), `tile-bulk-stores`, `tile-defer-products` and, of the online
     softmax, to rescale the accumulator only when a maximum has grown by much
-    (`lazy_rescale`). `features = none` asks for none of them. With `sum_diagonals` the program of
+    (`lazy_rescale`). `features = none` asks for none of them,
+    `features = -overlap|-ping_pong` for what is proposed without these two. With `sum_diagonals` the program of
     five products also adds up the gradients of scores by their distance, for those of captured
     tensors that are read by distance and added to the score; there is no program of their own then.
 

@@ -510,7 +510,7 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 922337203685
 
 // -----
 
-// expected-error @below {{'fast' is no list of features such as specialize_warps|overlap; the features are specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store|defer_products|sum_diagonals, or none}}
+// expected-error @below {{'fast' is no list of features such as specialize_warps|overlap, nor one of features to leave out, each with its minus, such as -overlap|-ping_pong; the features are specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store|defer_products|sum_diagonals, or none}}
 func.func private @f() attributes {m = #flash.schedule<query_tile = 64, key_tile = 64, features = fast>}
 
 // -----

@@ -1,6 +1,9 @@
 // Features as an option, and targets that there are not.
 // RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=specialize_warps|overlap" | FileCheck %s
 // RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=none" | FileCheck %s --check-prefix=NONE
+// RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=-overlap|-persistent" | FileCheck %s --check-prefix=WITHOUT
+// RUN: flash-opt %s --flash-select-schedule="target=sm_80 schedule=features=-overlap" | FileCheck %s --check-prefix=NONE
+// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=-overlap|ping_pong" 2>&1 | FileCheck %s --check-prefix=MIXED
 // RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=query_tile=128,key_tile=128" | FileCheck %s --check-prefix=TILES
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=fast" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_80 schedule=features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=SM80
@@ -8,6 +11,8 @@
 
 // CHECK: schedule(<query_tile = {{.*}}, features = specialize_warps|overlap
 // NONE: schedule(<query_tile = {{[^f]*}}, features = none, 
+// WITHOUT: schedule(<query_tile = {{.*}}, features = specialize_warps|lazy_rescale|bulk_store,
+// MIXED: error: the schedule that is given: '-overlap|ping_pong' is no list of features such as specialize_warps|overlap, nor one of features to leave out, each with its minus, such as -overlap|-ping_pong; the features are
 // UNKNOWN: error: the schedule that is given: 'fast' is no list of features such as specialize_warps|overlap
 // SM80: error: 'flash.attention' op cannot be scheduled: the features specialize_warps need the target sm_90a and elements of 16 bits
 // TARGET: error: there is no schedule for the target 'sm_70'; there are cpu, emulate, sm_80 and sm_90a
@@ -22,4 +27,19 @@ func.func @f(%q: tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16> {
 func.func @short_rows(%q: tensor<32x32x512x64xf16>) -> tensor<32x32x512x64xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<32x32x512x64xf16>, tensor<32x32x512x64xf16>, tensor<32x32x512x64xf16>) -> tensor<32x32x512x64xf16>
   return %o : tensor<32x32x512x64xf16>
+}
+
+// As an attribute, of an attention and of gradients; what the option leaves out is missing, too.
+// RUN: flash-opt %s --flash-select-schedule="target=sm_90a" | FileCheck %s --check-prefix=ATTRIBUTE
+// ATTRIBUTE-LABEL: func.func @attribute(
+// ATTRIBUTE: flash.attention {{.*}} features = specialize_warps|overlap|persistent|bulk_store,
+// ATTRIBUTE: flash.attention_grad {{.*}} features = specialize_warps|persistent>
+// WITHOUT-LABEL: func.func @attribute(
+// WITHOUT: flash.attention {{.*}} features = specialize_warps|bulk_store,
+// WITHOUT: flash.attention_grad {{.*}} features = specialize_warps>
+func.func @attribute(%q: tensor<2x4x512x64xf16>)
+    -> (tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>) {
+  %o, %l = flash.attention %q, %q, %q schedule(<features = -lazy_rescale>) : (tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>) -> (tensor<2x4x512x64xf16>, tensor<2x4x512xf32>)
+  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %o, %l, %o schedule(<features = -bulk_store>) : (tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512xf32>, tensor<2x4x512x64xf16>) -> (tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>)
+  return %dq, %dk, %dv : tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>
 }
