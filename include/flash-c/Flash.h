@@ -46,7 +46,9 @@ typedef enum FlashStatus {
   FLASH_OUT_OF_MEMORY,
   /** Anything else, such as a file that cannot be written or a failed driver
       call. */
-  FLASH_FAILURE
+  FLASH_FAILURE,
+  /** The caller has stopped a compilation. */
+  FLASH_INTERRUPTED
 } FlashStatus;
 
 /** Why the last function that failed on this thread did so. Valid until another
@@ -130,6 +132,10 @@ typedef struct FlashCompileOptions {
   /** A file with measured schedules (docs/tuning.md), which has some for the
       device; it goes before those of this library. NULL for none. */
   const char *tuning_file;
+  /** Asked by the thread that compiles, a few times in a second, between
+     passes: where it is not 0, the function fails with FLASH_INTERRUPTED. NULL
+     for never. */
+  int (*is_interrupted)(void);
 } FlashCompileOptions;
 
 /** The target for a device of this machine, counted from 0: "sm_80" or

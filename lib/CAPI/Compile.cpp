@@ -8,6 +8,7 @@
 #include "Kernel.h"
 
 #include "flash/Compile/CompileOptions.h"
+#include "flash/Compile/RunPasses.h"
 #include "flash/Pipelines/Registration.h"
 #include "flash/Schedule/Target.h"
 #include "mlir/IR/MLIRContext.h"
@@ -47,6 +48,7 @@ llvm::Error FlashKernel::readOptions(const FlashCompileOptions &given) {
   device = read(all->device);
   tuningFile = read(all->tuning_file);
   multiprocessors = all->multiprocessors;
+  isInterrupted = all->is_interrupted;
   return readOptions();
 }
 
@@ -98,6 +100,7 @@ FlashKernel::withProgram(std::string &diagnostics,
   flash::registerAllDialects(registry);
   // One function at a time is compiled, which threads cannot speed up.
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  InterruptionScope scope(context, isInterrupted);
   llvm::raw_string_ostream os(diagnostics);
   auto parsed = loadProgram(
       context, llvm::MemoryBuffer::getMemBufferCopy(text, "program"), options,
@@ -153,9 +156,9 @@ FlashStatus flashKernelCompile(const char *text, size_t length,
     return fail(FLASH_INVALID_ARGUMENT, std::move(error));
   std::string diagnostics;
   if (llvm::Error error = result->compile(diagnostics))
-    return fail(FLASH_INVALID_PROGRAM,
-                llvm::toString(std::move(error)) +
-                    (diagnostics.empty() ? "" : "\n" + diagnostics));
+    return flash::capi::failProgram(std::move(error), diagnostics);
+  // What the kernel compiles later asks nobody.
+  result->isInterrupted = nullptr;
   *kernel = result.release();
   return FLASH_SUCCESS;
 }

@@ -7,6 +7,7 @@
 
 #include "Kernel.h"
 
+#include "flash/Compile/RunPasses.h"
 #include "flash/Runtime/Cuda/Error.h"
 #include "flash/Support/Version.h"
 
@@ -47,8 +48,21 @@ FlashStatus flash::capi::fail(FlashStatus status, llvm::Error error) {
           status = FLASH_FAILURE;
         }
       },
+      [&](const flash::compile::InterruptedError &interruption) {
+        message = interruption.message();
+        status = FLASH_INTERRUPTED;
+      },
       [&](const llvm::ErrorInfoBase &failure) { message = failure.message(); });
   if (llvm::StringRef(message).starts_with("out of memory"))
     status = FLASH_OUT_OF_MEMORY;
   return fail(status, message);
+}
+
+FlashStatus flash::capi::failProgram(llvm::Error error,
+                                     llvm::StringRef diagnostics) {
+  if (error.isA<flash::compile::InterruptedError>())
+    return fail(FLASH_INTERRUPTED, std::move(error));
+  return fail(FLASH_INVALID_PROGRAM,
+              llvm::toString(std::move(error)) +
+                  (diagnostics.empty() ? "" : "\n" + diagnostics));
 }

@@ -23,6 +23,8 @@ struct FlashKernel {
 
   std::string text, target, function, schedule, versions, device, tuningFile;
   int64_t multiprocessors = 0;
+  /// Of the options of a caller, while it waits.
+  int (*isInterrupted)() = nullptr;
   /// The same as flash-run has them.
   flash::compile::CompileOptions options;
   std::vector<Type> arguments, results;
@@ -57,8 +59,12 @@ namespace flash::capi {
 
 /// Keeps the message for flashGetErrorMessage and returns the status.
 FlashStatus fail(FlashStatus status, const llvm::Twine &message);
-/// The same; errors of the CUDA runtime have a status of their own.
+/// The same; errors of the CUDA runtime and interruptions have a status of
+/// their own.
 FlashStatus fail(FlashStatus status, llvm::Error error);
+
+/// The same of a program that does not compile, with its diagnostics.
+FlashStatus failProgram(llvm::Error error, llvm::StringRef diagnostics);
 
 /// Why a tensor is none of this rank: the rank, or what is null. Empty if it
 /// is.

@@ -137,13 +137,6 @@ static FlashStatus readProgram(llvm::StringRef name, const char *text,
   return FLASH_SUCCESS;
 }
 
-static FlashStatus failProgram(llvm::Error error,
-                               const std::string &diagnostics) {
-  return fail(FLASH_INVALID_PROGRAM,
-              llvm::toString(std::move(error)) +
-                  (diagnostics.empty() ? "" : "\n" + diagnostics));
-}
-
 FlashStatus flashProgramSpecialize(const char *text, size_t length,
                                    const FlashCompileOptions *options,
                                    const FlashTensor *arguments,
@@ -161,7 +154,7 @@ FlashStatus flashProgramSpecialize(const char *text, size_t length,
   std::string diagnostics;
   auto specialized = rewrite(kernel, given, /*plans=*/false, diagnostics);
   if (!specialized)
-    return failProgram(specialized.takeError(), diagnostics);
+    return flash::capi::failProgram(specialized.takeError(), diagnostics);
   static thread_local std::string kept;
   kept = std::move(specialized->text);
   *version = kept.data();
@@ -185,7 +178,7 @@ FlashStatus flashProgramPlan(const char *text, size_t length,
   std::string diagnostics;
   auto made = rewrite(kernel, given, /*plans=*/true, diagnostics);
   if (!made)
-    return failProgram(made.takeError(), diagnostics);
+    return flash::capi::failProgram(made.takeError(), diagnostics);
   static thread_local Rewritten kept;
   kept = std::move(*made);
   bool isNeeded = !kept.schedule.empty();

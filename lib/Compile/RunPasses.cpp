@@ -14,6 +14,8 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <chrono>
+
 using namespace mlir;
 using llvm::createStringError;
 using llvm::formatv;
@@ -31,7 +33,36 @@ struct FailureRecorder : PassInstrumentation {
   std::string &name;
 };
 
+/// Of the thread's compilation.
+thread_local bool wasInterrupted = false;
+
 } // namespace
+
+char flash::compile::InterruptedError::ID;
+
+flash::compile::InterruptionScope::InterruptionScope(MLIRContext &context,
+                                                     int (*isInterrupted)()) {
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto interval = std::chrono::milliseconds(50);
+  wasInterrupted = false;
+  if (!isInterrupted)
+    return;
+  context.registerActionHandler([isInterrupted, next = Clock::now()](
+                                    llvm::function_ref<void()> act,
+                                    const tracing::Action &action) mutable {
+    if (!wasInterrupted && Clock::now() >= next) {
+      wasInterrupted = isInterrupted() != 0;
+      next = Clock::now() + interval;
+    }
+    // What has begun ends.
+    if (!wasInterrupted || !isa<PassExecutionAction>(action))
+      act();
+  });
+}
+
+flash::compile::InterruptionScope::~InterruptionScope() {
+  wasInterrupted = false;
+}
 
 llvm::Error
 flash::compile::runPasses(ModuleOp module,
@@ -43,7 +74,10 @@ flash::compile::runPasses(ModuleOp module,
   // flash-opt still does.
   pm.enableVerifier(false);
   build(pm);
-  if (succeeded(pm.run(module)) && succeeded(verify(module)))
+  bool succeededAll = succeeded(pm.run(module));
+  if (wasInterrupted)
+    return llvm::make_error<InterruptedError>();
+  if (succeededAll && succeeded(verify(module)))
     return llvm::Error::success();
   return createStringError(
       formatv("the program cannot be compiled: the pass '{0}' failed",

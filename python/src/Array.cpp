@@ -655,6 +655,8 @@ void flash::python::check(FlashStatus status, const char *note) {
     return nb::module_::import_("flash_mlir.errors").attr(name).ptr();
   };
   switch (status) {
+  case FLASH_INTERRUPTED:
+    throw nb::python_error();
   case FLASH_INVALID_PROGRAM:
     raise(getError("CompileError"), message);
   case FLASH_UNAVAILABLE:

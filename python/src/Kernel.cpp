@@ -18,6 +18,13 @@ Kernel::~Kernel() {
   flashKernelDestroy(handle);
 }
 
+/// Whether a handler of signals has raised an exception, such as
+/// KeyboardInterrupt; it is that of the thread then.
+static int hasRaised() {
+  nb::gil_scoped_acquire gil;
+  return PyErr_CheckSignals();
+}
+
 namespace {
 /// The options of a compilation; refers to the texts that it was made from.
 struct Options {
@@ -41,6 +48,7 @@ struct Options {
     all.versions = given(versions);
     all.device = given(device);
     all.tuning_file = given(tuning);
+    all.is_interrupted = hasRaised;
   }
 
   bool isTarget;

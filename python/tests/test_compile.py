@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import pickle
 import re
 import subprocess
@@ -414,3 +415,43 @@ def test_program_of_no_call_by_lengths():
 def test_program_of_no_call(shapes, dtype, message):
     with pytest.raises(ValueError, match=message):
         flash.Attention().mlir(*(np.zeros(shape, dtype) for shape in shapes))
+
+
+def test_signals_end_compilations():
+    """Handlers of signals run while a program compiles, and what they raise ends it."""
+    terms = "".join(f"""
+    %c{n} = arith.constant {n + 3} : index
+    %x{n} = arith.muli %i, %c{n} : index
+    %y{n} = arith.addi %x{n}, %j : index
+    %r{n} = arith.remui %y{n}, %c{n} : index
+    %k{n + 1} = arith.minui %k{n}, %r{n} : index""" for n in range(300))
+    text = f"""
+!t = tensor<1x1x500x64xf32>
+func.func @many_terms(%q: !t) -> !t {{
+  %o = flash.attention %q, %q, %q score {{
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %k0 = arith.constant 1 : index{terms}
+    %keep = arith.cmpi eq, %k300, %h : index
+    flash.yield %s keep %keep : f32
+  }} : (!t, !t, !t) -> !t
+  return %o : !t
+}}"""
+    calls = []
+
+    def stop(*_):
+        calls.append(None)
+        # Those that come while no handler can run are one call later.
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            flash.compile(text, "cpu")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    # The compiler goes on with others.
+    plain = text.split("score")[0] + ": (!t, !t, !t) -> !t\n  return %o : !t\n}"
+    assert flash.compile(plain, "cpu").target == "cpu"

@@ -17,6 +17,28 @@
 
 namespace flash::compile {
 
+/// A compilation that somebody has stopped.
+class InterruptedError : public llvm::ErrorInfo<InterruptedError> {
+public:
+  static char ID;
+  void log(llvm::raw_ostream &os) const override {
+    os << "the compilation was interrupted";
+  }
+  std::error_code convertToErrorCode() const override {
+    return llvm::inconvertibleErrorCode();
+  }
+};
+
+/// While it lives, passes of this thread on a context do nothing once
+/// `isInterrupted`, which is asked a few times in a second, says so; runPasses
+/// then fails.
+class InterruptionScope {
+public:
+  InterruptionScope(mlir::MLIRContext &context, int (*isInterrupted)());
+  ~InterruptionScope();
+  InterruptionScope(const InterruptionScope &) = delete;
+};
+
 /// Runs the passes that `build` adds. The error names the pass that failed; why
 /// it did, its diagnostic has said.
 llvm::Error runPasses(mlir::ModuleOp module,

@@ -59,6 +59,8 @@ static FlashKernel *compile(const char *text, const char *target) {
   return kernel;
 }
 
+static int stop(void) { return 1; }
+
 static void testCompile(void) {
   FlashCompileOptions none = {SIZED}, cpu = {SIZED, .target = "cpu"},
                       unsized = {.target = "cpu"},
@@ -72,7 +74,9 @@ static void testCompile(void) {
                               .multiprocessors = 4097},
                       ofGpu = {SIZED, .target = "cpu", .multiprocessors = 8},
                       noFile = {SIZED, .target = "cpu",
-                                .tuning_file = "no/such.jsonl"};
+                                .tuning_file = "no/such.jsonl"},
+                      stopped = {SIZED, .target = "cpu",
+                                 .is_interrupted = stop};
   FlashKernel *kernel = NULL;
   const char *text;
   size_t length;
@@ -97,6 +101,9 @@ static void testCompile(void) {
   TRUE(flashKernelCompile(program, strlen(program), &noFile, &kernel) ==
        FLASH_INVALID_PROGRAM);
   TRUE(strstr(flashGetErrorMessage(), "no/such.jsonl") != NULL);
+  TRUE(flashKernelCompile(program, strlen(program), &stopped, &kernel) ==
+       FLASH_INTERRUPTED);
+  TRUE(strstr(flashGetErrorMessage(), "was interrupted") != NULL);
   TRUE(kernel == NULL);
   OK(flashKernelCompile(program, strlen(program), &older, &kernel));
   flashKernelDestroy(kernel);
