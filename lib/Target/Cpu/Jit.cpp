@@ -140,6 +140,17 @@ void optimize(Module &module, TargetMachine &machine) {
       .run(module, modules);
 }
 
+/// A function with more instructions, of a mask of hundreds of terms, is
+/// compiled without optimizations of code generation: some of these take time
+/// that grows faster than a block.
+constexpr unsigned mostOptimized = 40000;
+
+bool isHuge(const Module &module) {
+  return any_of(module, [](const Function &function) {
+    return function.getInstructionCount() > mostOptimized;
+  });
+}
+
 /// Appends the descriptor of a buffer: pointers, offset, sizes, strides.
 void appendDescriptor(SmallVectorImpl<int64_t> &words,
                       const flash::StridedBuffer &buffer) {
@@ -204,6 +215,8 @@ flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
   times.translate = watch.lap();
 
   optimize(*module, **machine);
+  if (isHuge(*module))
+    (*machine)->setOptLevel(CodeGenOptLevel::None);
   times.optimize = watch.lap();
   if (options.keepText) {
     raw_string_ostream(llvmIR) << *module;
