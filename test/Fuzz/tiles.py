@@ -155,6 +155,8 @@ def write(program, loops, schedule, query_tile, tile, types, results, has_length
     d, dv, group = dims
     batches, heads, nq, nk = program.count.shape
     element = program.element
+    # Of the maximum: as flash-online-softmax chooses it, or another.
+    unit = 0.5 if score else program.scale
     w = Writer()
     w.add(f"%zero = arith.constant 0.0 : {element}")
     w.add("%zero32 = arith.constant 0.0 : f32")
@@ -197,8 +199,8 @@ def write(program, loops, schedule, query_tile, tile, types, results, has_length
     w.add(f"%a0 = linalg.fill ins(%zero32 : f32) outs(%ae : {acc}) -> {acc}")
     if program.sinks is not None:
         # As flash-tile starts from a sink: the same for all rows of a head.
-        w.add(f"%log2e = arith.constant 1.44269502 : f32\n%x = tensor.extract %sink[%hh] : {types['sink']}")
-        w.add(f"%z = arith.mulf %x, %log2e : f32\n%m0 = linalg.fill ins(%z : f32) outs(%re : {row}) -> {row}")
+        w.add(f"%unit = arith.constant {unit} : f32\n%x = tensor.extract %sink[%hh] : {types['sink']}")
+        w.add(f"%z = arith.divf %x, %unit : f32\n%m0 = linalg.fill ins(%z : f32) outs(%re : {row}) -> {row}")
     else:
         w.add(f"%m0 = linalg.fill ins(%none32 : f32) outs(%re : {row}) -> {row}")
     w.add(f"%s0 = linalg.fill ins(%{'one32' if program.sinks is not None else 'zero32'} : f32) outs(%re : {row}) -> {row}")
@@ -233,14 +235,14 @@ def write(program, loops, schedule, query_tile, tile, types, results, has_length
             mask = f" mask({loop.mask.text})" if loop.mask else ""
             w.add(f"%y{name}:3 = flash.online_attention ins(%qt, %kt{name}, %vt{name} : tensor<{query_tile}x{d}x{element}>, "
                   f"tensor<{tile}x{d}x{element}>, tensor<{tile}x{dv}x{element}>) outs({', '.join(inner)} : {acc}, {row}, {row}) "
-                  f"at[%bb, %hh, %ii, {key}] of[{sizes['q']}, {sizes['k']}]{keys} scale({program.scale}){mask} {schedule}"
+                  f"at[%bb, %hh, %ii, {key}] of[{sizes['q']}, {sizes['k']}]{keys} scale({program.scale}) unit({unit}){mask} {schedule}"
                   + (f" {score.text()}" if score else ""))
             inner = tuple(f"%y{name}#{n}" for n in range(3))
         w.add(f"scf.yield {', '.join(inner)} : {acc}, {row}, {row}\n}}")
         state = tuple(f"%u{number}#{n}" for n in range(3))
     out = f"tensor<{query_tile}x{dv}x{element}>"
     w.add(f"%oe = tensor.empty() : {out}")
-    w.add(f"%ot, %lt = flash.finalize ins({', '.join(state)} : {acc}, {row}, {row}) outs(%oe, %re : {out}, {row}) -> ({out}, {row})")
+    w.add(f"%ot, %lt = flash.finalize ins({', '.join(state)} : {acc}, {row}, {row}) outs(%oe, %re : {out}, {row}) unit({unit}) -> ({out}, {row})")
     if whole:
         rows, oname, lname, otype, ltype = str(query_tile), "%ot", "%lt", out, row
     else:

@@ -9,8 +9,8 @@
 // CHECK-LABEL: func @causal(
 // CHECK:         scf.forall (%{{.*}}, %{{.*}}, %[[I:.*]]) = {{.*}} step (1, 4, 16)
 // CHECK:           affine.min #[[END]](%[[I]])
-// CHECK:           flash.online_attention {{.*}} packed(4) scale({{[^)]*}}) schedule
-// CHECK:           flash.online_attention {{.*}} packed(4) scale({{[^)]*}}) mask(#flash.causal<top_left>)
+// CHECK:           flash.online_attention {{.*}} packed(4) scale({{[^)]*}}) unit({{[^)]*}}) schedule
+// CHECK:           flash.online_attention {{.*}} packed(4) scale({{[^)]*}}) unit({{[^)]*}}) mask(#flash.causal<top_left>)
 func.func @causal(%q: tensor<1x8x128x16xf32>, %k: tensor<1x2x128x16xf32>) -> tensor<1x8x128x16xf32> {
   %o = flash.attention %q, %k, %k mask(#flash.causal<top_left>) schedule(<query_tile = 64, key_tile = 32, packed_heads = 4>)
       : (tensor<1x8x128x16xf32>, tensor<1x2x128x16xf32>, tensor<1x2x128x16xf32>) -> tensor<1x8x128x16xf32>

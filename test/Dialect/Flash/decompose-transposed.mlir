@@ -19,7 +19,7 @@
 // CHECK:             linalg.index 1
 // CHECK:             linalg.index 0
 // CHECK:           linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]} ins(%[[X]]
-// CHECK:           %[[PROBABILITIES:.*]] = linalg.generic {indexing_maps = [#[[COLUMN]], {{.*}} outs(%[[X]]
+// CHECK:           %[[PROBABILITIES:.*]] = linalg.generic {indexing_maps = [#[[COLUMN]], #[[COLUMN]], {{.*}} outs(%[[X]]
 // CHECK:             math.fma
 // CHECK:             math.exp2
 // CHECK:           %[[WIDE:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<32x24xf32>)
@@ -36,7 +36,7 @@ func.func @step(%q: tensor<16x8xf16>, %k: tensor<64x8xf16>, %v: tensor<64x24xf16
     %kt = tensor.extract_slice %k[%j, 0] [32, 8] [1, 1] : tensor<64x8xf16> to tensor<32x8xf16>
     %vt = tensor.extract_slice %v[%j, 0] [32, 24] [1, 1] : tensor<64x24xf16> to tensor<32x24xf16>
     %s:3 = flash.online_attention ins(%q, %kt, %vt : tensor<16x8xf16>, tensor<32x8xf16>, tensor<32x24xf16>)
-        outs(%a, %m, %l : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, %j] of[16, 64] scale(0.5) mask(#flash.causal)
+        outs(%a, %m, %l : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, %j] of[16, 64] scale(0.5) unit(0.5) mask(#flash.causal)
     scf.yield %s#0, %s#1, %s#2 : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>
   }
   return %r#0 : tensor<16x24xf32>

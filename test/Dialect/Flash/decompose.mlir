@@ -2,7 +2,7 @@
 // RUN: flash-opt %s --flash-decompose --split-input-file --verify-diagnostics | FileCheck %s
 // RUN: flash-opt %s --flash-decompose=guard-values --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=GUARD
 
-// Without a score region the scale, 0.5 * log2(e), joins the exponential.
+// In units of the scale, the maximum is that of the products: 0.5 * log2(e) joins the exponential.
 
 // CHECK-DAG:   #[[MD:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
 // CHECK-DAG:   #[[ND:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
@@ -19,16 +19,17 @@
 // CHECK:         %[[T:.*]] = linalg.generic {indexing_maps = [#[[TILE]], #[[ROW]]], iterator_types = ["parallel", "reduction"]} ins(%[[S]] : {{.*}}) outs(%[[LEAST]]
 // CHECK:           arith.maxnumf %out, %in
 // CHECK:         %[[GROWN:.*]]:2 = linalg.generic {{.*}} ins(%[[T]] : {{.*}}) outs(%[[MAX]], %{{.*}} :
+// CHECK:           %[[M1:.*]] = arith.maxnumf %out, %in
 // CHECK:           %[[C:.*]] = arith.constant 0.72134751
-// CHECK:           %[[LATE:.*]] = arith.mulf %in, %[[C]]
-// CHECK:           %[[M1:.*]] = arith.maxnumf %out, %[[LATE]]
-// CHECK:           %[[UNSEEN:.*]] = arith.cmpf oeq, %[[M1]], %{{.*}}
-// CHECK:           %[[SHIFT:.*]] = arith.select %[[UNSEEN]], %{{.*}}, %[[M1]]
-// CHECK:           %[[D:.*]] = arith.subf %out, %[[SHIFT]]
+// CHECK:           %[[BEFORE:.*]] = math.fma %out, %[[C]], %{{.*}}
+// CHECK:           %[[Z:.*]] = math.fma %[[M1]], %[[C]], %{{.*}}
+// CHECK:           %[[LOWEST:.*]] = arith.constant -3.40282347E+38
+// CHECK:           %[[SHIFT:.*]] = arith.maxnumf %[[Z]], %[[LOWEST]]
+// CHECK:           %[[D:.*]] = arith.subf %[[BEFORE]], %[[SHIFT]]
 // CHECK:           %[[R:.*]] = math.exp2 %[[D]]
 // CHECK:           linalg.yield %[[M1]], %[[R]]
-// CHECK:         %[[ROWSHIFT:.*]] = linalg.generic {{.*}} ins(%[[GROWN]]#0
-// CHECK:         %[[P:.*]] = linalg.generic {indexing_maps = [#[[ROW]], #[[TILE]]], iterator_types = ["parallel", "parallel"]} ins(%[[ROWSHIFT]] : {{.*}}) outs(%[[S]]
+// CHECK:         %[[OFROWS:.*]]:2 = linalg.generic {{.*}} ins(%[[GROWN]]#0
+// CHECK:         %[[P:.*]] = linalg.generic {indexing_maps = [#[[ROW]], #[[TILE]]], iterator_types = ["parallel", "parallel"]} ins(%[[OFROWS]]#1 : {{.*}}) outs(%[[S]]
 // CHECK:           %[[MINUS:.*]] = arith.negf %in
 // CHECK:           %[[X:.*]] = math.fma %out, %{{.*}}, %[[MINUS]]
 // CHECK:           math.exp2 %[[X]]
@@ -43,7 +44,7 @@
 func.func @step(%q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %v: tensor<32x24xf16>, %acc: tensor<16x24xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> (tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>) {
   %a, %m, %l = flash.online_attention ins(%q, %k, %v : tensor<16x8xf16>, tensor<32x8xf16>, tensor<32x24xf16>)
-      outs(%acc, %max, %sum : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5)
+      outs(%acc, %max, %sum : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5) unit(0.5)
   return %a, %m, %l : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>
 }
 
@@ -57,7 +58,7 @@ func.func @step(%q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %v: tensor<32x24xf16
 func.func @tf32(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> tensor<16x8xf32> {
   %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
-      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5) precision(tf32)
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5) unit(0.5) precision(tf32)
   return %a : tensor<16x8xf32>
 }
 
@@ -69,10 +70,9 @@ func.func @tf32(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf3
 // CHECK-LABEL: func @lazy(
 // CHECK-SAME:    %[[MAX:[^:,]*]]: tensor<16xf32>, %[[SUM:[^:,]*]]: tensor<16xf32>)
 // CHECK:         %[[ABOVE:.*]] = linalg.generic {{.*}} ins(%[[T:.*]], %[[MAX]] : tensor<16xf32>, tensor<16xf32>) outs(%{{.*}} : tensor<16xi1>)
-// CHECK:           %[[X:.*]] = arith.mulf %in, %{{.*}}
-// CHECK:           %[[EIGHT:.*]] = arith.constant 8.0
+// CHECK:           %[[EIGHT:.*]] = arith.constant 11.09035
 // CHECK:           %[[BOUND:.*]] = arith.addf %{{.*}}, %[[EIGHT]]
-// CHECK:           arith.cmpf ogt, %[[X]], %[[BOUND]]
+// CHECK:           arith.cmpf ogt, %in, %[[BOUND]]
 // CHECK:         %[[ANY:.*]] = flash.any %[[ABOVE]]
 // CHECK:         %[[G:.*]]:2 = scf.if %[[ANY]] -> (tensor<16xf32>, tensor<16xf32>) {
 // CHECK:           linalg.generic {{.*}} ins(%[[T]] : tensor<16xf32>) outs(%[[MAX]], %{{.*}} :
@@ -91,7 +91,7 @@ func.func @tf32(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf3
 func.func @lazy(%q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> (tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) {
   %0:3 = flash.online_attention ins(%q, %k, %k : tensor<16x8xf16>, tensor<32x8xf16>, tensor<32x8xf16>)
-      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5)
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5) unit(0.5)
       schedule(<query_tile = 16, key_tile = 32, features = lazy_rescale>)
   return %0#0, %0#1, %0#2 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>
 }
@@ -136,21 +136,19 @@ func.func @masked(%n: index, %q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %acc: t
     -> tensor<16x8xf32> {
   %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf16>, tensor<32x8xf16>, tensor<32x8xf16>)
       outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)
-      at[0, 0, 0, 0] of[16, 32] keys(%n) scale(0.5) mask(#flash.causal)
+      at[0, 0, 0, 0] of[16, 32] keys(%n) scale(0.5) unit(0.5) mask(#flash.causal)
   return %a : tensor<16x8xf32>
 }
 
 // -----
 
-// A scale that is not positive does not keep the order: scores are multiplied
-// before the maximum.
+// A scale that is not the unit multiplies scores before the maximum.
 
 // CHECK-LABEL: func @negative(
 // CHECK:         linalg.generic
-// CHECK:           arith.constant -0.72134751
+// CHECK:           arith.constant -5.000000e-01
 // CHECK:           arith.mulf
-// CHECK-NOT:     math.fma
-// CHECK:         return
+// CHECK:         linalg.generic {{.*}} "reduction"
 func.func @negative(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> tensor<16x8xf32> {
   %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
@@ -170,8 +168,19 @@ func.func @negative(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x
 // CHECK:         %[[SCALED:.*]] = arith.mulf %out, %{{.*}} : f32
 // CHECK:         %[[B:.*]] = tensor.extract %[[BIAS]][%[[J]]]
 // CHECK:         %[[SUM:.*]] = arith.addf %[[SCALED]], %[[B]]
-// CHECK:         %[[LOG2E:.*]] = arith.constant 1.44269502
-// CHECK:         arith.mulf %[[SUM]], %[[LOG2E]] : f32
+// CHECK:         linalg.yield %[[SUM]]
+// Where the maximum is large, a factor of 1 in place of log2(e) keeps the shift exact.
+// CHECK:         linalg.generic {{.*}} "reduction"
+// CHECK:         %[[OFROWS:.*]]:2 = linalg.generic {{.*}} ins(%{{.*}}#0 : tensor<16xf32>)
+// CHECK:           %[[MAGNITUDE:.*]] = math.absf %in
+// CHECK:           %[[LARGE:.*]] = arith.cmpf ogt, %[[MAGNITUDE]], %{{.*}}
+// CHECK:           %[[ONE:.*]] = arith.constant 1.000000e+00
+// CHECK:           %[[LOG2E:.*]] = arith.constant 1.44269502
+// CHECK:           %[[FACTOR:.*]] = arith.select %[[LARGE]], %[[ONE]], %[[LOG2E]]
+// CHECK:           linalg.yield %[[FACTOR]], %{{.*}}
+// CHECK:         linalg.generic {{.*}} ins(%[[OFROWS]]#0, %[[OFROWS]]#1 :
+// CHECK:           %[[MINUS:.*]] = arith.negf
+// CHECK:           math.fma %out, %in, %[[MINUS]]
 // CHECK-LABEL: func @ragged(
 // CHECK:         arith.minsi
 // CHECK:         %[[J:.*]] = arith.minsi
@@ -281,12 +290,15 @@ func.func @exact_quotient(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tens
 // CHECK:           arith.mulf
 // CHECK:           arith.truncf {{.*}} to bf16
 // CHECK:         %[[LSE:.*]] = linalg.generic {{.*}} ins(%[[MAX]], %[[SUM]] : {{.*}}) outs(%[[E]]
-// CHECK:           math.log
+// CHECK:           %[[UNIT:.*]] = arith.constant 2.500000e-01
+// CHECK:           %[[NATURAL:.*]] = arith.mulf %{{.*}}, %[[UNIT]]
+// CHECK:           %[[LOG:.*]] = math.log
+// CHECK:           arith.addf %[[NATURAL]], %[[LOG]]
 // CHECK:         return %[[OUT]], %[[LSE]]
 func.func @finalize(%a: tensor<16x8xf32>, %m: tensor<16xf32>, %l: tensor<16xf32>, %o: tensor<16x8xbf16>, %e: tensor<16xf32>)
     -> (tensor<16x8xbf16>, tensor<16xf32>) {
   %r:2 = flash.finalize ins(%a, %m, %l : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)
-      outs(%o, %e : tensor<16x8xbf16>, tensor<16xf32>) -> (tensor<16x8xbf16>, tensor<16xf32>)
+      outs(%o, %e : tensor<16x8xbf16>, tensor<16xf32>) unit(0.25) -> (tensor<16x8xbf16>, tensor<16xf32>)
   return %r#0, %r#1 : tensor<16x8xbf16>, tensor<16xf32>
 }
 
@@ -322,7 +334,7 @@ func.func @whole(%q: tensor<1x1x64x64xf32>, %acc: tensor<1x1x64x64xf32>, %max: t
 func.func @guards(%bias: tensor<?xf32>, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> tensor<16x8xf32> {
   %0:3 = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
-      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[12, 32] scale(0.5) mask(#flash.causal<top_left>) score {
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[12, 32] scale(0.5) unit(0.5) mask(#flash.causal<top_left>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %d = arith.subi %i, %j : index
     %n = flash.guard %d else 0 : index
@@ -366,7 +378,7 @@ func.func @guards(%bias: tensor<?xf32>, %q: tensor<16x8xf32>, %k: tensor<32x8xf3
 // GUARD:         flash.is_finite
 func.func @keep(%t: tensor<?xi32>, %one: i32, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>) -> tensor<16x8xf32> {
   %0:3 = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
-      outs(%q, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[12, 32] scale(0.5) mask(#flash.causal<top_left>) score {
+      outs(%q, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[12, 32] scale(0.5) unit(0.5) mask(#flash.causal<top_left>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %d = arith.subi %i, %j : index
     %n = flash.guard %d else 0 : index

@@ -795,6 +795,15 @@ func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a:
 // -----
 
 func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{unit must be between 2^-64 and 2^64}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0) unit(0.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>) {
   // expected-error @below {{the score region takes}}
   %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
       outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0) score {
@@ -997,6 +1006,14 @@ func.func @f(%a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: ten
 func.func @f(%a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tensor<4x16xf16>, %l: tensor<4xf32>) {
   // expected-error @below {{log-sum-exp must have the type of its init}}
   %o, %x = flash.finalize ins(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e, %l : tensor<4x16xf16>, tensor<4xf32>) -> (tensor<4x16xf16>, tensor<?xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tensor<4x16xf16>) {
+  // expected-error @below {{unit must be between 2^-64 and 2^64}}
+  %o = flash.finalize ins(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4x16xf16>) unit(-1.0) -> tensor<4x16xf16>
   return
 }
 

@@ -8,8 +8,9 @@
 // CHECK:         %[[L:.*]] = linalg.fill {{.*}} -> tensor<2x8x333xf32>
 // CHECK:         %[[A1:.*]], %[[M1:.*]], %[[L1:.*]] = flash.online_attention ins(%[[Q]], %[[K]], %[[V]]
 // CHECK-SAME:      outs(%[[A]], %[[M]], %[[L]]
-// CHECK-SAME:      at[0, 0, 0, 0] of[333, 517] scale(1.250000e-01) mask(#flash.causal)
+// CHECK-SAME:      at[0, 0, 0, 0] of[333, 517] scale(1.250000e-01) unit(1.250000e-01) mask(#flash.causal)
 // CHECK:         flash.finalize ins(%[[A1]], %[[M1]], %[[L1]]
+// CHECK-SAME:      unit(1.250000e-01)
 // CHECK-SAME:      -> (tensor<2x8x333x48xf16>, tensor<2x8x333xf32>)
 func.func @plain(%q: tensor<2x8x333x64xf16>, %k: tensor<2x2x517x64xf16>, %v: tensor<2x2x517x48xf16>)
     -> (tensor<2x8x333x48xf16>, tensor<2x8x333xf32>) {
@@ -22,11 +23,11 @@ func.func @plain(%q: tensor<2x8x333x64xf16>, %k: tensor<2x2x517x64xf16>, %v: ten
 // -----
 
 // A sink is a key whose logit has been seen and whose value is 0: its maximum
-// is log2(e) times the logit, its sum 1. Dynamic sizes come from q and k.
+// is the logit, its sum 1. Dynamic sizes come from q and k.
 // CHECK-LABEL: func @sink(
 // CHECK-SAME:    %[[SINK:[^:]*]]: tensor<?xf32>
 // CHECK:         %[[M:.*]] = linalg.generic {{.*}} ins(%[[SINK]] : tensor<?xf32>)
-// CHECK:           arith.constant 1.44269502 : f32
+// CHECK:           linalg.yield %in
 // CHECK:         %[[ONE:.*]] = arith.constant 1.000000e+00 : f32
 // CHECK:         %[[L:.*]] = linalg.fill ins(%[[ONE]] : f32)
 // CHECK:         flash.online_attention {{.*}} outs(%{{.*}}, %[[M]], %[[L]]
@@ -41,6 +42,32 @@ func.func @sink(%q: tensor<?x?x?x16xf32>, %s: tensor<?xf32>, %n: tensor<?xi32>) 
     flash.yield %y : f32
   } : (tensor<?x?x?x16xf32>, tensor<?x?x?x16xf32>, tensor<?x?x?x16xf32>) -> tensor<?x?x?x16xf32>
   return %o : tensor<?x?x?x16xf32>
+}
+
+// -----
+
+// Where the unit is the scale, the sink is divided by it.
+// CHECK-LABEL: func @sink_of_products(
+// CHECK:         arith.constant 4.000000e+00 : f32
+// CHECK:         arith.mulf
+// CHECK:         arith.minnumf
+// CHECK:         flash.online_attention {{.*}} scale(2.500000e-01) unit(2.500000e-01)
+func.func @sink_of_products(%q: tensor<1x2x8x16xf32>, %s: tensor<2xf32>) -> tensor<1x2x8x16xf32> {
+  %o = flash.attention %q, %q, %q sink(%s : tensor<2xf32>)
+      : (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>) -> tensor<1x2x8x16xf32>
+  return %o : tensor<1x2x8x16xf32>
+}
+
+// -----
+
+// A scale that f32 cannot bear, or that is not positive, multiplies scores.
+// CHECK-LABEL: func @scales(
+// CHECK:         flash.online_attention {{.*}} scale(1.000000e-46){{$}}
+// CHECK:         flash.online_attention {{.*}} scale(-1.000000e+00){{$}}
+func.func @scales(%q: tensor<1x2x8x16xf32>) -> (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>) {
+  %o = flash.attention %q, %q, %q scale(1.0e-46) : (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>) -> tensor<1x2x8x16xf32>
+  %p = flash.attention %q, %q, %q scale(-1.0) : (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>) -> tensor<1x2x8x16xf32>
+  return %o, %p : tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>
 }
 
 // -----

@@ -218,26 +218,26 @@ func.func @tile_step_padded(%qt: tensor<?x8xf32>, %kt: tensor<8x8xf32>, %vt: ten
 }
 
 // CHECK-LABEL: func @whole_step(
-// CHECK: at[0, 0, 0, 0] of[%{{.*}}, 70] scale({{.*}}) mask(#flash.full) lengths(%{{.*}} : tensor<3xi32>)
+// CHECK: at[0, 0, 0, 0] of[%{{.*}}, 70] scale(2.500000e-01) unit(5.000000e-01) mask(#flash.full) lengths(%{{.*}} : tensor<3xi32>)
 func.func @whole_step(%q: tensor<3x4x?x16xbf16>, %k: tensor<3x2x70x16xbf16>, %a: tensor<3x4x?x16xf32>,
                       %m: tensor<3x4x?xf32>, %n: tensor<3xi32>, %nq: index) {
   %0:3 = flash.online_attention
       ins(%q, %k, %k : tensor<3x4x?x16xbf16>, tensor<3x2x70x16xbf16>, tensor<3x2x70x16xbf16>)
       outs(%a, %m, %m : tensor<3x4x?x16xf32>, tensor<3x4x?xf32>, tensor<3x4x?xf32>)
-      at[0, 0, 0, 0] of[%nq, 70] scale(0.25) mask(#flash.full) lengths(%n : tensor<3xi32>)
+      at[0, 0, 0, 0] of[%nq, 70] scale(0.25) unit(0.5) mask(#flash.full) lengths(%n : tensor<3xi32>)
   return
 }
 
 // The example in the description of flash.finalize, then with a log-sum-exp.
 // CHECK-LABEL: func @finalize(
 // CHECK: flash.finalize ins(%{{.*}} : tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>) outs(%{{.*}} : tensor<64x64xf16>) -> tensor<64x64xf16>
-// CHECK: flash.finalize {{.*}} outs(%{{.*}}, %{{.*}} : tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>) -> (tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>)
+// CHECK: flash.finalize {{.*}} outs(%{{.*}}, %{{.*}} : tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>) unit(5.000000e-01) -> (tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>)
 func.func @finalize(%a: tensor<64x64xf32>, %m: tensor<64xf32>, %l: tensor<64xf32>, %e: tensor<64x64xf16>,
                     %A: tensor<2x4x?x16xf32>, %M: tensor<2x4x?xf32>, %E: tensor<2x4x?x16xbf16>) {
   %o = flash.finalize ins(%a, %m, %l : tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>)
       outs(%e : tensor<64x64xf16>) -> tensor<64x64xf16>
   %O, %lse = flash.finalize ins(%A, %M, %M : tensor<2x4x?x16xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
-      outs(%E, %M : tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>) -> (tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>)
+      outs(%E, %M : tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>) unit(0.5) -> (tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>)
   return
 }
 

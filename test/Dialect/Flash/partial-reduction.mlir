@@ -28,10 +28,13 @@
 // CHECK-SAME:      ins(%[[P]]#1, %[[P]]#2 : {{.*}}) outs(%[[M]], %[[L]] : {{.*}}) attrs = {merge}
 // CHECK-NEXT:    ^bb0(%[[M1:.*]]: f32, %[[L1:.*]]: f32, %[[M2:.*]]: f32, %[[L2:.*]]: f32):
 // CHECK:           %[[MAX:.*]] = arith.maxnumf %[[M2]], %[[M1]]
-// CHECK:           %[[UNSEEN:.*]] = arith.cmpf oeq, %[[MAX]], %[[INF]]
-// CHECK:           %[[SHIFT:.*]] = arith.select %[[UNSEEN]], %[[ZERO]], %[[MAX]]
-// CHECK:           arith.subf %[[M2]], %[[SHIFT]]
-// CHECK:           arith.subf %[[M1]], %[[SHIFT]]
+// CHECK:           %[[FACTOR:.*]] = arith.select
+// CHECK:           %[[X2:.*]] = math.fma %[[M2]], %[[FACTOR]],
+// CHECK:           %[[Z:.*]] = math.fma %[[MAX]], %[[FACTOR]],
+// CHECK:           %[[SHIFT:.*]] = arith.maxnumf %[[Z]],
+// CHECK:           arith.subf %[[X2]], %[[SHIFT]]
+// CHECK:           %[[X1:.*]] = math.fma %[[M1]], %[[FACTOR]],
+// CHECK:           arith.subf %[[X1]], %[[SHIFT]]
 // CHECK:           linalg.yield %[[MAX]], %{{.*}}
 // CHECK:         %[[SCALED:.*]] = linalg.generic {indexing_maps = [#[[FIRST]], #[[FIRST]], #[[ALL]]]
 // CHECK-SAME:      ins(%[[M]], %[[ML]]#0 : {{.*}}) outs(%[[A]] : {{.*}}) attrs = {merge}

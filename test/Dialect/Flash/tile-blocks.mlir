@@ -30,7 +30,7 @@
 // CHECK:         scf.for %[[P:.*]] = %[[PARTS]] to %[[END]] step %c1
 // CHECK:           tensor.extract %[[T]]
 // CHECK-NOT:       tensor.pad
-// CHECK:           flash.online_attention {{.*}} of[300, 500] scale(2.500000e-01) schedule(<query_tile = 64, key_tile = 32>)
+// CHECK:           flash.online_attention {{.*}} of[300, 500] scale(2.500000e-01) unit(2.500000e-01) schedule(<query_tile = 64, key_tile = 32>)
 // CHECK-NEXT:      scf.yield
 func.func @of_batch(%q: !q, %k: !k, %ids: tensor<2x500xi32>) -> !q {
   %t, %n = flash.block_map of[2, 1, 300, 500] tiles([64, 32]) mask(#flash.causal) keep {

@@ -91,7 +91,8 @@ func.func @many(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x?x64xf16>) -> tensor<
 // CHECK:           %[[FIRST:.*]] = arith.cmpi eq, %[[S]], %c0
 // CHECK:           scf.if %[[FIRST]]
 // CHECK:             %[[SINK:.*]] = tensor.extract
-// CHECK:             %[[MAX:.*]] = arith.mulf %[[SINK]],
+// CHECK:             %[[QUOTIENT:.*]] = arith.mulf %[[SINK]],
+// CHECK:             %[[MAX:.*]] = arith.minnumf %[[QUOTIENT]],
 // CHECK:             linalg.fill ins(%[[MAX]] :
 // CHECK:           } else {
 // CHECK:             linalg.fill ins(%{{cst.*}} :

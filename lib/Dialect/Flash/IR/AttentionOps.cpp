@@ -241,6 +241,7 @@ LogicalResult OnlineAttentionOp::verify() {
                             getLengths().getType().getDimSize(0))))
     return failure();
   if (failed(verifyScale(*this, getScale())) ||
+      failed(verifyUnit(*this, getUnit())) ||
       failed(verifyPrecision(*this, getPrecision(), query.getElementType())) ||
       failed(verifyScoreRegion(*this, getScore())))
     return failure();

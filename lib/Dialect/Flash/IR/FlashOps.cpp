@@ -98,6 +98,8 @@ LogicalResult FinalizeOp::verify() {
   if (static_cast<bool>(getLse()) != static_cast<bool>(getLseInit()))
     return emitOpError("a log-sum-exp result needs an init, and an init a "
                        "result");
+  if (failed(verifyUnit(*this, getUnit())))
+    return failure();
   if (!getLse())
     return success();
   if (getLse().getType() != getLseInit().getType())

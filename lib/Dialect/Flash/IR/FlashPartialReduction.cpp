@@ -118,16 +118,13 @@ static linalg::GenericOp generic(
       });
 }
 
-/// 2^(max - newMax), what a state of maximum `max` is multiplied by.
-static Value weight(ImplicitLocOpBuilder &b, Value max, Value newMax) {
-  return emitExponential(b, max, emitShift(b, newMax));
-}
-
 FailureOr<MergeResult>
 OnlineAttentionOp::mergeReductions(OpBuilder &builder, Location loc,
                                    ValueRange partials,
                                    const SetVector<unsigned> &reductionDims) {
   ImplicitLocOpBuilder b(loc, builder);
+  OnlineExponential exponential(getUnit().convertToDouble(),
+                                getValue().getType().getElementType());
   unsigned rows = getMax().getType().getRank();
   Value partialAcc = partials[0], partialMax = partials[1],
         partialSum = partials[2];
@@ -139,11 +136,11 @@ OnlineAttentionOp::mergeReductions(OpBuilder &builder, Location loc,
   linalg::GenericOp maxAndSum = generic(
       b, {partialMax, partialSum}, {getMax(), getSum()},
       {splitRows, splitRows, row, row}, /*overSplits=*/true,
-      [](ImplicitLocOpBuilder &b, ValueRange args) -> SmallVector<Value> {
+      [&](ImplicitLocOpBuilder &b, ValueRange args) -> SmallVector<Value> {
         // As in a step, a NaN score is left to the sum.
-        Growth growth = emitGrowth(b, args[2], args[0]);
-        Value added =
-            arith::MulFOp::create(b, args[1], weight(b, args[0], growth.max));
+        Growth growth = exponential.emitGrowth(b, args[2], args[0]);
+        Value added = arith::MulFOp::create(
+            b, args[1], exponential.emitRescale(b, args[0], growth.max));
         Value kept = arith::MulFOp::create(b, args[3], growth.rescale);
         return {growth.max, arith::AddFOp::create(b, kept, added)};
       });
@@ -156,8 +153,9 @@ OnlineAttentionOp::mergeReductions(OpBuilder &builder, Location loc,
   linalg::GenericOp scaled = generic(
       b, {getMax(), max}, getAcc(), {rowOfValues, rowOfValues, rowValues},
       /*overSplits=*/false,
-      [](ImplicitLocOpBuilder &b, ValueRange args) -> SmallVector<Value> {
-        return {arith::MulFOp::create(b, args[2], weight(b, args[0], args[1]))};
+      [&](ImplicitLocOpBuilder &b, ValueRange args) -> SmallVector<Value> {
+        return {arith::MulFOp::create(
+            b, args[2], exponential.emitRescale(b, args[0], args[1]))};
       });
 
   // Then the splits, in the loops (split, rows..., value).
@@ -167,9 +165,9 @@ OnlineAttentionOp::mergeReductions(OpBuilder &builder, Location loc,
       {all.getSliceMap(0, rows + 1), all.getSliceMap(1, rows), all,
        all.getSliceMap(1, rows + 1)},
       /*overSplits=*/true,
-      [](ImplicitLocOpBuilder &b, ValueRange args) -> SmallVector<Value> {
-        Value added =
-            arith::MulFOp::create(b, args[2], weight(b, args[0], args[1]));
+      [&](ImplicitLocOpBuilder &b, ValueRange args) -> SmallVector<Value> {
+        Value added = arith::MulFOp::create(
+            b, args[2], exponential.emitRescale(b, args[0], args[1]));
         return {arith::AddFOp::create(b, args[3], added)};
       });
   return MergeResult{{maxAndSum, scaled, acc},

@@ -189,7 +189,7 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
       b, loc, state.getTypes(), query, key, value, state[0], state[1], state[2],
       dynamicPosition, getExtents(), keys, lengths, /*keyTiles=*/Value(),
       /*tileCounts=*/Value(), staticPosition, getStaticExtents(), getScale(),
-      getMaskAttr(), getPrecisionAttr(),
+      getUnit(), getMaskAttr(), getPrecisionAttr(),
       /*multiples=*/DenseI64ArrayAttr(), getScheduleAttr(), getPackedAttr());
   IRMapping mapping;
   getScore().cloneInto(&tiled.getScore(), mapping);

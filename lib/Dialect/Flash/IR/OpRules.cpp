@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpRules.h"
+
+#include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -201,6 +203,12 @@ flash::detail::verifyLeadingDims(Operation *op, RankedTensorType query,
 LogicalResult flash::detail::verifyScale(Operation *op, const APFloat &scale) {
   if (!scale.isFinite())
     return op->emitOpError("scale must be finite");
+  return success();
+}
+
+LogicalResult flash::detail::verifyUnit(Operation *op, const APFloat &unit) {
+  if (!isUnit(unit.convertToDouble()))
+    return op->emitOpError("unit must be between 2^-64 and 2^64");
   return success();
 }
 

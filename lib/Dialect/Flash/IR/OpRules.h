@@ -53,6 +53,9 @@ mlir::LogicalResult verifyLeadingDims(mlir::Operation *op,
 mlir::LogicalResult verifyScale(mlir::Operation *op,
                                 const llvm::APFloat &scale);
 
+/// Checks that the unit of a state's maximum is one that f32 can bear.
+mlir::LogicalResult verifyUnit(mlir::Operation *op, const llvm::APFloat &unit);
+
 /// Checks that a precision is only said of f32.
 mlir::LogicalResult verifyPrecision(mlir::Operation *op,
                                     std::optional<Precision> precision,

@@ -25,7 +25,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/Support/MathExtras.h"
 #include <limits>
 
 namespace flash {
@@ -52,24 +51,23 @@ class StepBuilder : ScoreTileBuilder {
 public:
   StepBuilder(OnlineAttentionOp op, const DecomposeOptions &options,
               Transposed &transposed)
-      : ScoreTileBuilder(op, options, transposed), op(op) {}
+      : ScoreTileBuilder(op, options, transposed), op(op),
+        unit(op.getUnit().convertToDouble()),
+        exponential(unit, op.getValue().getType().getElementType(), isExact()) {
+  }
 
   void run();
 
 private:
-  /// Whether the maximum of the products, scaled, is that of the scores; the
-  /// scale then joins the subtraction of the exponential in one instruction.
-  bool scalesLate() { return !hasScore() && scale > 0; }
+  /// What products, or what the score region gives, are multiplied by.
+  double factorOfScores() { return (hasScore() ? 1.0 : scale) / unit; }
   bool isLazy();
+  /// Whether large products are right. The warps of kernels without roles have
+  /// no registers for the factors of rows.
+  bool isExact();
   Value modifiedScore(ImplicitLocOpBuilder &at, Value product, Value query,
                       Value key);
   Value scores();
-  /// The maximum of a tile's products, scaled as the state's is.
-  Value scaledMax(ImplicitLocOpBuilder &at, Value max) {
-    if (!scalesLate())
-      return max;
-    return arith::MulFOp::create(at, max, emitConstant(at, log2Scale));
-  }
   /// The maximum after the tile's, and what sums so far are multiplied by.
   Growth grow(Value tileMax);
   /// What a step goes on from: the new maximum, the factor of what was summed
@@ -82,12 +80,20 @@ private:
   Rescaled rescaleLazily(Value tileMax);
 
   OnlineAttentionOp op;
+  double unit;
+  OnlineExponential exponential;
 };
 } // namespace
 
 bool StepBuilder::isLazy() {
   std::optional<ScheduleAttr> schedule = op.getSchedule();
   return schedule && schedule->getValue().has(ScheduleFeatures::LazyRescale);
+}
+
+bool StepBuilder::isExact() {
+  std::optional<ScheduleAttr> schedule = op.getSchedule();
+  return hasScore() || options.transposeScores ||
+         (schedule && schedule->getValue().hasRoles());
 }
 
 //===----------------------------------------------------------------------===//
@@ -100,10 +106,9 @@ Value StepBuilder::modifiedScore(ImplicitLocOpBuilder &at, Value product,
   IRMapping values;
   if (hasScore())
     score = scoreRegion(at, product, query, key, values);
-  if (!scalesLate())
-    score = arith::MulFOp::create(
-        at, score,
-        emitConstant(at, hasScore() ? llvm::numbers::log2e : log2Scale));
+  if (factorOfScores() != 1.0)
+    score =
+        arith::MulFOp::create(at, score, emitConstant(at, factorOfScores()));
   if (Value condition = takesPart(at, query, key))
     score = arith::SelectOp::create(at, condition, score,
                                     emitConstant(at, minusInfinity));
@@ -112,7 +117,7 @@ Value StepBuilder::modifiedScore(ImplicitLocOpBuilder &at, Value product,
 
 Value StepBuilder::scores() {
   Value s = products(op.getQuery(), op.getKey());
-  if (scalesLate() && !isMasked() && !op.getKeys())
+  if (factorOfScores() == 1.0 && !hasScore() && !isMasked() && !op.getKeys())
     return s;
   return generic(
       {}, s, scoreMap(),
@@ -127,7 +132,7 @@ Growth StepBuilder::grow(Value tileMax) {
   ValueRange growth = rows(
       tileMax, {op.getMax(), empty({queries})},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        Growth growth = emitGrowth(at, args[1], scaledMax(at, args[0]));
+        Growth growth = exponential.emitGrowth(at, args[1], args[0]);
         return {growth.max, growth.rescale};
       });
   return {growth[0], growth[1]};
@@ -155,7 +160,7 @@ StepBuilder::Rescaled StepBuilder::rescaleLazily(Value tileMax) {
   Value isFarAbove = rows(
       {tileMax, op.getMax()}, empty({queries}, b.getI1Type()),
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        return {emitIsFarAbove(at, args[1], scaledMax(at, args[0]))};
+        return {exponential.emitIsFarAbove(at, args[1], args[0])};
       })[0];
   Value any = AnyOp::create(b, b.getI1Type(), isFarAbove);
   auto choose = [&](TypeRange types, function_ref<SmallVector<Value>()> then,
@@ -197,18 +202,26 @@ void StepBuilder::run() {
       })[0];
   Rescaled state = isLazy() ? rescaleLazily(tileMax) : rescale(tileMax);
   Value max = state.max;
-  Value shift =
-      rows(max, empty({queries}),
-           [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-             return {emitShift(at, args[0])};
-           })[0];
-  Value p = generic(
-      shift, x, {rowMap(), scoreMap()},
+  ValueRange ofRows = rows(
+      max, {empty({queries}), empty({queries})},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        if (scalesLate())
-          return {emitScaledExponential(at, args[1], log2Scale, args[0])};
-        return {emitExponential(at, args[1], args[0])};
-      })[0];
+        Value factor = exponential.emitFactor(at, args[0]);
+        return {factor, exponential.emitShift(at, args[0], factor)};
+      });
+  Value p = isExact()
+                ? generic(ofRows, x, {rowMap(), rowMap(), scoreMap()},
+                          [&](ImplicitLocOpBuilder &at,
+                              ValueRange args) -> SmallVector<Value> {
+                            return {emitScaledExponential(at, args[2], args[0],
+                                                          args[1])};
+                          })[0]
+                : generic(ofRows[1], x, {rowMap(), scoreMap()},
+                          [&](ImplicitLocOpBuilder &at,
+                              ValueRange args) -> SmallVector<Value> {
+                            return {emitScaledExponential(
+                                at, args[1],
+                                exponential.emitFactor(at, args[0]), args[0])};
+                          })[0];
   auto multiply = [](ImplicitLocOpBuilder &at,
                      ValueRange args) -> SmallVector<Value> {
     return {arith::MulFOp::create(at, args[1], args[0])};
@@ -248,10 +261,10 @@ static void decomposeFinalize(FinalizeOp op) {
   if (op.getLseInit())
     results.push_back(t.rows(
         {op.getMax(), op.getSum()}, op.getLseInit(),
-        [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
           // log(0) is -inf, as is the maximum of a row without keys.
           Value max = arith::MulFOp::create(
-              at, args[0], emitConstant(at, llvm::numbers::ln2));
+              at, args[0], emitConstant(at, op.getUnit().convertToDouble()));
           return {
               arith::AddFOp::create(at, max, math::LogOp::create(at, args[1]))};
         })[0]);

@@ -140,7 +140,7 @@ SmallVector<Value> CombineBuilder::add(ValueRange state,
   ValueRange growth = TileBuilder::rows(
       added, {max, empty(tileRows)},
       [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        Growth growth = emitGrowth(at, args[1], args[0], LogUnit::Natural);
+        Growth growth = emitGrowth(at, args[1], args[0]);
         return {growth.max, growth.rescale};
       });
   Value rescale = growth[1];
@@ -160,7 +160,7 @@ SmallVector<Value> CombineBuilder::add(ValueRange state,
     Value weight = TileBuilder::rows(
         {split.lse, shift}, empty(tileRows),
         [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-          return {emitExponential(at, args[0], args[1], LogUnit::Natural)};
+          return {emitExponential(at, args[0], args[1])};
         })[0];
     sum = TileBuilder::rows(
         weight, sum,

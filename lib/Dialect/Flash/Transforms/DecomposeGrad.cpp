@@ -105,13 +105,14 @@ Value GradStepBuilder::probabilities(Value s) {
                          Value shift) -> SmallVector<Value> {
     Value query = linalg::IndexOp::create(at, queryLoop());
     Value key = linalg::IndexOp::create(at, keyLoop());
-    double factor = log2Scale;
+    double factor = scale * llvm::numbers::log2e;
     if (hasScore()) {
       IRMapping values;
       product = scoreRegion(at, product, query, key, values);
       factor = llvm::numbers::log2e;
     }
-    Value p = emitScaledExponential(at, product, factor, shift);
+    Value p =
+        emitScaledExponential(at, product, emitConstant(at, factor), shift);
     return {zeroUnless(at, takesPart(at, query, key), p,
                        readsToMask(step.getScore()) ? -0.0 : 0.0)};
   };

@@ -6,13 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "llvm/Support/MathExtras.h"
+#include <limits>
 
 namespace flash {
 #define GEN_PASS_DEF_ONLINESOFTMAX
@@ -40,17 +42,24 @@ struct StateBuilder {
         .getResult(0);
   }
   /// The maximum of a state that has seen only the sink of each head.
-  Value sinkMaximum(ArrayRef<OpFoldResult> sizes, Value sink) {
+  Value sinkMaximum(ArrayRef<OpFoldResult> sizes, Value sink, double unit) {
     MLIRContext *context = b.getContext();
     AffineMap heads = AffineMap::get(3, 0, b.getAffineDimExpr(1));
     AffineMap rows = AffineMap::getMultiDimIdentityMap(3, context);
     Value init = empty(sizes, b.getF32Type());
     SmallVector<utils::IteratorType> parallel(3, utils::IteratorType::parallel);
     auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
-      Value log2e = arith::ConstantOp::create(
-          nested, loc, nested.getF32FloatAttr(llvm::numbers::log2e));
-      Value scaled = arith::MulFOp::create(nested, loc, args[0], log2e);
-      linalg::YieldOp::create(nested, loc, scaled);
+      auto of = [&](double value) -> Value {
+        return arith::ConstantOp::create(nested, loc,
+                                         nested.getF32FloatAttr(value));
+      };
+      Value max = args[0];
+      if (unit != 1.0) {
+        max = arith::MulFOp::create(nested, loc, max, of(1.0 / unit));
+        max = arith::MinNumFOp::create(nested, loc, max,
+                                       of(std::numeric_limits<float>::max()));
+      }
+      linalg::YieldOp::create(nested, loc, max);
     };
     return linalg::GenericOp::create(b, loc, init.getType(), sink, init,
                                      ArrayRef<AffineMap>{heads, rows}, parallel,
@@ -63,6 +72,10 @@ void rewriteAttention(AttentionOp op) {
   OpBuilder b(op);
   Location loc = op.getLoc();
   StateBuilder state{b, loc};
+  // The scale joins the subtraction of the maximum in one instruction where the
+  // maximum of the products is of the same element as that of the scores.
+  double scale = op.getScaleOrDefault();
+  double unit = isUnit(scale) && !changesScore(op.getScore()) ? scale : 1.0;
   SmallVector<OpFoldResult> outputSizes =
       tensor::getMixedSizes(b, loc, op.getQuery());
   SmallVector<OpFoldResult> extents = {
@@ -73,7 +86,7 @@ void rewriteAttention(AttentionOp op) {
   Value acc = state.fill(outputSizes, 0.0);
   Value max =
       op.getSink()
-          ? state.sinkMaximum(rowSizes, op.getSink())
+          ? state.sinkMaximum(rowSizes, op.getSink(), unit)
           : state.fill(rowSizes, -std::numeric_limits<double>::infinity());
   Value sum = state.fill(rowSizes, op.getSink() ? 1.0 : 0.0);
 
@@ -86,7 +99,7 @@ void rewriteAttention(AttentionOp op) {
       /*position=*/ValueRange{}, dynamicExtents, /*keys=*/Value(),
       op.getLengths(), op.getKeyTiles(), op.getTileCounts(),
       /*staticPosition=*/ArrayRef<int64_t>{0, 0, 0, 0}, staticExtents,
-      APFloat(op.getScaleOrDefault()), op.getMaskAttr(), op.getPrecisionAttr(),
+      APFloat(scale), APFloat(unit), op.getMaskAttr(), op.getPrecisionAttr(),
       op.getMultiplesAttr(), op.getScheduleAttr(),
       /*packed=*/IntegerAttr());
   online.getScore().takeBody(op.getScore());
@@ -110,7 +123,7 @@ void rewriteAttention(AttentionOp op) {
     lse = cast(lse, op.getLse().getType());
   auto finalize =
       FinalizeOp::create(b, loc, types, online.getAccOut(), online.getMaxOut(),
-                         online.getSumOut(), output, lse);
+                         online.getSumOut(), output, lse, APFloat(unit));
   op->replaceAllUsesWith(finalize->getResults());
   op.erase();
 }

@@ -14,7 +14,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace flash;
@@ -30,8 +29,7 @@ ScoreTileBuilder::ScoreTileBuilder(StepOpInterface step,
     : TileBuilder(step), step(step), options(options),
       queries(step.getQuery().getType().getDimSize(0)),
       keys(step.getKey().getType().getDimSize(0)),
-      scale(step.getScale().convertToDouble()),
-      log2Scale(scale * llvm::numbers::log2e), transposed(transposed) {}
+      scale(step.getScale().convertToDouble()), transposed(transposed) {}
 
 SmallVector<int64_t> ScoreTileBuilder::scoreShape() {
   SmallVector<int64_t> shape(2);

@@ -88,7 +88,7 @@ protected:
   StepOpInterface step;
   const DecomposeOptions &options;
   int64_t queries, keys;
-  double scale, log2Scale;
+  double scale;
 
 private:
   /// Whether the mask keeps the element with the given tile coordinates and its

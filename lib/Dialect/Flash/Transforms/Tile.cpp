@@ -244,9 +244,9 @@ SmallVector<Value> Tiler::step(const QueryTile &tile, VisitOp visit,
       state[2], ValueRange{tile.batch, tile.head, tile.start, at},
       online.getExtents(), isRagged ? rows : Value(), /*lengths=*/Value(),
       /*keyTiles=*/Value(), /*tileCounts=*/Value(), staticPosition,
-      online.getStaticExtents(), online.getScale(), online.getMaskAttr(),
-      online.getPrecisionAttr(), /*multiples=*/DenseI64ArrayAttr(),
-      online.getScheduleAttr(),
+      online.getStaticExtents(), online.getScale(), online.getUnit(),
+      online.getMaskAttr(), online.getPrecisionAttr(),
+      /*multiples=*/DenseI64ArrayAttr(), online.getScheduleAttr(),
       packedHeads > 1 ? b.getI64IntegerAttr(packedHeads) : IntegerAttr());
   IRMapping mapping;
   online.getScore().cloneInto(&step.getScore(), mapping);
@@ -315,7 +315,7 @@ FinalizeOp Tiler::finalizeTile(ArrayRef<Value> state, Type elementType,
     types.push_back(lse.getType());
   }
   return FinalizeOp::create(b, loc, types, state[0], state[1], state[2], output,
-                            lse);
+                            lse, finalize.getUnit());
 }
 
 void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {

@@ -595,7 +595,8 @@ Value GradTiler::emitSinkGrad() {
                 [](ImplicitLocOpBuilder &at,
                    ValueRange args) -> SmallVector<Value> {
                   Value weight = emitScaledExponential(
-                      at, args[0], llvm::numbers::log2e, args[1]);
+                      at, args[0], emitConstant(at, llvm::numbers::log2e),
+                      args[1]);
                   Value term = arith::MulFOp::create(at, weight, args[2]);
                   return {arith::NegFOp::create(at, term)};
                 })[0];

@@ -245,7 +245,7 @@ Value SoftmaxTiler::exponentials(Value x, Value shift) {
       {x, shift}, empty(cast<RankedTensorType>(x.getType()).getShape()),
       {tile, map(2, {transposes ? 1u : 0u}), tile},
       [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        return {emitExponential(at, args[0], args[1], LogUnit::Natural)};
+        return {emitExponential(at, args[0], args[1])};
       })[0];
 }
 
@@ -275,7 +275,7 @@ SoftmaxTiler::State SoftmaxTiler::step(Value x, const State &state) {
   ValueRange growth =
       rows(rowMaximum(x), {state.max, empty(tileRows())},
            [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-             Growth growth = emitGrowth(at, args[1], args[0], LogUnit::Natural);
+             Growth growth = emitGrowth(at, args[1], args[0]);
              return {growth.max, growth.rescale};
            });
   Value max = growth[0], rescale = growth[1];
@@ -292,10 +292,9 @@ SoftmaxTiler::State SoftmaxTiler::addSink(Value sink, const State &state) {
   ValueRange next = rows(
       {}, {state.max, state.sum},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        Growth growth = emitGrowth(at, args[0], sink, LogUnit::Natural);
+        Growth growth = emitGrowth(at, args[0], sink);
         Value kept = arith::MulFOp::create(at, args[1], growth.rescale);
-        Value added = emitExponential(at, sink, emitShift(at, growth.max),
-                                      LogUnit::Natural);
+        Value added = emitExponential(at, sink, emitShift(at, growth.max));
         return {growth.max, arith::AddFOp::create(at, kept, added)};
       });
   return {next[0], next[1]};
@@ -338,8 +337,7 @@ Value SoftmaxTiler::secondPass(const Block &block, const State &state) {
       {x, shift, inverse}, empty(tileType.getShape(), type.getElementType()),
       {all, row, row, all},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        Value p = emitExponential(at, extendToF32(at, args[0]), args[1],
-                                  LogUnit::Natural);
+        Value p = emitExponential(at, extendToF32(at, args[0]), args[1]);
         p = arith::MulFOp::create(at, p, args[2]);
         return {truncateF32(at, type.getElementType(), p)};
       })[0];
@@ -383,8 +381,7 @@ SoftmaxTiler::wholeRows(const Block &block) {
   if (block.sink)
     state.sum = ofRows({state.sum, shift},
                        [&](ImplicitLocOpBuilder &at, ValueRange args) -> Value {
-                         Value added = emitExponential(at, block.sink, args[1],
-                                                       LogUnit::Natural);
+                         Value added = emitExponential(at, block.sink, args[1]);
                          return arith::AddFOp::create(at, args[0], added);
                        });
   AffineMap all = map(2, {0, 1}), row = map(2, {0});

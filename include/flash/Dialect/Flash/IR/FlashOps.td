@@ -279,17 +279,20 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     Adds the keys of `key` and `value` to the running state of the queries:
 
     ```
-    s    = log2(e) * score(scale * q k^T), -inf where masked
-    max' = max(max, max_j s)
-    acc' = acc * 2^(max - max') + 2^(s - max') v
-    sum' = sum * 2^(max - max') + sum_j 2^(s - max')
+    x    = score(scale * q k^T) / unit, -inf where masked
+    max' = max(max, max_j x)
+    acc' = acc * exp(unit * (max - max')) + exp(unit * (x - max')) v
+    sum' = sum * exp(unit * (max - max')) + sum_j exp(unit * (x - max'))
     ```
 
-    The state starts at (0, -inf, 0), or (0, sink * log2(e), 1) with a sink.
+    The state starts at (0, -inf, 0), or (0, sink / unit, 1) with a sink. The unit
+    is between 2^-64 and 2^64, 1 if none is given. Where it is the scale, and no
+    region changes scores, `x` are the products, which spares a multiplication of
+    each.
     The step is associative over disjoint slices of keys, so a tiling may visit
     them in any order, or in parallel: the partial reduction interface gives
     each slice a state of its own and merges these into `acc`, `max` and `sum`.
-    `max` is in units of log2 and may stay -inf.
+    `max` may stay -inf.
 
     The operands are tensors of rank 4 as in `flash.attention`, or one tile of
     one head of rank 2: `q : [M, D]`, `k : [N, D]`, `v : [N, Dv]`.
@@ -305,7 +308,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     %a1, %m1, %l1 = flash.online_attention
         ins(%qt, %kt, %vt : tensor<64x64xf16>, tensor<128x64xf16>, tensor<128x64xf16>)
         outs(%a, %m, %l : tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>)
-        at[%b, %h, %i, %j] of[512, 512] scale(1.250000e-01) mask(#flash.causal)
+        at[%b, %h, %i, %j] of[512, 512] scale(1.250000e-01) unit(1.250000e-01) mask(#flash.causal)
     ```
   }];
   let arguments = (ins Flash_FloatTensor:$query, Flash_FloatTensor:$key,
@@ -315,7 +318,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     Optional<Flash_BlockTensor>:$key_tiles,
     Optional<Flash_BlockTensor>:$tile_counts,
     DenseI64ArrayAttr:$static_position, DenseI64ArrayAttr:$static_extents,
-    F64Attr:$scale, OptionalAttr<Flash_MaskAttrInterface>:$mask,
+    F64Attr:$scale, DefaultValuedOptionalAttr<F64Attr, "1.0">:$unit,
+    OptionalAttr<Flash_MaskAttrInterface>:$mask,
     OptionalAttr<Flash_PrecisionAttr>:$precision,
     OptionalAttr<DenseI64ArrayAttr>:$multiples,
     OptionalAttr<Flash_ScheduleAttr>:$schedule, OptionalAttr<I64Attr>:$packed);
@@ -331,6 +335,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     (`packed` `(` $packed^ `)`)?
     (`keys` `(` $keys^ `)`)?
     `scale` `(` $scale `)`
+    (`unit` `(` $unit^ `)`)?
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
     (`blocks` `(` $key_tiles^ `,` $tile_counts `:` type($key_tiles) `,`
@@ -376,10 +381,10 @@ def Flash_FinalizeOp : Flash_Op<"finalize",
   let description = [{
     ```
     out = acc / sum                (0 where sum is 0), rounded to its type
-    lse = ln(2) * max + log(sum)   (-inf where sum is 0)
+    lse = unit * max + log(sum)    (-inf where sum is 0)
     ```
 
-    Operands are of rank 4 or, for one tile, of rank 2.
+    The unit is that of the steps. Operands are of rank 4 or, for one tile, of rank 2.
 
     Example:
 
@@ -390,13 +395,15 @@ def Flash_FinalizeOp : Flash_Op<"finalize",
   }];
   let arguments = (ins Flash_F32Tensor:$acc, Flash_F32Tensor:$max,
     Flash_F32Tensor:$sum, Flash_FloatTensor:$output_init,
-    Optional<Flash_F32Tensor>:$lse_init);
+    Optional<Flash_F32Tensor>:$lse_init,
+    DefaultValuedOptionalAttr<F64Attr, "1.0">:$unit);
   let results = (outs Flash_FloatTensor:$output,
                       Optional<Flash_F32Tensor>:$lse);
   let assemblyFormat = [{
     `ins` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,`
     type($sum) `)` `outs` `(` $output_init (`,` $lse_init^)? `:`
-    type($output_init) (`,` type($lse_init)^)? `)` attr-dict `->`
+    type($output_init) (`,` type($lse_init)^)? `)` (`unit` `(` $unit^ `)`)?
+    attr-dict `->`
     custom<AttentionResults>(type($output), type($lse))
   }];
   let hasVerifier = 1;

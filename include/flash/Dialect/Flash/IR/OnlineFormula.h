@@ -18,10 +18,6 @@
 
 namespace flash {
 
-/// The unit of a logarithm: scores of an attention are log2, a log-sum-exp is a
-/// natural logarithm.
-enum class LogUnit { Log2, Natural };
-
 /// A constant of f32.
 mlir::Value emitConstant(mlir::ImplicitLocOpBuilder &b, double value);
 
@@ -29,13 +25,13 @@ mlir::Value emitConstant(mlir::ImplicitLocOpBuilder &b, double value);
 /// maximum, or 0 while that is -inf, as -inf - -inf would be NaN.
 mlir::Value emitShift(mlir::ImplicitLocOpBuilder &b, mlir::Value max);
 
-/// The exponential of `x - shift`, both in `unit`.
+/// The exponential of `x - shift`.
 mlir::Value emitExponential(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
-                            mlir::Value shift, LogUnit unit = LogUnit::Log2);
+                            mlir::Value shift);
 
 /// 2^(x * factor - shift), with one rounding of the exponent.
 mlir::Value emitScaledExponential(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
-                                  double factor, mlir::Value shift);
+                                  mlir::Value factor, mlir::Value shift);
 
 /// What exponentials are multiplied by whose sum is `sum`: the inverse, or 1 of
 /// a row that has seen no score, whose exponentials are 0.
@@ -48,16 +44,55 @@ struct Growth {
   mlir::Value rescale;
 };
 
-/// The maximum after scores whose maximum is `added`, in `unit`. A NaN counts
-/// as -inf; it reaches the result through the sum.
+/// The maximum after scores whose maximum is `added`. A NaN counts as -inf; it
+/// reaches the result through the sum.
 Growth emitGrowth(mlir::ImplicitLocOpBuilder &b, mlir::Value max,
-                  mlir::Value added, LogUnit unit = LogUnit::Log2);
+                  mlir::Value added);
 
-/// Whether scores exceed the maximum of a row by more than 8, in units of log2:
-/// while they do not, the maximum may stay as it is. The largest exponential is
-/// then 2^8 instead of 1. Why the result is the same: docs/rationale-levels.md.
-mlir::Value emitIsFarAbove(mlir::ImplicitLocOpBuilder &b, mlir::Value max,
-                           mlir::Value added);
+/// Whether the maximum of a state may be in this unit: its quotients by the
+/// bounds of scores are within f32.
+bool isUnit(double unit);
+
+/// The exponentials of an online step, exp(unit * (x - max)), as
+///
+///   exp2(x * factor - shift),  shift = max * factor,
+///
+/// which is one multiplication with addition for an element. The shift is
+/// rounded, so all exponentials of a row are too large by the same 2^r, where r
+/// is at most half of the last bit of the shift; what they are divided by is,
+/// too. The factor is unit * log2(e), but a power of two near it where the
+/// shift is so large that 2^r might leave the range of the numbers. Then r is
+/// 0, and scores that are not the maximum are below it by so much that their
+/// exponentials vanish with either factor.
+class OnlineExponential {
+public:
+  /// The exponentials are held in f32 and, for products, in `type`. Without
+  /// `isExact` the factor is the same for all rows, and the result of large
+  /// ones undefined.
+  OnlineExponential(double unit, mlir::Type type, bool isExact = true);
+
+  mlir::Value emitFactor(mlir::ImplicitLocOpBuilder &b, mlir::Value max) const;
+  /// Finite while the maximum is -inf, as -inf - -inf would be NaN.
+  mlir::Value emitShift(mlir::ImplicitLocOpBuilder &b, mlir::Value max,
+                        mlir::Value factor) const;
+  /// What was summed up below `max` is multiplied by this below `newMax`.
+  mlir::Value emitRescale(mlir::ImplicitLocOpBuilder &b, mlir::Value max,
+                          mlir::Value newMax) const;
+  /// As `flash::emitGrowth`.
+  Growth emitGrowth(mlir::ImplicitLocOpBuilder &b, mlir::Value max,
+                    mlir::Value added) const;
+  /// Whether scores exceed the maximum of a row by more than 8, in units of
+  /// log2: while they do not, the maximum may stay as it is. The largest
+  /// exponential is then 2^8 instead of 1. Why the result is the same:
+  /// docs/rationale-levels.md.
+  mlir::Value emitIsFarAbove(mlir::ImplicitLocOpBuilder &b, mlir::Value max,
+                             mlir::Value added) const;
+
+private:
+  double factor, largeFactor;
+  /// The least magnitude of a maximum that takes `largeFactor`.
+  double large;
+};
 
 } // namespace flash
 

@@ -530,16 +530,19 @@ def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {
     over all keys, and `flash.finalize`. Because the step is associative over
     slices of keys, tiling may then cut the keys without changing the result
     (Milakov and Gimelshein, arXiv 1805.02867). A sink enters as the state
-    (0, sink * log2(e), 1) of a key with that logit and no value.
+    (0, sink / unit, 1) of a key with that logit and no value.
 
     ```mlir
     %o = flash.attention %q, %k, %v mask(#flash.causal) : (...)
     // becomes
     %acc = linalg.fill 0, %max = linalg.fill -inf, %sum = linalg.fill 0
     %a, %m, %l = flash.online_attention ins(%q, %k, %v) outs(%acc, %max, %sum)
-        at[0, 0, 0, 0] of[512, 512] scale(0.125) mask(#flash.causal)
-    %o = flash.finalize ins(%a, %m, %l) outs(%empty)
+        at[0, 0, 0, 0] of[512, 512] scale(0.125) unit(0.125) mask(#flash.causal)
+    %o = flash.finalize ins(%a, %m, %l) outs(%empty) unit(0.125)
     ```
+
+    The unit is the scale, or 1 where a region changes scores, or where the scale
+    is not positive or beyond 2^-64 or 2^64.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect"];
@@ -929,16 +932,21 @@ def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
     %s = linalg.contract  s[i, j] = sum_d q[i, d] * k[j, d]
     %x = linalg.generic   select(the mask keeps (i, j), s[i, j], -inf)
     %t = linalg.generic   max_j x[i, j]
-    %m1, %r = linalg.generic  max(m[i], c * t[i]), exp2(m[i] - m1[i])
-    %z = linalg.generic   select(m1[i] == -inf, 0, m1[i])
-    %p = linalg.generic   exp2(c * x[i, j] - z[i])
+    %m1, %r = linalg.generic  max(m[i], t[i]), exp2(c[i] * m[i] - z[i])
+    %c, %z = linalg.generic  ..., max(c[i] * m1[i], the least f32)
+    %p = linalg.generic   exp2(c[i] * x[i, j] - z[i])
     %l1 = linalg.generic  l[i] * r[i] + sum_j p[i, j]
     %pt = arith.truncf %p                          // to the type of %v
     %a1 = linalg.contract  a[i, d] * r[i] + sum_j pt[i, j] * v[j, d]
     ```
 
-    where `c` is the scale times log2(e). With a score region, or a scale that
-    is not positive, the scores are scaled in `%x` and `c` is 1. A step whose
+    where `c` is the unit times log2(e). With a score region, or a scale that is
+    not the unit, `%x` are scores divided by the unit. The rounding of `%z` makes all
+    exponentials of a row larger by the same factor, which leaves the range of
+    numbers where the maximum is large: `c` is then a power of two near it, so that
+    `%z` is exact. Products have no such choice in steps whose schedule has no
+    roles, for want of registers, but for `transpose-scores`: their rows are NaN or 0
+    if scores are above 2^30, and with values of f16 above 2^28. A step whose
     schedule has the feature `lazy_rescale` leaves the maxima as they are unless
     one of them grows by more than 8, which it asks by `flash.any`.
 

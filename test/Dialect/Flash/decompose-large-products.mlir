@@ -1,0 +1,10 @@
+// Products beyond 2^31, whose maximum times log2(e) has a rounding beyond the range of exp2, on the CPU.
+// RUN: %python -c "import numpy as np; r = np.random.default_rng(0); [np.save(f'%t.{x}.npy', c * r.standard_normal((1, 2, n, 16)).astype(np.float32)) for x, n, c in (('q', 37, np.float32(1e5)), ('k', 50, np.float32(1e5)), ('v', 50, np.float32(1)))]; np.save('%t.b.npy', np.zeros((37, 50)))"
+// RUN: flash-run %s --target=cpu --inputs=%t.q.npy,%t.k.npy,%t.v.npy --outputs=%t.cpu.npy,%t.cpu-lse.npy
+// RUN: %python %S/Inputs/large.py %t 1e-4 cpu
+!q = tensor<1x2x37x16xf32>
+!k = tensor<1x2x50x16xf32>
+func.func @attention(%q: !q, %k: !k, %v: !k) -> (!q, tensor<1x2x37xf32>) {
+  %o, %l = flash.attention %q, %k, %v : (!q, !k, !k) -> (!q, tensor<1x2x37xf32>)
+  return %o, %l : !q, tensor<1x2x37xf32>
+}
