@@ -87,9 +87,22 @@ static void testLogSumExps() {
   expect(false, tolerance, DType::F32, 100, 100 + 1.2e-4);
 }
 
+/// The second half of the rows may have any error.
+static void testRows() {
+  Tolerance tolerance = Tolerance::get(DType::F32, /*scoreMagnitude=*/2e7);
+  expect(true, tolerance, DType::F32, 1, 1, 1.1);
+  tolerance.ofRows = {1e-6, 2};
+  expect(true, tolerance, DType::F32, 1, 1, 1 + 25e-6);
+  expect(false, tolerance, DType::F32, 1, 1, 1.1);
+  expect(false, tolerance, DType::F32, 1, 1 + 2e-6);
+  tolerance.ofRows = {2, 1e-6};
+  expect(true, tolerance, DType::F32, 1, 1, 1.1);
+}
+
 int main() {
   testNormalNumbers();
   testSubnormalNumbers();
   testLogSumExps();
+  testRows();
   return numFailures != 0;
 }

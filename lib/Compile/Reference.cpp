@@ -78,6 +78,22 @@ SmallVector<unsigned> flash::compile::getLogSumExpResults(func::FuncOp func) {
   return results;
 }
 
+SmallVector<std::pair<unsigned, unsigned>>
+flash::compile::getOutputResults(func::FuncOp func) {
+  SmallVector<std::pair<unsigned, unsigned>> results;
+  if (!mayAddResults(func))
+    return results;
+  auto attentions =
+      llvm::to_vector(func.getBody().front().getOps<AttentionOp>());
+  forEachResult(func, [&](unsigned number, Value value) {
+    auto *found = llvm::find_if(
+        attentions, [&](AttentionOp op) { return value == op.getOutput(); });
+    if (found != attentions.end())
+      results.push_back({number, found - attentions.begin()});
+  });
+  return results;
+}
+
 ReferenceResults flash::compile::getReferenceResults(func::FuncOp func) {
   ReferenceResults added;
   if (!mayAddResults(func))

@@ -38,22 +38,23 @@ flash::run::runChecked(Executor &executor, llvm::ArrayRef<HostTensor> inputs) {
   return runs;
 }
 
-/// A lower bound of the largest |score| that is the maximum of its row, from
-/// the log-sum-exps that the reference adds: maximum <= log-sum-exp <= maximum
-/// + log(Nk), and no length exceeds the largest size of an input. Rows without
-/// any key, or with NaN or an infinite score, have no say.
-static double getScoreMagnitude(llvm::ArrayRef<HostTensor> logSumExps,
-                                llvm::ArrayRef<HostTensor> inputs) {
+/// A lower bound of the |maximum| of each row of scores, from the log-sum-exps
+/// that the reference adds: maximum <= log-sum-exp <= maximum + log(Nk), and no
+/// length exceeds the largest size of an input. It is 0 of rows without any
+/// key, or with NaN or an infinite score.
+static std::vector<double>
+getScoreMagnitudes(const HostTensor &logSumExps,
+                   llvm::ArrayRef<HostTensor> inputs) {
   int64_t largestSize = 1;
   for (const HostTensor &input : inputs)
     for (int64_t size : input.getSpec().shape)
       largestSize = std::max(largestSize, size);
-  double slack = std::log(largestSize), magnitude = 0;
-  for (const HostTensor &lse : logSumExps)
-    for (int64_t i = 0, e = lse.getSpec().getNumElements(); i != e; ++i)
-      if (double value = lse.get(i); std::isfinite(value))
-        magnitude = std::max({magnitude, value - slack, -value});
-  return magnitude;
+  double slack = std::log(largestSize);
+  std::vector<double> magnitudes(logSumExps.getSpec().getNumElements());
+  for (auto [i, magnitude] : llvm::enumerate(magnitudes))
+    if (double value = logSumExps.get(i); std::isfinite(value))
+      magnitude = std::max({0.0, value - slack, -value});
+  return magnitudes;
 }
 
 bool flash::run::hasTf32Products(Kernel &kernel) {
@@ -120,8 +121,14 @@ flash::run::runReference(Session &session, const Program &program,
   expected.hint = getHint(*program.module);
   ReferenceResults added = getReferenceResults(program.entry);
   auto behind = llvm::ArrayRef(*results).drop_front(numResults);
-  expected.scoreMagnitude =
-      getScoreMagnitude(behind.take_front(added.logSumExps), inputs);
+  std::vector<std::vector<double>> magnitudes;
+  for (const HostTensor &lse : behind.take_front(added.logSumExps)) {
+    magnitudes.push_back(getScoreMagnitudes(lse, inputs));
+    for (double magnitude : magnitudes.back())
+      expected.scoreMagnitude = std::max(expected.scoreMagnitude, magnitude);
+  }
+  for (auto [number, attention] : getOutputResults(program.entry))
+    expected.rowMagnitudes[number] = magnitudes[attention];
   expected.gradients =
       describeGradients(program.entry, behind.take_back(added.terms));
   expected.logSumExps = getLogSumExpResults(program.entry);
@@ -161,15 +168,31 @@ flash::run::checkRuns(const CheckedRuns &runs, const Expectation &expected,
     // The naive program's products of f32 are accurate in any case.
     bool isRounded = expected.hasTf32Products && dtype == DType::F32 &&
                      variant != Variant::Naive;
-    Tolerance tolerance = isRounded ? Tolerance::getOfTf32(magnitude)
-                                    : Tolerance::get(dtype, magnitude);
-    tolerance.relativeRms = std::max(tolerance.relativeRms, loosest);
+    auto getTolerance = [&](double magnitude) {
+      Tolerance tolerance = isRounded ? Tolerance::getOfTf32(magnitude)
+                                      : Tolerance::get(dtype, magnitude);
+      tolerance.relativeRms = std::max(tolerance.relativeRms, loosest);
+      return tolerance;
+    };
+    bool isLogSumExp = llvm::is_contained(expected.logSumExps, number);
+    // The error of a score is relative, and so is that of a log-sum-exp.
+    Tolerance tolerance = getTolerance(isLogSumExp ? 0 : magnitude);
+    auto rows = expected.rowMagnitudes.find(number);
+    if (rows != expected.rowMagnitudes.end()) {
+      for (double ofRow : rows->second)
+        tolerance.ofRows.push_back(
+            std::min(Tolerance::largestOfRow,
+                     getTolerance(std::max(ofRow, std::min(magnitude, 1e3)))
+                         .relativeRms));
+      if (!tolerance.ofRows.empty())
+        tolerance.relativeRms = *llvm::max_element(tolerance.ofRows);
+    }
     if (isGradient) {
       tolerance.relativeRms *= Gradient::toleranceFactor;
       tolerance.leastMagnitude =
           std::max(tolerance.leastMagnitude, gradient->second.leastMagnitude);
     }
-    if (llvm::is_contained(expected.logSumExps, number))
+    if (isLogSumExp)
       tolerance.leastMagnitude = Tolerance::leastLogSumExp;
     check.results.push_back(compare(result, wanted, tolerance));
     if (!check.results.back().ok)

@@ -73,7 +73,7 @@ static std::optional<int64_t> findFirst(const HostTensor &result,
                                         const HostTensor &reference,
                                         Predicate isBad) {
   for (int64_t i = 0, e = result.getSpec().getNumElements(); i != e; ++i)
-    if (isBad(result.get(i), reference.get(i)))
+    if (isBad(i, result.get(i), reference.get(i)))
       return i;
   return std::nullopt;
 }
@@ -105,7 +105,16 @@ Comparison flash::run::compare(const HostTensor &result,
     return std::isnan(x) ? std::isnan(r) : x == r;
   };
 
-  double errorSquares = 0, squares = 0;
+  int64_t rowSize = tolerance.ofRows.empty()
+                        ? 1
+                        : result.getSpec().getNumElements() /
+                              static_cast<int64_t>(tolerance.ofRows.size());
+  auto boundOf = [&](int64_t element) {
+    return tolerance.ofRows.empty() ? tolerance.relativeRms
+                                    : tolerance.ofRows[element / rowSize];
+  };
+
+  double errorSquares = 0, shareSquares = 0, squares = 0;
   int64_t count = 0;
   for (int64_t i = 0, e = result.getSpec().getNumElements(); i != e; ++i) {
     double x = result.get(i), r = reference.get(i);
@@ -113,6 +122,8 @@ Comparison flash::run::compare(const HostTensor &result,
       continue;
     double error = std::fabs(x - r);
     errorSquares += error * error;
+    double share = error / boundOf(i);
+    shareSquares += share * share;
     squares += r * r;
     report.maxAbs = std::max(report.maxAbs, error);
     if (error > 0)
@@ -125,20 +136,20 @@ Comparison flash::run::compare(const HostTensor &result,
     report.rms = std::sqrt(errorSquares / squares); // infinite for r = 0
   double magnitude = count ? std::sqrt(squares / count) : 0;
 
-  double factor = tolerance.elementFactor * tolerance.relativeRms;
-  auto bad = findFirst(result, reference, [&](double x, double r) {
+  auto bad = findFirst(result, reference, [&](int64_t i, double x, double r) {
     if (isSpecial(x, r))
       return !matches(x, r);
-    return !(std::fabs(x - r) <= factor * std::max(magnitude, std::fabs(r)));
+    return !(std::fabs(x - r) <= tolerance.elementFactor * boundOf(i) *
+                                     std::max(magnitude, std::fabs(r)));
   });
+  bool isFar = shareSquares > squares;
   // Where every element is within its own bound but all of them together are
   // not, some element must exceed the mean.
-  if (!bad && !(report.rms <= tolerance.relativeRms))
-    bad = findFirst(result, reference, [&](double x, double r) {
-      return !isSpecial(x, r) &&
-             std::fabs(x - r) > tolerance.relativeRms * magnitude;
+  if (!bad && isFar)
+    bad = findFirst(result, reference, [&](int64_t i, double x, double r) {
+      return !isSpecial(x, r) && std::fabs(x - r) > boundOf(i) * magnitude;
     });
-  report.ok = !bad && report.rms <= tolerance.relativeRms;
+  report.ok = !bad && !isFar;
   if (bad)
     report.firstBad = makeElement(result, reference, *bad);
   return report;

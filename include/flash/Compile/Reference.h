@@ -27,6 +27,12 @@ llvm::SmallVector<GradientResult> getGradientResults(mlir::func::FuncOp func);
 /// function's own block.
 llvm::SmallVector<unsigned> getLogSumExpResults(mlir::func::FuncOp func);
 
+/// The numbers of the results that are outputs of attentions in the function's
+/// own block, and which of the log-sum-exps that a reference adds has their
+/// rows.
+llvm::SmallVector<std::pair<unsigned, unsigned>>
+getOutputResults(mlir::func::FuncOp func);
+
 /// What a reference returns behind the results of the function.
 struct ReferenceResults {
   /// The log-sum-exps of attentions and those that gradients are given. They

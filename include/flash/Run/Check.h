@@ -46,6 +46,9 @@ struct Expectation {
   llvm::SmallVector<unsigned> logSumExps;
   /// A lower bound of the largest |score| that is the maximum of its row.
   double scoreMagnitude = 0;
+  /// The same of each row of a result that is the output of an attention, by
+  /// the result's number.
+  std::map<unsigned, std::vector<double>> rowMagnitudes;
   /// Whether products of f32 may have been rounded to tf32.
   bool hasTf32Products = false;
   /// Why a program that is right may have other results; empty if nothing is

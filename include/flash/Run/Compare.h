@@ -9,6 +9,7 @@
 #define FLASH_RUN_COMPARE_H
 
 #include "flash/Run/HostTensor.h"
+#include <vector>
 
 namespace flash::run {
 
@@ -21,9 +22,18 @@ struct Tolerance {
   /// size of what cancels in them, or below which errors are absolute.
   double leastMagnitude = 0;
 
+  /// The bounds of rows along the last dimension, each at most `relativeRms`,
+  /// if rows have bounds of their own. Errors then count as if they were larger
+  /// in proportion.
+  std::vector<double> ofRows = {};
+
   /// That of log-sum-exps: what is relative in a sum is absolute in its
   /// logarithm, however small that is.
   static constexpr double leastLogSumExp = 1;
+
+  /// The largest bound of a row of an attention: means of the same values with
+  /// other weights are no further apart.
+  static constexpr double largestOfRow = 2;
 
   /// A single element's error is bounded by this many times `relativeRms`,
   /// relative to the larger of |r| and the root mean square of all r. The RMS
