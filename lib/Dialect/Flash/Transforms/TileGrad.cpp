@@ -143,6 +143,13 @@ void GradTiler::emitRows() {
                                     emitConstant(at, -infinity));
           Value log2 = arith::MulFOp::create(
               at, args[0], emitConstant(at, llvm::numbers::log2e));
+          // Beyond f32, on either side, probabilities are 0 rather than
+          // infinite, so that no other row sees them.
+          Value isBeyond = arith::CmpFOp::create(at, arith::CmpFPredicate::OEQ,
+                                                 math::AbsFOp::create(at, log2),
+                                                 emitConstant(at, infinity));
+          log2 = arith::SelectOp::create(at, isBeyond,
+                                         emitConstant(at, infinity), log2);
           Value delta = args[1];
           if (op.getLseGrad())
             delta = arith::SubFOp::create(at, delta, args[2]);
