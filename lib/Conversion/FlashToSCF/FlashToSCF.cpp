@@ -42,6 +42,34 @@ static void lower(LoadRowsOp load) {
   load.erase();
 }
 
+/// Bounds and sets are of where the step is, which is computed in front of the
+/// loops.
+static LogicalResult verifyTiles(VisitOp visit) {
+  if (!visit.getTiles())
+    return success();
+  StepOpInterface step = visit.getStep();
+  if (!step)
+    return visit.emitOpError("says which tiles a mask leaves, but its region "
+                             "has no single step that has the mask");
+  if (!step.getQuery().getType().hasStaticShape() ||
+      !step.getKey().getType().hasStaticShape() ||
+      step.getQuery().getType().getRank() != 2)
+    return step->emitOpError("is of whole tensors, not of tiles of 2 "
+                             "dimensions and static sizes, which the visit "
+                             "says the mask leaves");
+  SmallVector<OpFoldResult> values = step.getMixedPosition();
+  llvm::append_range(values, step.getMixedExtents());
+  for (OpFoldResult entry : values) {
+    auto value = dyn_cast<Value>(entry);
+    if (value && value != visit.getAt() && value != visit.getKeyAt() &&
+        visit.getBody().isAncestor(value.getParentRegion()))
+      return step->emitOpError("is at a position, or of lengths, that only the "
+                               "step knows; the tiles that a mask leaves are "
+                               "known before it");
+  }
+  return success();
+}
+
 namespace {
 struct ConvertFlashToSCF
     : flash::impl::ConvertFlashToSCFBase<ConvertFlashToSCF> {
@@ -49,11 +77,8 @@ struct ConvertFlashToSCF
     SmallVector<VisitOp> visits;
     getOperation().walk([&](VisitOp visit) { visits.push_back(visit); });
     for (VisitOp visit : visits) {
-      if (visit.getTiles() && !visit.getStep()) {
-        visit.emitOpError("says which tiles a mask leaves, but its region has "
-                          "no single step that has the mask");
+      if (failed(verifyTiles(visit)))
         return signalPassFailure();
-      }
       VisitLowering(visit).run();
     }
     SmallVector<LoadRowsOp> loads;

@@ -9,3 +9,40 @@ func.func @no_step(%n: index, %x: tensor<16xf32>) -> tensor<16xf32> {
   }
   return %0 : tensor<16xf32>
 }
+
+// -----
+
+!q = tensor<16x8xf32>
+!v = tensor<16xf32>
+func.func @elsewhere(%q: !q, %acc: !q, %max: !v, %sum: !v) -> !q {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %r:3 = flash.visit keys tile(16) from %c0 to %c64 by %c16 exist(%c64) tiles(<hi = []>) init(%acc, %max, %sum : !q, !v, !v) {
+  ^bb0(%j: index, %rows: index, %a: !q, %m: !v, %l: !v):
+    %i = arith.addi %j, %c16 : index
+    // expected-error @below {{is at a position, or of lengths, that only the step knows; the tiles that a mask leaves are known before it}}
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %q, %q : !q, !q, !q) outs(%a, %m, %l : !q, !v, !v)
+        at[0, 0, %i, %j] of[64, 64] scale(1.0) mask(#flash.causal)
+    flash.next %a1, %m1, %l1 : !q, !v, !v
+  }
+  return %r#0 : !q
+}
+
+// -----
+
+!q = tensor<1x1x16x8xf32>
+!v = tensor<1x1x16xf32>
+func.func @whole(%q: !q, %acc: !q, %max: !v, %sum: !v) -> !q {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %r:3 = flash.visit keys tile(16) from %c0 to %c64 by %c16 exist(%c64) tiles(<hi = []>) init(%acc, %max, %sum : !q, !v, !v) {
+  ^bb0(%j: index, %rows: index, %a: !q, %m: !v, %l: !v):
+    // expected-error @below {{is of whole tensors, not of tiles of 2 dimensions and static sizes, which the visit says the mask leaves}}
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %q, %q : !q, !q, !q) outs(%a, %m, %l : !q, !v, !v)
+        at[0, 0, 0, %j] of[64, 64] scale(1.0) mask(#flash.causal)
+    flash.next %a1, %m1, %l1 : !q, !v, !v
+  }
+  return %r#0 : !q
+}

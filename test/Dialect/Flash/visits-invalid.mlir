@@ -222,3 +222,85 @@ func.func @packed(%a: index, %x: tensor<1x1x8x8xf32>) {
   %0 = flash.load_rows %x[%a, %a, %a] packed(1) : tensor<1x1x8x8xf32> -> tensor<4x8xf32>
   return
 }
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{asks which tiles it visits, so it asks which are full, too: not_full is missing}}
+  %0 = flash.visit keys tile(4) from %a to %a by %a exist(%a) tiles(<visited = []>) init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{tiles of heads have no range: visited and not_full are missing}}
+  %0 = flash.visit heads tile(4) from %a to %a by %a exist(%a, %a) tiles(<hi = []>) init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %i2: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{contributors are of a visit of queries, not of keys}}
+  %0 = flash.visit keys tile(4) from %a to %a by %a exist(%a) tiles(<hi = []>) contributors(<hi = []>) init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{has contributors, but no tiles}}
+  %0 = flash.visit queries tile(4) from %a to %a by %a exist(%a) contributors(<hi = []>) init(%x : !s) {
+  ^bb0(%i0: index, %i1: index, %s: !s):
+    flash.next %s : !s
+  }
+  return %0 : !s
+}
+
+// -----
+
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @generic(%a: index, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{a list has counts, and nothing else has}}
+  %0 = "flash.visit"(%a, %a, %a, %a, %n, %x) <{kind = 0 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0, 1, 0, 0, 1>, tile = 4 : i64}> ({
+  ^bb0(%at: index, %rows: index, %s: !s):
+    flash.next %s : !s
+  }) : (index, index, index, index, !n, !s) -> !s
+  return %0 : !s
+}
+
+// -----
+
+!n = tensor<1x1x4x2xi32>
+!s = tensor<4xf32>
+func.func @generic(%a: index, %n: !n, %x: !s) -> !s {
+  // expected-error @below {{the row is of a list, and there is none}}
+  %0 = "flash.visit"(%a, %a, %a, %a, %a, %x) <{kind = 0 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0, 0, 0, 1, 1>, tile = 4 : i64}> ({
+  ^bb0(%at: index, %rows: index, %s: !s):
+    flash.next %s : !s
+  }) : (index, index, index, index, index, !s) -> !s
+  return %0 : !s
+}

@@ -74,6 +74,10 @@ LogicalResult VisitOp::verify() {
   if (getList() ? static_cast<bool>(getTo())
                 : !getFrom() || !getTo() || !getBy())
     return emitOpError("says from, to and by, or a list, whose end counts say");
+  if (static_cast<bool>(getList()) != static_cast<bool>(getCounts()))
+    return emitOpError("a list has counts, and nothing else has");
+  if (!getList() && !getRow().empty())
+    return emitOpError("the row is of a list, and there is none");
   if (getList() && getRow().size() != numDims)
     return emitOpError("the row of a list is a batch, a head and a number, "
                        "got ")
@@ -81,6 +85,19 @@ LogicalResult VisitOp::verify() {
   if (getList() && (getTiles() || getContributors()))
     return emitOpError("a list already says which tiles are visited; it has "
                        "no tiles and no contributors");
+  if (std::optional<TilesAttr> tiles = getTiles()) {
+    if (tiles->getVisited() && !tiles->getNotFull())
+      return emitOpError("asks which tiles it visits, so it asks which are "
+                         "full, too: not_full is missing");
+    if (!isRow && getKind() != VisitKind::Diagonal && !tiles->getVisited())
+      return emitOpError("tiles of ")
+             << kind << " have no range: visited and not_full are missing";
+  }
+  if (getContributors() && getKind() != VisitKind::Queries)
+    return emitOpError("contributors are of a visit of queries, not of ")
+           << kind;
+  if (getContributors() && !getTiles())
+    return emitOpError("has contributors, but no tiles");
   if (getRanks() && !getList())
     return emitOpError("ranks are of the tiles of a list");
   if (static_cast<bool>(getDistance()) != (getKind() == VisitKind::Diagonal))

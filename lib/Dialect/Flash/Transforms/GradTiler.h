@@ -31,6 +31,7 @@ private:
   mlir::Value countRows(VisitOp visit, const TiledDim &dim) {
     return dim.isRagged() ? mlir::Value(visit.getRowArgs()[0]) : mlir::Value();
   }
+  /// The count, or all rows of a tile if there is none.
   mlir::OpFoldResult orAll(mlir::Value count, const TiledDim &dim) {
     return count ? mlir::OpFoldResult(count) : index(dim.tile);
   }
