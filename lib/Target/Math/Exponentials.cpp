@@ -169,7 +169,7 @@ Value wide::atanh(FloatEmitter &e, Value x) {
 /// By the binary digits of n. A negative power is the inverse, rounded towards
 /// 0: not 0 for 1 and -1 only.
 Value flash::emitIntegerPower(OpBuilder &builder, Location loc, Value x,
-                              Value n, unsigned width) {
+                              Value n, unsigned digits) {
   ImplicitLocOpBuilder b(loc, builder);
   Type type = x.getType();
   auto constant = [&](int64_t value) -> Value {
@@ -186,7 +186,7 @@ Value flash::emitIntegerPower(OpBuilder &builder, Location loc, Value x,
   };
   Value zero = constant(0), one = constant(1);
   Value result = one, factor = x;
-  for (unsigned digit = 0; digit != width; ++digit) {
+  for (unsigned digit = 0; digit != digits; ++digit) {
     Value isSet =
         equal(arith::AndIOp::create(
                   b, arith::ShRUIOp::create(b, n, constant(digit)), one),

@@ -148,11 +148,20 @@ struct IntegerPower : OpRewritePattern<math::IPowIOp> {
 
   LogicalResult matchAndRewrite(math::IPowIOp op,
                                 PatternRewriter &rewriter) const override {
-    // Indices are i32 in kernels.
-    auto type = dyn_cast<IntegerType>(getElement(op));
-    rewriter.replaceOp(op, emitIntegerPower(rewriter, op.getLoc(), op.getLhs(),
-                                            op.getRhs(),
-                                            type ? type.getWidth() : 32));
+    // Indices are i32 in kernels, also where they were widened: an exponent
+    // has no more digits than what it is an extension of.
+    auto countDigits = [](Value n) -> unsigned {
+      auto type = dyn_cast<IntegerType>(getElementTypeOrSelf(n));
+      return type ? type.getWidth() : 32;
+    };
+    Value n = op.getRhs(), narrow = n;
+    if (auto cast = n.getDefiningOp<arith::IndexCastOp>())
+      narrow = cast.getIn();
+    else if (auto extension = n.getDefiningOp<arith::ExtSIOp>())
+      narrow = extension.getIn();
+    rewriter.replaceOp(
+        op, emitIntegerPower(rewriter, op.getLoc(), op.getLhs(), n,
+                             std::min(countDigits(n), countDigits(narrow))));
     return success();
   }
 };

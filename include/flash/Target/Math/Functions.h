@@ -67,9 +67,9 @@ mlir::Value isNaN(FloatEmitter &e, mlir::Value x);
 mlir::Value isNormal(FloatEmitter &e, mlir::Value x);
 } // namespace any
 
-/// x^n for integers of `width` bits, as math.ipowi has it.
+/// x^n for integers, as math.ipowi has it; n is a number of `digits` bits.
 mlir::Value emitIntegerPower(mlir::OpBuilder &builder, mlir::Location loc,
-                             mlir::Value x, mlir::Value n, unsigned width);
+                             mlir::Value x, mlir::Value n, unsigned digits);
 
 } // namespace flash
 
