@@ -352,6 +352,9 @@ class Attention:
         Returns:
           `Tiles`: skipped, unmasked, masked, query_tile, key_tile.
         """
+        for name, size in [("query_length", query_length), ("key_length", key_length), ("batch", batch), ("heads", heads)]:
+            if size < 0:
+                raise ValueError(f"{name} must not be negative, got {size}")
         element = _get_element(dtype)
         key_heads, value_dim = heads if key_heads is None else key_heads, dim if value_dim is None else value_dim
         config = self._configs[0 if self._mask_lengths is None else 2]

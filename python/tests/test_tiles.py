@@ -111,7 +111,7 @@ def test_kernel():
 def test_errors():
     with pytest.raises(ValueError, match="dtype"):
         flash.Attention().tiles(8, 8, dtype="int8")
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="query_length must not be negative, got -1"):
         flash.Attention().tiles(-1, 8)
     with pytest.raises(ValueError, match="too long"):
         flash.Attention(lambda b, h, q, k: (q - k) % 1000 == 0).tiles(2**24, 2**24)
