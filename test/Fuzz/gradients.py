@@ -92,6 +92,8 @@ def differentiate(program, q, k, v, do, o, lse, dlse, score, sinks, wrt):
     scores = np.einsum("bhid,bhjd->bhij", q, keys) * scale
     magnitude = np.abs(np.einsum("bhid,bhjd->bhij", np.abs(q), np.abs(keys)) * scale).max(initial=0)
     modified, slope, uncertain, captured = with_slopes(score, scores, positions)
+    # A slope of a captured value may be the score itself, which is a sum in f32.
+    others = with_slopes(score, scores + 4e-7 * np.einsum("bhid,bhjd->bhij", np.abs(q), np.abs(keys)) * abs(scale), positions)[3]
     magnitude = max(10, 4 * magnitude) if score else max(1, magnitude)
     tolerance = max(TOLERANCES[program.element], 4e-7 * magnitude)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -102,14 +104,16 @@ def differentiate(program, q, k, v, do, o, lse, dlse, score, sinks, wrt):
     dp = np.einsum("bhid,bhjd->bhij", do, values)
     dps = np.einsum("bhid,bhjd->bhij", np.abs(do), np.abs(values))
     ds, off = p * (dp - delta[..., None]), tolerance * p * (dps + deltas[..., None])
-    dx, off_x = ds * slope, off * np.abs(slope) + np.abs(ds) * uncertain
+    # Products take them in the element type, whose steps near 0 are half of these.
+    rounding = {"f16": 2.0**-25}.get(program.element, 0) * (p > 0)
+    dx, off_x = ds * slope, off * np.abs(slope) + np.abs(ds) * uncertain + rounding
 
     def of_heads(x):
         return x.reshape(x.shape[0], k.shape[1], group, *x.shape[2:]).sum(2)
     sums = {
         "q": [scale * np.einsum("bhij,bhjd->bhid", dx, keys), abs(scale) * np.einsum("bhij,bhjd->bhid", off_x, np.abs(keys))],
         "k": [scale * np.einsum("bhij,bhid->bhjd", dx, q), abs(scale) * np.einsum("bhij,bhid->bhjd", off_x, np.abs(q))],
-        "v": [np.einsum("bhij,bhid->bhjd", p, do), tolerance * np.einsum("bhij,bhid->bhjd", p, np.abs(do))],
+        "v": [np.einsum("bhij,bhid->bhjd", p, do), np.einsum("bhij,bhid->bhjd", tolerance * p + rounding, np.abs(do))],
     }
     for name in ("k", "v"):
         sums[name] = [of_heads(x) for x in sums[name]]
@@ -121,7 +125,7 @@ def differentiate(program, q, k, v, do, o, lse, dlse, score, sinks, wrt):
         slope, index = captured[number]
         index = tuple(np.broadcast_to(x, ds.shape) for x in (index if isinstance(index, tuple) else (index,)))
         sums[name] = []
-        for terms in (ds * slope, off * np.abs(slope)):
+        for terms in (ds * slope, off * np.abs(slope) + np.abs(ds * (others[number][0] - slope))):
             total = np.zeros(array.shape)
             np.add.at(total, index, terms)
             sums[name].append(total)
