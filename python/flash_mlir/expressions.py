@@ -16,7 +16,25 @@ from .errors import TraceError
 INDEX, FLOAT, BOOL = "index", "f32", "i1"
 
 
-class Value:
+class Traced:
+    """What functions of NumPy and PyTorch take while they are traced, instead of numbers and arrays."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        if method != "__call__":
+            raise TraceError(f"numpy.{ufunc.__name__}.{method} cannot be traced")
+        return call_traced("numpy", ufunc, inputs, options)
+
+    def __array_function__(self, function, types, arguments, options):
+        return call_traced("numpy", function, arguments, options)
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), options=None):
+        return call_traced("torch", function, arguments, options)
+
+
+class Value(Traced):
     """A number or truth value that is known when the kernel runs.
 
     The operators of Python, `where` and the functions of this package apply, and so do
@@ -260,18 +278,6 @@ class Value:
 
     def new_ones(self, size=(), dtype=None, device=None):
         return self.new_full(size, 1, dtype)
-
-    def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        if method != "__call__":
-            raise TraceError(f"numpy.{ufunc.__name__}.{method} cannot be traced")
-        return call_traced("numpy", ufunc, inputs, options)
-
-    def __array_function__(self, function, types, arguments, options):
-        return call_traced("numpy", function, arguments, options)
-
-    @classmethod
-    def __torch_function__(cls, function, types, arguments=(), options=None):
-        return call_traced("torch", function, arguments, options)
 
 
 def get_operands(value):
@@ -548,7 +554,7 @@ def is_traced(name):
     return name in FUNCTIONS
 
 
-class Tensor:
+class Tensor(Traced):
     """A NumPy array or PyTorch tensor whose elements a mask or score function reads.
 
     Functions see the arrays of their closure and globals as such; elsewhere write
@@ -638,13 +644,6 @@ class Tensor:
         raise TraceError(f"{self.name} is a captured tensor; index it before computing with it")
 
     __array_ufunc__ = None
-
-    def __array_function__(self, function, types, arguments, options):
-        return call_traced("numpy", function, arguments, options)
-
-    @classmethod
-    def __torch_function__(cls, function, types, arguments=(), options=None):
-        return call_traced("torch", function, arguments, options)
 
 
 def _forward(name):

@@ -9,7 +9,7 @@ import itertools
 import math
 
 from .errors import TraceError
-from .expressions import FUNCTIONS, INDEX, Value, as_row, call_traced, lift, list_elements
+from .expressions import FUNCTIONS, INDEX, Traced, Value, as_row, lift, list_elements
 from .number_functions import maximum, minimum
 
 _CASTS = "to astype float int long bool half bfloat16 clone contiguous cpu cuda detach".split()
@@ -17,7 +17,7 @@ _CASTS = "to astype float int long bool half bfloat16 clone contiguous cpu cuda 
 _MAX_ELEMENTS = 512
 
 
-class Row:
+class Row(Traced):
     """Elements of a captured tensor with the dimensions that are left.
 
     Indexed further, laid out anew (`view`, `transpose` and the like), read by `gather`, `take` and `index_select`, or reduced
@@ -302,18 +302,6 @@ class Row:
 
     def __bool__(self):
         raise TraceError("a row of a captured tensor has no truth value; index it further, or use any() or all()")
-
-    def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        if method != "__call__":
-            raise TraceError(f"numpy.{ufunc.__name__}.{method} cannot be traced")
-        return call_traced("numpy", ufunc, inputs, options)
-
-    def __array_function__(self, function, types, arguments, options):
-        return call_traced("numpy", function, arguments, options)
-
-    @classmethod
-    def __torch_function__(cls, function, types, arguments=(), options=None):
-        return call_traced("torch", function, arguments, options)
 
 
 class _Part:
