@@ -232,6 +232,14 @@ void VisitLowering::emitLoop(Value from, Value to, Value by, Step body) {
   state.assign(loop.getResults().begin(), loop.getResults().end());
 }
 
+Value VisitLowering::nextOf(Value from, Value first, Value by) {
+  Value distance = arith::SubIOp::create(b, loc, from, first);
+  distance = arith::MaxSIOp::create(b, loc, distance, constant(0));
+  Value steps = arith::CeilDivUIOp::create(b, loc, distance, by);
+  Value there = arith::MulIOp::create(b, loc, steps, by);
+  return arith::AddIOp::create(b, loc, first, there);
+}
+
 Value VisitLowering::nextVisited(Value from) {
   if (!tileStep)
     return from;
@@ -242,12 +250,7 @@ Value VisitLowering::nextVisited(Value from) {
   Value &next = visited[from];
   if (next)
     return next;
-  // No bound of tiles is negative, so neither is the sum here.
-  Value distance = arith::SubIOp::create(b, loc, from, firstTile);
-  distance = arith::MaxSIOp::create(b, loc, distance, constant(0));
-  Value steps = arith::CeilDivUIOp::create(b, loc, distance, tileStep);
-  Value there = arith::MulIOp::create(b, loc, steps, tileStep);
-  return next = arith::AddIOp::create(b, loc, firstTile, there);
+  return next = nextOf(from, firstTile, tileStep);
 }
 
 void VisitLowering::loopOver(Value from, Value to, Step body) {
@@ -520,7 +523,7 @@ void VisitLowering::visitRuns(const BlockList &list) {
     return list.read(b, loc, ranks, next);
   };
   auto over = [&](Value from, Value to, bool areFull) {
-    StepKind kind = {!areFull, ragged && !areFull, !areFull};
+    StepKind kind = getKindInList(areFull);
     emitLoop(from, to, constant(1), [&](Value number, ValueRange carried) {
       Value start = apply(d0 * tile, {number});
       if (!visit.getReadAhead())
@@ -555,20 +558,15 @@ void VisitLowering::visitList() {
   Value endOfParts = list.getEndOfParts(), end = list.getEnd();
   Value by = visit.getBy() ? visit.getBy() : constant(1);
   auto over = [&](Value from, Value to, bool areFull) {
-    StepKind kind = {!areFull, ragged && !areFull, !areFull};
+    StepKind kind = getKindInList(areFull);
     emitLoop(from, to, by, [&](Value entry, ValueRange carried) {
       return copyStep(list.getStart(b, loc, entry, tile), {}, carried, kind);
     });
   };
   if (Value from = visit.getFrom()) {
-    // The first entry of every n-th that is a full tile.
-    Value left = arith::SubIOp::create(b, loc, endOfParts, from);
-    left = arith::MaxSIOp::create(b, loc, left, constant(0));
-    Value steps = arith::CeilDivUIOp::create(b, loc, left, by);
-    Value skipped = arith::MulIOp::create(b, loc, steps, by);
-    Value whole = arith::AddIOp::create(b, loc, from, skipped);
-    over(from, whole, inPart);
-    return over(whole, end, isFull);
+    Value full = nextOf(endOfParts, from, by);
+    over(from, full, inPart);
+    return over(full, end, isFull);
   }
   Value zero = constant(0);
   if (!visit.getFillOnce()) {

@@ -89,9 +89,12 @@ private:
   mlir::Value countWholeTiles(mlir::BlockArgument count);
   /// Whether all rows of both tiles exist; null if only an iteration tells.
   mlir::Value isWholePair();
-  /// The first tile from `tile` on that the loop visits, which may be one
+  /// The first of `first`, `first + by`, ... that is not before `from`. None of
+  /// them is negative.
+  mlir::Value nextOf(mlir::Value from, mlir::Value first, mlir::Value by);
+  /// The first tile from `from` on that the loop visits, which may be one
   /// behind its end.
-  mlir::Value nextVisited(mlir::Value tile);
+  mlir::Value nextVisited(mlir::Value from);
 
   /// Emits a loop that carries on the state.
   void emitLoop(mlir::Value from, mlir::Value to, mlir::Value by, Step body);
@@ -114,6 +117,11 @@ private:
                                           mlir::ValueRange carried);
   void testEachTile(mlir::Value lo, mlir::Value hi);
   void visitPair();
+  /// The steps of tiles that a list has as full, or as partial ones.
+  StepKind getKindInList(bool areFull) const {
+    return {/*masked=*/!areFull, /*ragged=*/ragged && !areFull,
+            /*keeps=*/!areFull};
+  }
   void visitList();
   void visitRuns(const BlockList &list);
 
