@@ -196,6 +196,7 @@ void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
   func.addPass(createDecomposeNaive({options.rowBlock}));
   func.addPass(createDecomposeNaiveGrad({options.rowBlock}));
   func.addPass(createTileBlockMaps());
+  func.addPass(createConvertFlashToSCF());
   // Programs may hold elementwise arithmetic on whole tensors.
   func.addPass(createConvertElementwiseToLinalgPass());
 }

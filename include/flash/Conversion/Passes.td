@@ -11,8 +11,11 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertFlashToSCF : Pass<"convert-flash-to-scf", "::mlir::func::FuncOp"> {
-  let summary = "Make loops of visits and slices of the rows that they load";
+  let summary = "Make loops of kernels and visits, and slices of what they load and store";
   let description = [{
+    Each `flash.kernel` becomes an `scf.forall`, whose terminator has what `flash.store_rows` stores as slices.
+    Rows of an address operation (`AddressOpInterface`) are read and written where they lie in memory.
+
     Each `flash.visit` becomes the loops over the tiles that its mask, its list or its range leaves, with
     a copy of the step in each: tiles that are known to be full have no mask, those of which
     all rows exist no count of rows and no padding. `flash.load_rows` becomes a slice, padded where
@@ -48,8 +51,8 @@ def ConvertFlashToSCF : Pass<"convert-flash-to-scf", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
-    "::mlir::ub::UBDialect"];
+    "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::ub::UBDialect"];
 }
 
 def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {

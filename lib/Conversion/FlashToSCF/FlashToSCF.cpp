@@ -70,10 +70,72 @@ static LogicalResult verifyTiles(VisitOp visit) {
   return success();
 }
 
+/// Makes slices of what a kernel stores.
+static void lower(StoreRowsOp store, scf::ForallOp forall) {
+  OpBuilder b(forall.getTerminator());
+  Location loc = store.getLoc();
+  int64_t heads = store.getPacked().value_or(1);
+  RankedTensorType tile = store.getTile().getType(),
+                   destination = store.getDestination().getType();
+  OpFoldResult one = b.getIndexAttr(1);
+  OpFoldResult rows = store.getRows()
+                          ? getAsOpFoldResult(store.getRows())
+                          : b.getIndexAttr(tile.getDimSize(0) / heads);
+  Value stored = takeRows(b, loc, store.getTile(), rows, heads);
+  SmallVector<OpFoldResult> offsets = getAsOpFoldResult(store.getPosition()),
+                            sizes(offsets.size(), one);
+  sizes.back() = rows;
+  if (heads > 1)
+    sizes[sizes.size() - 2] = b.getIndexAttr(heads);
+  if (tile.getRank() == 2) {
+    offsets.push_back(b.getIndexAttr(0));
+    sizes.push_back(b.getIndexAttr(tile.getDimSize(1)));
+  }
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(
+      b, loc, stored, store.getDestination(), offsets, sizes,
+      SmallVector<OpFoldResult>(destination.getRank(), one));
+}
+
+static void lower(KernelOp kernel) {
+  OpBuilder b(kernel);
+  SmallVector<OpFoldResult> ends = getAsOpFoldResult(kernel.getEnds());
+  auto forall = scf::ForallOp::create(
+      b, kernel.getLoc(),
+      SmallVector<OpFoldResult>(ends.size(), b.getIndexAttr(0)), ends,
+      getAsIndexOpFoldResult(b.getContext(), kernel.getSteps()),
+      kernel.getOuts(), getBlockMapping(b, ends.size()));
+  forall->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
+  if (std::optional<ScheduleAttr> schedule = kernel.getSchedule())
+    setSchedule(forall, schedule->getValue());
+  StoreOp store = kernel.getStore();
+  Block *body = forall.getBody();
+  for (auto [from, to] :
+       llvm::zip_equal(kernel.getBody().getArguments(), body->getArguments()))
+    from.replaceAllUsesWith(to);
+  body->getOperations().splice(forall.getTerminator()->getIterator(),
+                               kernel.getBody().front().getOperations(),
+                               kernel.getBody().front().begin(),
+                               store->getIterator());
+  for (Operation &op : llvm::make_early_inc_range(store.getBody().front())) {
+    if (auto rows = dyn_cast<StoreRowsOp>(op))
+      lower(rows, forall);
+    else
+      op.moveBefore(forall.getTerminator().getBody(),
+                    forall.getTerminator().getBody()->end());
+  }
+  kernel.replaceAllUsesWith(forall.getResults());
+  kernel.erase();
+}
+
 namespace {
 struct ConvertFlashToSCF
     : flash::impl::ConvertFlashToSCFBase<ConvertFlashToSCF> {
   void runOnOperation() override {
+    SmallVector<KernelOp> kernels;
+    getOperation().walk([&](KernelOp kernel) { kernels.push_back(kernel); });
+    for (KernelOp kernel : kernels)
+      lower(kernel);
     SmallVector<VisitOp> visits;
     getOperation().walk([&](VisitOp visit) { visits.push_back(visit); });
     for (VisitOp visit : visits) {

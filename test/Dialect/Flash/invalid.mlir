@@ -817,7 +817,7 @@ func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a:
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{'at' and 'of' need one operand per dynamic entry}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, -9223372036854775808, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, -9223372036854775808, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -825,7 +825,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{operand count (6) does not match with the total size (7) specified in attribute 'operandSegmentSizes'}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -833,7 +833,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{operand group #5 must have one operand, got 2}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 2, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -841,7 +841,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{requires attribute 'scale'}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0>, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -849,7 +849,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{requires attribute 'static_position'}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -857,7 +857,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{invalid properties}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = 1 : i32, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = 1 : i32, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -865,7 +865,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<1x1x4x8xf32>) {
   // expected-error @below {{requires one region}}
-  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}>  : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0>}>  : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
 }
 
@@ -873,7 +873,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>) {
   // expected-error @below {{requires one region}}
-  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}> ({}, {}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0>}> ({}, {}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
 }
 
@@ -881,7 +881,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>) {
   // expected-error @below {{operand count (3) does not match with the total size (4) specified in attribute 'operandSegmentSizes'}}
-  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>}> ({}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0>}> ({}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
 }
 
@@ -889,7 +889,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>) {
   // expected-error @below {{invalid properties}}
-  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1>}> ({}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
 }
 
@@ -897,7 +897,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>) {
   // expected-error @below {{the score region takes}}
-  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}> ({
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0>}> ({
   ^bb0:
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
@@ -907,7 +907,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>) {
   // expected-error @below {{the score region must end with flash.yield}}
-  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}> ({
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0>}> ({
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
@@ -917,7 +917,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>) {
   // expected-error @below {{Invalid attribute `mask` in property conversion: 3 : i32}}
-  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>, mask = 3 : i32}> ({}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0>, mask = 3 : i32}> ({}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
 }
 
@@ -1574,7 +1574,7 @@ func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x
 
 func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
   // expected-error @below {{operand group #0 must have one operand, got 0}}
-  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 0, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({
+  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 0, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>)
   return
 }
@@ -1583,7 +1583,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
   // expected-error @below {{result group #0 must have one result, got 2}}
-  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 2, 1, 0, 0, 0>}> ({
+  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 2, 1, 0, 0, 0>}> ({
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>)
   return
 }
@@ -1592,7 +1592,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
   // expected-error @below {{a sink has a gradient, and a gradient of the sink needs a sink}}
-  %0:4 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 1, 0>}> ({
+  %0:4 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 1, 0>}> ({
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1xf32>)
   return
 }
@@ -2097,7 +2097,7 @@ func.func @grad_of_other_turns(%q: !t, %l: !l) -> !t {
 !l = tensor<1x1x128xf32>
 func.func @turns_alone(%q: !t, %l: !l, %turns: tensor<1x1x4x2xi32>) {
   // expected-error @below {{query_blocks takes the turns of its own flash.block_map}}
-  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %l, %q, %turns) ({}) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!t, !t, !t, !t, !l, !t, tensor<1x1x4x2xi32>) -> (!t, !t, !t)
+  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %l, %q, %turns) ({}) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!t, !t, !t, !t, !l, !t, tensor<1x1x4x2xi32>) -> (!t, !t, !t)
   return
 }
 
@@ -2252,7 +2252,7 @@ func.func @f(%to: tensor<1x1x2x8x4xf32>, %n: tensor<1x1x1xi32>) {
 // -----
 
 func.func @f(%to: tensor<1x1x2x8x4xf32>, %n: tensor<1x1x2xi32>) {
-  // expected-error @below {{stands in the terminator of an scf.forall alone}}
+  // expected-error @below {{stands in flash.store, or in the terminator of an scf.forall, alone}}
   flash.parallel_add %to to %to counting %n : tensor<1x1x2x8x4xf32>, tensor<1x1x2xi32>
   return
 }

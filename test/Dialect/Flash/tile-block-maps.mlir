@@ -1,6 +1,6 @@
 // What a mask leaves of each pair of tiles is counted, then each place of a list
 // finds its tile.
-// RUN: flash-opt %s --flash-tile-block-maps | FileCheck %s
+// RUN: flash-opt %s --flash-tile-block-maps --convert-flash-to-scf | FileCheck %s
 
 // CHECK-DAG:   #[[ROWS:.*]] = affine_map<(d0)[s0] -> (-d0 + s0, 64)>
 // CHECK-DAG:   #[[TILES:.*]] = affine_map<()[s0] -> (s0 ceildiv 32)>

@@ -1,5 +1,5 @@
 // Three loops, with scores and probabilities padded to whole tiles of keys.
-// RUN: flash-opt %s --flash-tile-naive --canonicalize --cse | FileCheck %s
+// RUN: flash-opt %s --flash-tile-naive --convert-flash-to-scf --canonicalize --cse | FileCheck %s
 
 // CHECK-DAG:   #[[PADDED:.*]] = affine_map<()[s0] -> ((s0 ceildiv 128) * 128)>
 // CHECK-LABEL: func @dynamic(

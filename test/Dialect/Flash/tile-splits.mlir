@@ -99,8 +99,8 @@ func.func @many(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x?x64xf16>) -> tensor<
 // CHECK:           %[[STEP:.*]] = affine.apply #{{.*}}()[%[[COUNT]]]
 // CHECK:           scf.for %{{.*}} = %{{.*}} to %{{.*}} step %[[STEP]]
 // CHECK:           %[[OWN:.*]] = arith.select %[[ONE]], %[[ROWS]], %c0
-// CHECK:           tensor.extract_slice %{{.*}}[0, 0] [%[[OWN]], 64]
 // CHECK:           %[[SHARED:.*]] = arith.select %[[ONE]], %c0, %[[ROWS]]
+// CHECK:           tensor.extract_slice %{{.*}}[0, 0] [%[[OWN]], 64]
 // CHECK:           tensor.extract_slice %{{.*}}[0, 0] [%[[SHARED]], 64]
 // CHECK:         %[[NONE:.*]] = arith.select %[[ONE]], %c0, %{{.*}}
 // CHECK:         scf.forall {{.*}} to (2, 4, %[[NONE]]) step (1, 1, 8) shared_outs(%{{.*}} = %[[BOTH]]#0, %{{.*}} = %[[BOTH]]#1)
@@ -116,12 +116,12 @@ func.func @dynamic(%q: tensor<2x4x?x64xf32>, %k: tensor<2x4x?x64xf32>, %s: tenso
 // So many keys for each split: the loop of one ends where the next begins, or the keys do. Steps of the combination
 // do not depend on how many there are.
 
-// CHECK-DAG:   #[[FIRST:.*]] = affine_map<(d0) -> (d0 * 512)>
-// CHECK-DAG:   #[[END:.*]] = affine_map<(d0) -> (1300, d0 * 512 + 512)>
+// CHECK:       #[[FIRST:.*]] = affine_map<(d0) -> (d0 * 512)>
+// CHECK:       #[[END:.*]] = affine_map<(d0) -> (1300, d0 * 512 + 512)>
 // CHECK-LABEL: func @keys(
 // CHECK:         scf.forall (%[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}) = (0, 0, 0, 0) to (3, 2, 8, 128) step (1, 1, 1, 64)
-// CHECK-DAG:       %[[FROM:.*]] = affine.apply #[[FIRST]](%[[S]])
-// CHECK-DAG:       %[[TO:.*]] = affine.min #[[END]](%[[S]])
+// CHECK:           %[[FROM:.*]] = affine.apply #[[FIRST]](%[[S]])
+// CHECK:           %[[TO:.*]] = affine.min #[[END]](%[[S]])
 // CHECK:           scf.for %{{.*}} = %[[FROM]] to %[[TO]] step %c128
 // CHECK:         scf.forall
 // CHECK:           flash.combine {{.*}} step(8) : (tensor<3x8x64xf32>,

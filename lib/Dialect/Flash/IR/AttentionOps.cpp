@@ -106,11 +106,14 @@ LogicalResult flash::detail::verifyAttention(AttentionOpInterface op) {
                                op.hasHeads() ? rank - 3 : -1)))
     return failure();
 
-  if (op.getLengths() &&
-      failed(verifySameSize(op, "batch size and number of lengths",
-                            op.hasBatch() ? query.getDimSize(0) : 1,
-                            op.getLengths().getType().getDimSize(0))))
-    return failure();
+  for (Value lengths :
+       {op.getLengths(), op.getQueryLengths(), op.getKeyLengths()})
+    if (lengths &&
+        failed(verifySameSize(
+            op, "batch size and number of lengths",
+            op.hasBatch() ? query.getDimSize(0) : 1,
+            cast<RankedTensorType>(lengths.getType()).getDimSize(0))))
+      return failure();
   if (op.getSink() &&
       failed(verifySameSize(op, "query heads and number of sinks",
                             op.hasHeads() ? query.getDimSize(rank - 3) : 1,
@@ -232,14 +235,17 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyMultiples(*this, *getMultiples(), query.getDimSize(2),
                              key.getDimSize(2))))
     return failure();
-  if (getLengths() && isTile())
-    return emitOpError("lengths are per batch and need rank 4; use keys on a "
-                       "tile");
-  if (getLengths() &&
-      failed(verifySameSize(*this, "batch size and number of lengths",
-                            query.getDimSize(0),
-                            getLengths().getType().getDimSize(0))))
-    return failure();
+  for (Value lengths : {getLengths(), getQueryLengths(), getKeyLengths()}) {
+    if (!lengths)
+      continue;
+    if (isTile())
+      return emitOpError("lengths are per batch and need rank 4; use keys on a "
+                         "tile");
+    if (failed(verifySameSize(
+            *this, "batch size and number of lengths", query.getDimSize(0),
+            cast<RankedTensorType>(lengths.getType()).getDimSize(0))))
+      return failure();
+  }
   if (failed(verifyScale(*this, getScale())) ||
       failed(verifyUnit(*this, getUnit())) ||
       failed(verifyPrecision(*this, getPrecision(), query.getElementType())) ||

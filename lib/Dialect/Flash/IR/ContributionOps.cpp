@@ -59,8 +59,9 @@ LogicalResult ParallelAddOp::verify() {
     ofTiles[2] = counts.getDimSize(2);
   if (failed(verifyShape(*this, "counts", counts, ofTiles)))
     return failure();
-  if (!isa_and_nonnull<scf::ForallOp>(getIteratingParent()))
-    return emitOpError("stands in the terminator of an scf.forall alone");
+  if (!isa_and_nonnull<scf::ForallOp, KernelOp>(getIteratingParent()))
+    return emitOpError("stands in flash.store, or in the terminator of an "
+                       "scf.forall, alone");
   return success();
 }
 

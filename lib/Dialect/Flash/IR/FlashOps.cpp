@@ -64,6 +64,7 @@ static void printAttentionGradResults(OpAsmPrinter &printer, Operation *,
   printer << ")";
 }
 
+#include "flash/Dialect/Flash/IR/FlashAddressInterface.cpp.inc"
 #include "flash/Dialect/Flash/IR/FlashAttentionInterface.cpp.inc"
 #include "flash/Dialect/Flash/IR/FlashStepInterface.cpp.inc"
 

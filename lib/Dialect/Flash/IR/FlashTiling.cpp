@@ -178,16 +178,18 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
                            b.getContext()),
             {clipped}));
   }
-  Value lengths = getLengths();
-  if (lengths)
-    lengths = slice(lengths, {offsets[0]}, {sizes[0]});
+  auto ofBatches = [&](Value lengths) {
+    return lengths ? slice(lengths, {offsets[0]}, {sizes[0]}) : lengths;
+  };
 
   SmallVector<int64_t> staticPosition;
   SmallVector<Value> dynamicPosition;
   dispatchIndexOpFoldResults(position, dynamicPosition, staticPosition);
   auto tiled = OnlineAttentionOp::create(
       b, loc, state.getTypes(), query, key, value, state[0], state[1], state[2],
-      dynamicPosition, getExtents(), keys, lengths, /*keyTiles=*/Value(),
+      dynamicPosition, getExtents(), keys, ofBatches(getLengths()),
+      ofBatches(getQueryLengths()), ofBatches(getKeyLengths()),
+      /*keyTiles=*/Value(),
       /*tileCounts=*/Value(), staticPosition, getStaticExtents(), getScale(),
       getUnit(), getMaskAttr(), getPrecisionAttr(),
       /*multiples=*/DenseI64ArrayAttr(), getScheduleAttr(), getPackedAttr());

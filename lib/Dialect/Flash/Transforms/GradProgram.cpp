@@ -62,15 +62,11 @@ SmallVector<Value> GradProgram::parallelLoop(ArrayRef<OpFoldResult> ends,
                                              ArrayRef<Value> outputs,
                                              const Schedule &schedule,
                                              Body body) {
-  auto forall =
-      scf::ForallOp::create(b, SmallVector<OpFoldResult>(ends.size(), index(0)),
-                            ends, getAsIndexOpFoldResult(b.getContext(), steps),
-                            outputs, getBlockMapping(b, ends.size()));
-  setSchedule(forall, schedule);
+  auto kernel = KernelOp::create(b, ends, steps, outputs, schedule);
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(forall.getTerminator());
-  body(forall.getInductionVars(), forall.getRegionIterArgs());
-  return SmallVector<Value>(forall.getResults());
+  b.setInsertionPoint(kernel.getStore());
+  body(ValueRange(kernel.getPosition()), ValueRange(kernel.getDestinations()));
+  return SmallVector<Value>(kernel.getResults());
 }
 
 SmallVector<Value> GradProgram::loop(

@@ -39,7 +39,7 @@ protected:
     return loadRows(b, b.getLoc(), tensor, first, rows, dim.tile, padding);
   }
 
-  /// A parallel loop; the body writes its results with `insertRows`.
+  /// A kernel; the body stores its results with `storeRows`.
   llvm::SmallVector<mlir::Value> parallelLoop(
       llvm::ArrayRef<mlir::OpFoldResult> ends, llvm::ArrayRef<int64_t> steps,
       llvm::ArrayRef<mlir::Value> outputs, const Schedule &schedule, Body body);

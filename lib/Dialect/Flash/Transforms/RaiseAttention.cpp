@@ -391,7 +391,8 @@ void raise(linalg::LinalgOp root, const Match &match) {
   shape.back() = cast<RankedTensorType>(v.getType()).getShape().back();
   auto attention = AttentionOp::create(
       b, root.getLoc(), RankedTensorType::get(shape, elementType),
-      /*lse=*/Type(), q, k, v, /*lengths=*/Value(), /*sink=*/Value(),
+      /*lse=*/Type(), q, k, v, /*lengths=*/Value(),
+      /*queryLengths=*/Value(), /*keyLengths=*/Value(), /*sink=*/Value(),
       /*keyTiles=*/Value(), /*tileCounts=*/Value(),
       /*leading=*/LeadingAttr(), b.getF64FloatAttr(match.scale),
       match.kept.toMask(b.getContext(), query.sizeOf(queryVar),

@@ -65,6 +65,11 @@ static bool isMultipleOf(OpFoldResult value, int64_t factor) {
   if (auto max = cast<Value>(value).getDefiningOp<affine::AffineMaxOp>())
     return areMultiples(max.getAffineMap());
   auto argument = dyn_cast<BlockArgument>(cast<Value>(value));
+  if (auto kernel = argument
+                        ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp())
+                        : KernelOp())
+    return argument.getArgNumber() < kernel.getSteps().size() &&
+           kernel.getSteps()[argument.getArgNumber()] % factor == 0;
   auto loop =
       argument
           ? dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp())
@@ -232,19 +237,19 @@ static bool haveEvenPairsOfQueries(StepOpInterface step) {
 /// Says in which order tiles of queries are taken that the mask makes longer or
 /// shorter, unless the program does. Tiles of keys are longest first as they
 /// come: the last keys are those that the fewest queries see.
-static void setOrder(scf::ForallOp forall) {
+static void setOrder(KernelOp kernel) {
   StepOpInterface masked;
   bool hasLists = false;
-  forall.walk([&](VisitOp visit) {
+  kernel.walk([&](VisitOp visit) {
     StepOpInterface step = visit.getStep();
     if (step && step.getMask() && visit.getKind() == VisitKind::Keys)
       masked = step;
     hasLists |= visit.getList() && !visit.getRanks();
   });
-  MLIRContext *context = forall.getContext();
+  MLIRContext *context = kernel.getContext();
   tile::TileDialect::OrderAttrHelper order(context);
-  if ((!masked && !hasLists) || forall.getRank() < 2 ||
-      order.isAttrPresent(forall))
+  if ((!masked && !hasLists) || kernel.getEnds().size() < 2 ||
+      order.isAttrPresent(kernel))
     return;
   auto getKind = [&] {
     // How long a list is only the data tell, but it is alike for all heads.
@@ -256,7 +261,7 @@ static void setOrder(scf::ForallOp forall) {
     return haveEvenPairsOfQueries(masked) ? tile::OrderKind::Pairs
                                           : tile::OrderKind::Snake;
   };
-  order.setAttr(forall, tile::OrderAttr::get(context, getKind()));
+  order.setAttr(kernel, tile::OrderAttr::get(context, getKind()));
 }
 
 namespace {

@@ -115,16 +115,14 @@ SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
   std::swap(sizes[rowDim], sizes[2]);
   TiledDim ofLoop = {rowsOfCombination, sizes[2]};
   sizes[2] = splits.choose(b, loc, zero, sizes[2]);
-  auto forall = scf::ForallOp::create(
-      b, loc, SmallVector<OpFoldResult>(3, zero), sizes,
-      SmallVector<OpFoldResult>{one, one, b.getIndexAttr(rowsOfCombination)},
-      inits, getBlockMapping(b, 3));
+  auto kernel =
+      KernelOp::create(b, loc, sizes, {1, 1, rowsOfCombination}, inits);
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(forall.getTerminator());
+  b.setInsertionPoint(kernel.getStore());
   SmallVector<OpFoldResult> position =
-      getAsOpFoldResult(forall.getInductionVars());
+      getAsOpFoldResult(ValueRange(kernel.getPosition()));
   std::swap(position[rowDim], position[2]);
-  OpFoldResult rows = ofLoop.existing(b, loc, forall.getInductionVar(2));
+  OpFoldResult rows = ofLoop.existing(b, loc, kernel.getPosition()[2]);
   auto sizeOf = [](OpFoldResult size) {
     return getConstantIntValue(size).value_or(ShapedType::kDynamic);
   };
@@ -163,9 +161,9 @@ SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
       b, loc, types, ofSplits(outputs, /*withColumns=*/true),
       ofSplits(lses, /*withColumns=*/false),
       splits.getKeys() ? b.getI64IntegerAttr(mostSplitsAtOnce) : IntegerAttr());
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  b.setInsertionPointToEnd(kernel.getStores());
   for (auto [result, output] :
-       llvm::zip_equal(combine->getResults(), forall.getRegionIterArgs())) {
+       llvm::zip_equal(combine->getResults(), kernel.getDestinations())) {
     auto [offsets, extents] = getPlace(
         /*ofSplits=*/false,
         cast<RankedTensorType>(result.getType()).getRank() == 2);
@@ -173,5 +171,5 @@ SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
         b, loc, result, output, offsets, extents,
         SmallVector<OpFoldResult>(offsets.size(), one));
   }
-  return SmallVector<Value>(forall.getResults());
+  return SmallVector<Value>(kernel.getResults());
 }

@@ -243,6 +243,7 @@ SmallVector<Value> Tiler::step(const QueryTile &tile, VisitOp visit,
       b, loc, state.getTypes(), tile.query, key, value, state[0], state[1],
       state[2], ValueRange{tile.batch, tile.head, tile.start, at},
       online.getExtents(), isRagged ? rows : Value(), /*lengths=*/Value(),
+      /*queryLengths=*/Value(), /*keyLengths=*/Value(),
       /*keyTiles=*/Value(), /*tileCounts=*/Value(), staticPosition,
       online.getStaticExtents(), online.getScale(), online.getUnit(),
       online.getMaskAttr(), online.getPrecisionAttr(),
@@ -347,8 +348,8 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   if (partial.empty()) {
     FinalizeOp done = finalizeTile(state, elementType, results.size() > 1);
     for (auto [tile, output] : llvm::zip_equal(done->getResults(), results))
-      insertRows(b, loc, tile, output, getAsOpFoldResult(position), rows,
-                 packedHeads);
+      storeRows(b, loc, tile, output, getAsOpFoldResult(position), rows,
+                packedHeads);
     return;
   }
   // Either kind is written, and no row of the other.
@@ -362,13 +363,13 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
           output);
     Value tiles[] = {output, done.getLse()};
     for (auto [tile, to] : llvm::zip(tiles, results))
-      insertRows(b, loc, tile, to, getAsOpFoldResult(ofResults), written,
-                 packedHeads);
+      storeRows(b, loc, tile, to, getAsOpFoldResult(ofResults), written,
+                packedHeads);
   }
   OpFoldResult written = splits.choose(b, loc, index(0), rows);
   for (auto [tile, to] : llvm::zip_equal(done->getResults(), partial))
-    insertRows(b, loc, tile, to, getAsOpFoldResult(position), written,
-               packedHeads);
+    storeRows(b, loc, tile, to, getAsOpFoldResult(position), written,
+              packedHeads);
 }
 
 void Tiler::run() {
@@ -392,8 +393,8 @@ void Tiler::run() {
   if (splits.mayBeOne())
     inits = results;
   numResults = inits.size();
-  SmallVector<OpFoldResult> ends(ArrayRef(sizes).drop_back()),
-      steps = {index(1), index(packedHeads), index(queries.tile)};
+  SmallVector<OpFoldResult> ends(ArrayRef(sizes).drop_back());
+  SmallVector<int64_t> steps = {1, packedHeads, queries.tile};
   if (splits.maySplit()) {
     SmallVector<OpFoldResult> partialSizes(ends);
     // One split needs no memory for partial results.
@@ -405,21 +406,19 @@ void Tiler::run() {
          {ArrayRef(partialSizes), ArrayRef(partialSizes).drop_back()})
       inits.push_back(tensor::EmptyOp::create(b, loc, shape, b.getF32Type()));
     ends.insert(ends.begin(), splits.getCount());
-    steps.insert(steps.begin(), index(1));
+    steps.insert(steps.begin(), 1);
   }
-  auto forall = scf::ForallOp::create(
-      b, loc, SmallVector<OpFoldResult>(ends.size(), index(0)), ends, steps,
-      inits, getBlockMapping(b, ends.size()));
-  setSchedule(forall, schedule);
+  auto kernel = KernelOp::create(b, loc, ends, steps, inits, schedule);
   {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(forall.getTerminator());
-    queryTileBody(forall.getInductionVars(), forall.getRegionIterArgs());
+    b.setInsertionPoint(kernel.getStore());
+    queryTileBody(ValueRange(kernel.getPosition()),
+                  ValueRange(kernel.getDestinations()));
   }
-  ValueRange partial = forall.getResults().drop_front(numResults);
+  ValueRange partial = kernel.getResults().drop_front(numResults);
   if (numResults > 0)
-    results.assign(forall.getResults().begin(),
-                   forall.getResults().begin() + numResults);
+    results.assign(kernel.getResults().begin(),
+                   kernel.getResults().begin() + numResults);
   if (!partial.empty())
     results = combineSplits(b, loc, splits, partial[0], partial[1], results,
                             /*alongHeads=*/packedHeads > 1);

@@ -84,8 +84,6 @@ private:
   Value tensorOf(ArrayRef<OpFoldResult> shape, Type element) {
     return tensor::EmptyOp::create(b, shape, element);
   }
-  scf::ForallOp parallelLoop(ArrayRef<OpFoldResult> ends,
-                             ArrayRef<int64_t> steps, ValueRange outputs);
 
   /// 1 for each element that is kept of one query, or key, that has lists, and
   /// the tiles from `firstTile` on, else 0.
@@ -214,16 +212,6 @@ private:
   MaskTiles ofMask;
 };
 } // namespace
-
-scf::ForallOp MapTiler::parallelLoop(ArrayRef<OpFoldResult> ends,
-                                     ArrayRef<int64_t> steps,
-                                     ValueRange outputs) {
-  SmallVector<OpFoldResult> starts(ends.size(), index(0)),
-      distances = llvm::map_to_vector(
-          steps, [&](int64_t step) { return OpFoldResult(index(step)); });
-  return scf::ForallOp::create(b, starts, ends, distances, outputs,
-                               getBlockMapping(b, ends.size()));
-}
 
 Value MapTiler::keptOfRow(Value batch, Value head, Value row, Value firstTile) {
   Value numQueries = value(sizes[2]), numKeys = value(sizes[3]);
@@ -390,12 +378,13 @@ Value MapTiler::countInUnit(Value batch, Value map, Value start,
 
 Value MapTiler::countKept() {
   SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numFixed, numListed};
-  scf::ForallOp forall = parallelLoop({sizes[0], numMaps, fixed.end, numListed},
-                                      {1, 1, fixed.tile, tilesOfUnit},
-                                      tensorOf(shape, b.getF32Type()));
+  auto kernel = KernelOp::create(
+      b, ArrayRef<OpFoldResult>{sizes[0], numMaps, fixed.end, numListed},
+      ArrayRef<int64_t>{1, 1, fixed.tile, tilesOfUnit},
+      tensorOf(shape, b.getF32Type()));
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(forall.getTerminator());
-  SmallVector<Value> at = forall.getInductionVars();
+  b.setInsertionPoint(kernel.getStore());
+  ArrayRef<BlockArgument> at = kernel.getPosition();
   Value start = at[2], firstTile = at[3];
   Value counts = countInUnit(at[0], at[1], start, firstTile);
   TiledDim tiles = {tilesOfUnit, numListed};
@@ -405,11 +394,11 @@ Value MapTiler::countKept() {
         b, counts, ArrayRef<OpFoldResult>{index(0)}, existing, index(1));
   SmallVector<OpFoldResult> offsets = {at[0], at[1], tileOf(start), firstTile},
                             extents = {index(1), index(1), index(1), existing};
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(
-      b, counts, forall.getRegionIterArgs()[0], offsets, extents,
-      SmallVector<OpFoldResult>(4, index(1)));
-  return forall.getResult(0);
+  b.setInsertionPointToEnd(kernel.getStores());
+  tensor::ParallelInsertSliceOp::create(b, counts, kernel.getDestinations()[0],
+                                        offsets, extents,
+                                        SmallVector<OpFoldResult>(4, index(1)));
+  return kernel.getResult(0);
 }
 
 Value MapTiler::keptOf(const CountedTile &tile, ImplicitLocOpBuilder &at,
@@ -643,11 +632,12 @@ SmallVector<Value> MapTiler::list(Value kept) {
       b, b.getLoc(),
       AffineMap::get(1, 0, {d0, b.getAffineConstantExpr(1)}, b.getContext()),
       {numListed});
-  scf::ForallOp forall = parallelLoop({sizes[0], numMaps, fixed.end, end},
-                                      {1, 1, fixed.tile, tilesOfUnit}, outputs);
+  auto kernel = KernelOp::create(
+      b, ArrayRef<OpFoldResult>{sizes[0], numMaps, fixed.end, end},
+      ArrayRef<int64_t>{1, 1, fixed.tile, tilesOfUnit}, outputs);
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(forall.getTerminator());
-  SmallVector<Value> at = forall.getInductionVars();
+  b.setInsertionPoint(kernel.getStore());
+  ArrayRef<BlockArgument> at = kernel.getPosition();
   Value firstPlace = at[3];
   Value number = tileOf(at[2]), all = emitFloat(b, countAll(at[2]));
   CountedTile tile = {
@@ -711,17 +701,17 @@ SmallVector<Value> MapTiler::list(Value kept) {
     each.ofPlaces = tensor::ExtractSliceOp::create(
         b, whole, ArrayRef<OpFoldResult>{index(0)}, each.count, index(1));
   }
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  b.setInsertionPointToEnd(kernel.getStores());
   for (const Written &each : written) {
     SmallVector<OpFoldResult> offsets = {at[0], at[1], tile.number,
                                          each.offset},
                               extents = {index(1), index(1), index(1),
                                          each.count};
     tensor::ParallelInsertSliceOp::create(
-        b, each.ofPlaces, forall.getRegionIterArgs()[each.output], offsets,
+        b, each.ofPlaces, kernel.getDestinations()[each.output], offsets,
         extents, SmallVector<OpFoldResult>(4, index(1)));
   }
-  return SmallVector<Value>(forall.getResults());
+  return SmallVector<Value>(kernel.getResults());
 }
 
 void MapTiler::run() {

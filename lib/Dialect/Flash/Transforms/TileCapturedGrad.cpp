@@ -313,10 +313,8 @@ void CapturedGradTiler::insert(Value tile, Value output,
         b, type.clone(shape), tile,
         SmallVector<OpFoldResult>(shape.size(), index(0)), existing,
         SmallVector<OpFoldResult>(shape.size(), index(1)));
-  auto forall = cast<scf::ForallOp>(
-      cast<BlockArgument>(output).getOwner()->getParentOp());
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  b.setInsertionPointToEnd(KernelOp::of(output).getStores());
   tensor::ParallelInsertSliceOp::create(
       b, tile, output, offsets, sizes,
       SmallVector<OpFoldResult>(offsets.size(), index(1)));
@@ -528,8 +526,8 @@ PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group) {
     } else {
       sum = addKeys(group, pair, sum);
     }
-    insertRows(b, b.getLoc(), sum, outputs[0], getAsOpFoldResult(position),
-               rows);
+    storeRows(b, b.getLoc(), sum, outputs[0], getAsOpFoldResult(position),
+              rows);
   };
   Value sums = parallelLoop(sizes, {1, 1, tile}, emptyOf(sizes, b.getF32Type()),
                             ofTiles(/*inStep=*/1, /*once=*/1), body)[0];
@@ -1055,8 +1053,8 @@ Value CapturedGradTiler::merge(ArrayRef<ReadGroup> readGroups,
          llvm::zip_equal(readGroups, partial, owners))
       if (!owner.looped.empty())
         sum = addOwnSums(group, sums, owner, first, sum);
-    insertRows(b, loc, sum, outputs[0], getAsOpFoldResult(position),
-               units.existing(b, loc, position.back()));
+    storeRows(b, loc, sum, outputs[0], getAsOpFoldResult(position),
+              units.existing(b, loc, position.back()));
   };
   bool hasSums = llvm::any_of(
       owners, [](const Owners &owner) { return !owner.looped.empty(); });

@@ -158,8 +158,8 @@ void GradTiler::emitRows() {
         });
     for (auto [tile, written] :
          llvm::zip_equal(results, outputs.take_front(results.size())))
-      insertRows(b, op.getLoc(), tile, written, first,
-                 hasRoles() ? index(deltaRows) : rows);
+      storeRows(b, op.getLoc(), tile, written, first,
+                hasRoles() ? index(deltaRows) : rows);
     if (schedule.hasTurns())
       insertZeros(outputs.back(), position);
   };
@@ -196,8 +196,6 @@ void GradTiler::emitRows() {
 
 void GradTiler::insertZeros(Value counts, ValueRange position) {
   Location loc = b.getLoc();
-  auto forall = cast<scf::ForallOp>(
-      cast<BlockArgument>(counts).getOwner()->getParentOp());
   for (int64_t number = 0; number < getCountsOfUnit(); ++number) {
     SmallVector<OpFoldResult> offsets = getAsOpFoldResult(position),
                               ones(3, index(1));
@@ -212,7 +210,7 @@ void GradTiler::insertZeros(Value counts, ValueRange position) {
     part = tensor::InsertOp::create(b, zero, part,
                                     SmallVector<Value>(3, constant(0)));
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(forall.getTerminator().getBody());
+    b.setInsertionPointToEnd(KernelOp::of(counts).getStores());
     tensor::ParallelInsertSliceOp::create(b, part, counts, offsets, ones, ones);
   }
 }
@@ -257,8 +255,8 @@ Value GradTiler::emitQueryGrad() {
         VisitKind::Keys, keysOfBatch, asValue(keysOfBatch.end),
         {op.getKeyTiles(), op.getKeyTileCounts()}, {batch, head, position[2]},
         queries.tile, zeros({queries.tile, op.getHeadDim()}), step)[0];
-    insertRows(b, op.getLoc(), finish(sum, scale, Value()), outputs[0], first,
-               rows);
+    storeRows(b, op.getLoc(), finish(sum, scale, Value()), outputs[0], first,
+              rows);
   };
   return parallelLoop(ends, {1, 1, queries.tile}, emptyLike(op.getQuery()),
                       ofTiles(queries.tile, schedule.stages), body)[0];
@@ -424,11 +422,10 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
         batch, position[1], start, ofKeys, ofValues, sums, {begin, contribute});
     for (auto [grad, output] :
          llvm::zip(ArrayRef(results).take_front(numGrads), outputs))
-      insertRows(b, loc, grad, output, getAsOpFoldResult(position),
-                 keys.existing(b, loc, start));
-    auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
+      storeRows(b, loc, grad, output, getAsOpFoldResult(position),
+                keys.existing(b, loc, start));
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(forall.getTerminator().getBody());
+    b.setInsertionPointToEnd(KernelOp::of(outputs[0]).getStores());
     if (ofQueries)
       ParallelAddOp::create(b, results[numGrads], outputs[numGrads],
                             outputs[numGrads + 1]);
@@ -551,8 +548,8 @@ Value GradTiler::emitQueryGradOfSums() {
               arith::MulFOp::create(at, args[0], emitConstant(at, scale));
           return {truncateF32(at, elementType, scaled)};
         })[0];
-    insertRows(b, loc, grad, outputs[0], getAsOpFoldResult(position),
-               rowTiles.existing(b, loc, position[2]));
+    storeRows(b, loc, grad, outputs[0], getAsOpFoldResult(position),
+              rowTiles.existing(b, loc, position[2]));
   };
   SmallVector<Value> results = parallelLoop(
       ends, {1, 1, tile}, emptyLike(op.getQuery()), Schedule(), body);
@@ -617,8 +614,8 @@ Value GradTiler::emitSinkGrad() {
     };
     Value sum =
         loop(constant(0), asValue(sizes[0]), 1, zeros({sinkHeads}), ofBatch)[0];
-    insertRows(b, op.getLoc(), sum, outputs[0], getAsOpFoldResult(position),
-               rows);
+    storeRows(b, op.getLoc(), sum, outputs[0], getAsOpFoldResult(position),
+              rows);
   };
   return parallelLoop(sizes[1], {sinkHeads}, emptyLike(op.getSink()),
                       Schedule(), body)[0];

@@ -154,9 +154,8 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
           return {ofPart[0], ofPart[1], sums, ofPart[2]};
         });
     state.pop_back();
-    auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(forall.getTerminator().getBody());
+    b.setInsertionPointToEnd(KernelOp::of(outputs[0]).getStores());
     for (auto [value, output, share] : llvm::zip_equal(state, outputs, shares))
       tensor::ParallelInsertSliceOp::create(
           b, value, output, share.offsets, share.sizes,
@@ -177,8 +176,8 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
                return {addTiles(extractSums(sumsOfUnits, first, rows, queries),
                                 state[0])};
              })[0];
-    insertRows(b, loc, finish(sum, scale, Value()), outputs[0],
-               getAsOpFoldResult(position), rows);
+    storeRows(b, loc, finish(sum, scale, Value()), outputs[0],
+              getAsOpFoldResult(position), rows);
   };
   results.insert(results.begin(),
                  parallelLoop({sumSizes[1], sumSizes[2], numQueries},

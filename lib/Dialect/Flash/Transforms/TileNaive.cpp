@@ -64,13 +64,13 @@ private:
   /// Sums up products in a loop; `body` gives the sum after a step.
   Value sumLoop(Value extent, int64_t step, Value init,
                 function_ref<Value(Value at, Value sum)> body);
-  /// A parallel loop over (batch, head, row) and, if there are further
-  /// `extents`, tiles of columns. The body ends with the loop's terminator.
+  /// A kernel over (batch, head, row) and, if there are further `extents`,
+  /// tiles of columns.
   SmallVector<Value> parallelLoop(ArrayRef<OpFoldResult> extents,
                                   ArrayRef<int64_t> steps,
                                   ArrayRef<Value> outputs, Body body);
-  /// The terminator: writes the first `rows` rows of each tile, matrices with
-  /// `columns` columns.
+  /// Stores the first `rows` rows of each tile, matrices with `columns`
+  /// columns.
   void store(ValueRange tiles, ValueRange outputs, ValueRange position,
              OpFoldResult rows, OpFoldResult columns);
 
@@ -152,24 +152,20 @@ SmallVector<Value> NaiveTiler::parallelLoop(ArrayRef<OpFoldResult> extents,
                                             ArrayRef<int64_t> steps,
                                             ArrayRef<Value> outputs,
                                             Body body) {
-  auto forall = scf::ForallOp::create(
-      b, loc, SmallVector<OpFoldResult>(extents.size(), index(0)), extents,
-      getAsIndexOpFoldResult(b.getContext(), steps), outputs,
-      getBlockMapping(b, extents.size()));
+  auto kernel = KernelOp::create(b, loc, extents, steps, outputs);
   OpBuilder::InsertionGuard guard(b);
-  forall.getTerminator()->erase();
-  b.setInsertionPointToStart(forall.getBody());
-  body(forall.getInductionVars(), forall.getRegionIterArgs());
-  if (!forall.walk([](linalg::ContractOp) { return WalkResult::interrupt(); })
+  b.setInsertionPoint(kernel.getStore());
+  body(ValueRange(kernel.getPosition()), ValueRange(kernel.getDestinations()));
+  if (!kernel.walk([](linalg::ContractOp) { return WalkResult::interrupt(); })
            .wasInterrupted())
-    return SmallVector<Value>(forall.getResults());
+    return SmallVector<Value>(kernel.getResults());
   // A product alone needs fewer registers than attention, so that twice as many
   // warps fit; nothing else hides the latency of memory but a second stage.
   Schedule schedule;
   schedule.warps = tileSize / 16;
   schedule.stages = 2;
-  setSchedule(forall, schedule);
-  return SmallVector<Value>(forall.getResults());
+  kernel.setScheduleAttr(ScheduleAttr::get(b.getContext(), schedule));
+  return SmallVector<Value>(kernel.getResults());
 }
 
 void NaiveTiler::store(ValueRange tiles, ValueRange outputs,
@@ -190,8 +186,8 @@ void NaiveTiler::store(ValueRange tiles, ValueRange outputs,
         b, loc, tile, SmallVector<OpFoldResult>(type.getRank(), index(0)),
         getSizes(tile), SmallVector<OpFoldResult>(type.getRank(), index(1)));
   }
-  auto terminator = scf::InParallelOp::create(b, loc);
-  b.setInsertionPointToStart(terminator.getBody());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(KernelOp::of(outputs[0]).getStores());
   for (auto [tile, output] : llvm::zip_equal(existing, outputs)) {
     SmallVector<OpFoldResult> offsets = getAsOpFoldResult(position);
     SmallVector<OpFoldResult> sizes = {index(1), index(1)};

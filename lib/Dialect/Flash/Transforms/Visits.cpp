@@ -47,3 +47,17 @@ Value flash::loadRows(OpBuilder &b, Location loc, Value source,
       heads > 1 ? b.getI64IntegerAttr(heads) : IntegerAttr(),
       padding == Padding::Anything);
 }
+
+void flash::storeRows(OpBuilder &b, Location loc, Value tile, Value destination,
+                      ArrayRef<OpFoldResult> position, OpFoldResult rows,
+                      int64_t heads) {
+  SmallVector<Value> at = getValueOrCreateConstantIndexOp(b, loc, position);
+  int64_t tileRows = cast<RankedTensorType>(tile.getType()).getDimSize(0);
+  Value stored;
+  if (getConstantIntValue(rows) != tileRows / heads)
+    stored = getValueOrCreateConstantIndexOp(b, loc, rows);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(KernelOp::of(destination).getStores());
+  StoreRowsOp::create(b, loc, tile, destination, at, stored,
+                      heads > 1 ? b.getI64IntegerAttr(heads) : IntegerAttr());
+}

@@ -39,6 +39,13 @@ mlir::Value loadRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value source,
                      mlir::OpFoldResult rows, int64_t tile, Padding padding,
                      int64_t heads = 1);
 
+/// Emits a `flash.store_rows` of the first `rows` rows of a tile, in each head
+/// of those that are packed in it, into a kernel's `destination` at `position`.
+void storeRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tile,
+               mlir::Value destination,
+               llvm::ArrayRef<mlir::OpFoldResult> position,
+               mlir::OpFoldResult rows, int64_t heads = 1);
+
 } // namespace flash
 
 #endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_VISITS_H

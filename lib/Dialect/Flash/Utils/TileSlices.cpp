@@ -270,7 +270,8 @@ Value flash::packRows(OpBuilder &b, Location loc, Value tensor,
   return pad(b, loc, slice, rowSizes, tileShape, filling);
 }
 
-Value flash::unpackRows(OpBuilder &b, Location loc, Value tile, int64_t heads,
+/// The first rows of a tile in which heads are packed, by heads, then queries.
+static Value unpackRows(OpBuilder &b, Location loc, Value tile, int64_t heads,
                         OpFoldResult queries) {
   auto type = cast<RankedTensorType>(tile.getType());
   OpFoldResult rows = countRows(b, loc, heads, queries);
@@ -295,31 +296,17 @@ Value flash::unpackRows(OpBuilder &b, Location loc, Value tile, int64_t heads,
   return swapHeadsAndQueries(b, loc, tile, byHead);
 }
 
-void flash::insertRows(OpBuilder &b, Location loc, Value tile, Value output,
-                       ArrayRef<OpFoldResult> position, OpFoldResult rows,
-                       int64_t packedHeads) {
+Value flash::takeRows(OpBuilder &b, Location loc, Value tile, OpFoldResult rows,
+                      int64_t heads) {
   auto type = cast<RankedTensorType>(tile.getType());
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> sizes = {rows}, offsets(position);
-  if (type.getRank() == 2) {
+  if (heads > 1)
+    return unpackRows(b, loc, tile, heads, rows);
+  if (getConstantIntValue(rows) == type.getDimSize(0))
+    return tile;
+  SmallVector<OpFoldResult> sizes = {rows};
+  if (type.getRank() == 2)
     sizes.push_back(b.getIndexAttr(type.getDimSize(1)));
-    offsets.push_back(zero);
-  }
-  if (packedHeads > 1) {
-    tile = unpackRows(b, loc, tile, packedHeads, rows);
-    sizes.insert(sizes.begin(), b.getIndexAttr(packedHeads));
-  } else if (getConstantIntValue(rows) != type.getDimSize(0)) {
-    int64_t rank = type.getRank();
-    tile = tensor::ExtractSliceOp::create(
-        b, loc, tile, SmallVector<OpFoldResult>(rank, zero), sizes,
-        SmallVector<OpFoldResult>(rank, one));
-  }
-  sizes.insert(sizes.begin(), offsets.size() - sizes.size(), one);
-  auto forall = cast<scf::ForallOp>(
-      cast<BlockArgument>(output).getOwner()->getParentOp());
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(
-      b, loc, tile, output, offsets, sizes,
-      SmallVector<OpFoldResult>(sizes.size(), one));
+  return tensor::ExtractSliceOp::create(
+      b, loc, tile, SmallVector<OpFoldResult>(sizes.size(), b.getIndexAttr(0)),
+      sizes, SmallVector<OpFoldResult>(sizes.size(), b.getIndexAttr(1)));
 }

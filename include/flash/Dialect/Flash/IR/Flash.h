@@ -77,6 +77,12 @@ struct PositionRead {
   int64_t extentDim;
 };
 
+/// Where rows of a view lie, see AddressOpInterface.
+struct RowAddress {
+  llvm::SmallVector<mlir::OpFoldResult, 3> position; ///< (batch, head, row).
+  mlir::OpFoldResult rows;
+};
+
 class AttentionOpInterface;
 
 // What the interface of attentions adds to the ops.
@@ -123,6 +129,7 @@ public:
 };
 } // namespace flash
 
+#include "flash/Dialect/Flash/IR/FlashAddressInterface.h.inc"
 #include "flash/Dialect/Flash/IR/FlashAttentionInterface.h.inc"
 #include "flash/Dialect/Flash/IR/FlashStepInterface.h.inc"
 

@@ -8,6 +8,7 @@
 #ifndef FLASH_OPS_TD
 #define FLASH_OPS_TD
 
+include "flash/Dialect/Flash/IR/FlashAddressInterface.td"
 include "flash/Dialect/Flash/IR/FlashAttentionInterface.td"
 include "flash/Dialect/Flash/IR/FlashAttrs.td"
 include "flash/Dialect/Flash/IR/FlashStepInterface.td"
@@ -62,6 +63,8 @@ def Flash_BlockTensor
 /// What an attention and its gradients say alike: the optional operands and
 /// attributes, and how they are written.
 defvar Flash_attentionOperands = (ins Optional<Flash_LengthsTensor>:$lengths,
+    Optional<Flash_LengthsTensor>:$query_lengths,
+    Optional<Flash_LengthsTensor>:$key_lengths,
     Optional<Flash_SinkTensor>:$sink);
 defvar Flash_attentionAttributes = (ins OptionalAttr<Flash_LeadingAttr>:$leading,
     OptionalAttr<F64Attr>:$scale,
@@ -74,6 +77,8 @@ defvar Flash_attentionFormat = [{
     (`scale` `(` $scale^ `)`)?
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
+    (`query_lengths` `(` $query_lengths^ `:` type($query_lengths) `)`)?
+    (`key_lengths` `(` $key_lengths^ `:` type($key_lengths) `)`)?
     (`sink` `(` $sink^ `:` type($sink) `)`)?
   }];
 defvar Flash_attentionScheduleFormat = [{
@@ -108,6 +113,10 @@ def Flash_AttentionOp : Flash_Op<"attention",
       - `mask(attr)`: any attribute with the mask interface, default full;
       - `lengths(%n : tensor<Bxi32>)`: keeps the keys `j < n[b]`; values are
         clamped to `[0, Nk]`, and the alignment of the mask is unaffected;
+      - `query_lengths(%n : tensor<Bxi32>)` and `key_lengths(%n : tensor<Bxi32>)`: each batch is
+        a sequence of its own, which has n[b] queries, or keys, as if there were no others: the
+        mask is aligned to them, too. Values are clamped to `[0, Nq]` and `[0, Nk]`; results of queries that do
+        not exist are 0, of the log-sum-exp -inf. `flash.unpack` has such lengths;
       - `sink(%s : tensor<Hqxf32>)`: one extra logit per query head in the
         denominator;
       - `precision(tf32)`: both products may round their f32 operands to tf32,
@@ -315,6 +324,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     Flash_FloatTensor:$value, Flash_F32Tensor:$acc, Flash_F32Tensor:$max,
     Flash_F32Tensor:$sum, Variadic<Index>:$position, Variadic<Index>:$extents,
     Optional<Index>:$keys, Optional<Flash_LengthsTensor>:$lengths,
+    Optional<Flash_LengthsTensor>:$query_lengths,
+    Optional<Flash_LengthsTensor>:$key_lengths,
     Optional<Flash_BlockTensor>:$key_tiles,
     Optional<Flash_BlockTensor>:$tile_counts,
     DenseI64ArrayAttr:$static_position, DenseI64ArrayAttr:$static_extents,
@@ -338,6 +349,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     (`unit` `(` $unit^ `)`)?
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
+    (`query_lengths` `(` $query_lengths^ `:` type($query_lengths) `)`)?
+    (`key_lengths` `(` $key_lengths^ `:` type($key_lengths) `)`)?
     (`blocks` `(` $key_tiles^ `,` $tile_counts `:` type($key_tiles) `,`
     type($tile_counts) `)`)?
     (`precision` `(` $precision^ `)`)?
@@ -694,8 +707,10 @@ def Flash_YieldOp : Flash_Op<"yield",
   let assemblyFormat = "$result (`keep` $keep^)? attr-dict `:` type($result)";
 }
 
+include "flash/Dialect/Flash/IR/FlashAddresses.td"
 include "flash/Dialect/Flash/IR/FlashContributions.td"
 include "flash/Dialect/Flash/IR/FlashGradSteps.td"
+include "flash/Dialect/Flash/IR/FlashKernels.td"
 include "flash/Dialect/Flash/IR/FlashVisits.td"
 
 #endif // FLASH_OPS_TD

@@ -638,17 +638,17 @@ def TileNaive : Pass<"flash-tile-naive", "::mlir::func::FuncOp"> {
     ```mlir
     %o = flash.attention %q, %k, %v mask(#flash.causal) : (...)
     // becomes
-    %s = scf.forall (%b, %h, %i, %j) = ... step (1, 1, 128, 128) {
+    %s = flash.kernel (%b, %h, %i, %j) over(...) by [1, 1, 128, 128] {
       %qk = scf.for %d = 0 to %dim step 64 iter_args(%acc = 0) {
         %a = linalg.contract ... ins(%q[%b, %h, %i, %d], %k[%b, %h, %j, %d]) outs(%acc)
       }
       %m = linalg.generic { select(j <= i + nk - nq, score(scale * qk), -inf) }
       %r = arith.truncf %m
     }
-    %p = scf.forall (%b, %h, %i) = ... step (1, 1, 8) {
+    %p = flash.kernel (%b, %h, %i) over(...) by [1, 1, 8] {
       %w = flash.softmax %s[%b, %h, %i]
     }
-    %o = scf.forall (%b, %h, %i, %d) = ... step (1, 1, 128, 128) {
+    %o = flash.kernel (%b, %h, %i, %d) over(...) by [1, 1, 128, 128] {
       %x = scf.for %j = 0 to %nk step 64 iter_args(%acc = 0) {
         %a = linalg.contract ... ins(%p[%b, %h, %i, %j], %v[%b, %h, %j, %d]) outs(%acc)
       }
@@ -669,8 +669,8 @@ def TileNaive : Pass<"flash-tile-naive", "::mlir::func::FuncOp"> {
     NaN and infinite values reach all rows, as they do in such implementations.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect"];
 }
 
@@ -738,12 +738,12 @@ def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
     ```mlir
     %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do
     // becomes
-    %rows:2 = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 16) { ... }
-    %dq = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 64) {
+    %rows:2 = flash.kernel (%b, %h, %i) over(2, 4, 512) by [1, 1, 16] { ... }
+    %dq = flash.kernel (%b, %h, %i) over(2, 4, 512) by [1, 1, 64] {
       %0 = scf.for %j = %c0 to %c512 step %c128 { flash.query_grad_step ... }
       ...
     }
-    %dkv:2 = scf.forall (%b, %hk, %j) = (0, 0, 0) to (2, 2, 512) step (1, 1, 128) {
+    %dkv:2 = flash.kernel (%b, %hk, %j) over(2, 2, 512) by [1, 1, 128] {
       %0:2 = scf.for %h = %hk * 2 to %hk * 2 + 2 step %c1 {
         scf.for %i = %c0 to %c512 step %c64 { flash.key_grad_step ... }
       }
@@ -753,7 +753,7 @@ def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::flash::tile::TileDialect"
   ];
@@ -763,7 +763,7 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
   let summary = "Tile the online step over query tiles and key tiles";
   let description = [{
     Turns a whole-tensor `flash.online_attention` and its `flash.finalize` into
-    a parallel `scf.forall` over (batch, head, query tile) around a `flash.visit`
+    a `flash.kernel` over (batch, head, query tile) around a `flash.visit`
     of key tiles that carries the state. All tiles have the static sizes of
     the schedule: a ragged last tile is padded with zeros, its padded queries
     are computed and dropped, its padded keys excluded by `keys(n)`. With
@@ -773,7 +773,7 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
     %a, %m, %l = flash.online_attention ins(%q, %k, %v) outs(%acc, %max, %sum)
     %o = flash.finalize ins(%a, %m, %l) outs(%empty)
     // becomes
-    %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 64)
+    %o = flash.kernel (%b, %h, %i) over(2, 4, 512) by [1, 1, 64]
         shared_outs(%out = %empty) {
       %qt = flash.load_rows %q[%b, %h, %i] ...
       %s:3 = flash.visit keys tile(128) from %c0 to %c512 by %c128 exist(%c512) init(...) {
@@ -792,7 +792,7 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
     those of the first query first:
 
     ```mlir
-    %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 32, 2) step (1, 4, 16)
+    %o = flash.kernel (%b, %h, %i) over(2, 32, 2) by [1, 4, 16]
         shared_outs(%out = %empty) {
       %qt = flash.load_rows %q[%b, %h, %i] rows(%c2) packed(4) ... -> tensor<64x64xf16>
       ...
@@ -808,11 +808,11 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
     starts from the initial state.
 
     ```mlir
-    %splits:2 = scf.forall (%s, %b, %h, %i) = (0, 0, 0, 0) to (3, 2, 4, 512) step (1, 1, 1, 64) {
+    %splits:2 = flash.kernel (%s, %b, %h, %i) over(3, 2, 4, 512) by [1, 1, 1, 64] {
       scf.for %j = %s * 128 to %c512 step %c384 { flash.online_attention ... }
       flash.finalize ... -> (tensor<64x64xf32>, tensor<64xf32>)
     }
-    %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 8) {
+    %o = flash.kernel (%b, %h, %i) over(2, 4, 512) by [1, 1, 8] {
       flash.combine %splits#0[:, %b, %h, %i], %splits#1[:, %b, %h, %i]
     }
     ```
@@ -822,7 +822,7 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect"];
 }
 
@@ -846,14 +846,14 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
     behind nothing. The turn of a tile is how many later rows have something of it.
 
     ```mlir
-    %kept = scf.forall (%b, %h, %i, %t) = ... step (1, 1, 128, 8) {
+    %kept = flash.kernel (%b, %h, %i, %t) over(...) by [1, 1, 128, 8] {
       %n = scf.for %row = 0 to %rows iter_args(%sum = 0) {
         %k = linalg.generic { select(keep(%b, %h, %i + %row, (%t + d0) * 64 + d1), 1, 0) }
         %sum1 = linalg.generic  %sum + sum_d1 %k
       }
       tensor.parallel_insert_slice %n into %counts[%b, %h, %i floordiv 128, %t]
     }
-    %tiles, %counts = scf.forall (%b, %h, %i, %place) = ... step (1, 1, 128, 8) {
+    %tiles, %counts = flash.kernel (%b, %h, %i, %place) over(...) by [1, 1, 128, 8] {
       %parts = ...  // how many key tiles have 0 < kept < all
       %first, %last = scf.for %step = 0 to %log2Tk iter_args(%from = 0, %to = %Tk - 1) {
         %middle = (%from + %to) floordiv 2
@@ -865,7 +865,7 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }

@@ -112,16 +112,10 @@ mlir::Value packRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
                      llvm::ArrayRef<mlir::OpFoldResult> first, int64_t heads,
                      mlir::OpFoldResult queries, int64_t tile, Padding padding);
 
-/// The first rows of such a tile by heads, then queries.
-mlir::Value unpackRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tile,
-                       int64_t heads, mlir::OpFoldResult queries);
-
-/// Writes the first `rows` rows of `tile`, whole if they have columns, to
-/// `output`, an output of a parallel loop, at `position`: of its dimensions,
-/// but for the columns. If heads are packed, these are `rows` queries of each.
-void insertRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tile,
-                mlir::Value output, llvm::ArrayRef<mlir::OpFoldResult> position,
-                mlir::OpFoldResult rows, int64_t packedHeads = 1);
+/// The first `rows` rows of a tile; of one in which `heads` heads are packed,
+/// the first `rows` queries of each, by heads and then queries.
+mlir::Value takeRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tile,
+                     mlir::OpFoldResult rows, int64_t heads);
 
 } // namespace flash
 

@@ -1,0 +1,76 @@
+//===- FlashAddresses.td - Views of rows in memory ---------*- tablegen -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Included by FlashOps.td. Operands of attention whose rows do not lie in memory
+// as their dimensions say.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_ADDRESSES_TD
+#define FLASH_ADDRESSES_TD
+
+/// Where each sequence starts among rows that lie behind each other, and where the last one ends.
+def Flash_OffsetsTensor : Flash_VectorOf<[I32, I64]>;
+
+def Flash_UnpackOp : Flash_Op<"unpack",
+    [Pure, DeclareOpInterfaceMethods<Flash_AddressOpInterface>]> {
+  let summary = "sequences that lie behind each other, as a batch";
+  let description = [{
+    The rows of `memory : [1, H, T, D]`, or `[1, H, T]`, are those of B sequences, one behind the other:
+    sequence b has the rows from `offsets[b]` to `offsets[b + 1]`, of `offsets : [B + 1]`. The first result
+    is a view of them as a batch `[B, H, T, D]`, in which row n of batch b is row n of sequence b; rows
+    behind a sequence's last one do not exist and are zeros. The second result `[B]` has how many
+    rows each sequence has.
+
+    Offsets do not decrease and lie between 0 and T, which `--check` and the emulations verify; others are
+    clamped, so that no row outside `memory` is read.
+
+    No kernel has the view in memory: `flash.attention` reads the rows where they lie.
+
+    Example:
+
+    ```mlir
+    %qs, %nq = flash.unpack %q by %offsets : tensor<1x8x?x64xf16>, tensor<?xi32>
+        -> tensor<?x8x?x64xf16>, tensor<?xi32>
+    ```
+  }];
+  let arguments = (ins Flash_FloatTensor:$memory, Flash_OffsetsTensor:$offsets);
+  let results = (outs Flash_FloatTensor:$view, Flash_LengthsTensor:$lengths);
+  let assemblyFormat = [{
+    $memory `by` $offsets attr-dict `:` type($memory) `,` type($offsets) `->`
+    type($view) `,` type($lengths)
+  }];
+  let hasVerifier = 1;
+}
+
+def Flash_PackOp : Flash_Op<"pack",
+    [Pure, DeclareOpInterfaceMethods<Flash_AddressOpInterface>,
+     AllTypesMatch<["memory", "result"]>]> {
+  let summary = "puts the sequences of a batch behind each other";
+  let description = [{
+    The inverse of `flash.unpack`: row n of batch b of `view : [B, H, N, D]`, or `[B, H, N]`, becomes row
+    `offsets[b] + n` of `memory : [1, H, T, D]`, or `[1, H, T]`, if it is before `offsets[b + 1]`. Rows of no sequence stay what
+    they are in `memory`.
+
+    Example:
+
+    ```mlir
+    %packed = flash.pack %o by %offsets into %e : tensor<?x8x?x64xf16>, tensor<?xi32>
+        into tensor<1x8x?x64xf16>
+    ```
+  }];
+  let arguments = (ins Flash_FloatTensor:$view, Flash_OffsetsTensor:$offsets,
+    Flash_FloatTensor:$memory);
+  let results = (outs Flash_FloatTensor:$result);
+  let assemblyFormat = [{
+    $view `by` $offsets `into` $memory attr-dict `:` type($view) `,` type($offsets) `into`
+    type($memory)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // FLASH_ADDRESSES_TD

@@ -1,0 +1,107 @@
+// RUN: flash-opt %s --split-input-file --verify-diagnostics
+
+// -----
+
+func.func @kernel(%a: index, %o: tensor<4x8xf32>, %x: tensor<2x8xf32>, %y: tensor<2x4xf32>, %z: tensor<2x2xf32>) {
+  // expected-error @below {{has 1 ends and 2 distances between its positions}}
+  flash.kernel over(%a) by [2, 2] outs(%o : tensor<4x8xf32>) {
+  ^bb0(%i: index, %t: tensor<4x8xf32>):
+    flash.store {}
+  }
+  return
+}
+
+// -----
+
+func.func @kernel(%a: index, %o: tensor<4x8xf32>, %x: tensor<2x8xf32>, %y: tensor<2x4xf32>, %z: tensor<2x2xf32>) {
+  // expected-error @below {{positions are at least 1 apart, got 0}}
+  flash.kernel over(%a) by [0] outs(%o : tensor<4x8xf32>) {
+  ^bb0(%i: index, %t: tensor<4x8xf32>):
+    flash.store {}
+  }
+  return
+}
+
+// -----
+
+func.func @kernel(%a: index, %o: tensor<4x8xf32>, %x: tensor<2x8xf32>, %y: tensor<2x4xf32>, %z: tensor<2x2xf32>) {
+  // expected-error @below {{the region takes the position, 1 indices, and then the outs}}
+  flash.kernel over(%a) by [2] outs(%o : tensor<4x8xf32>) {
+  ^bb0(%i: index, %j: index, %t: tensor<4x8xf32>):
+    flash.store {}
+  }
+  return
+}
+
+// -----
+
+func.func @kernel(%a: index, %o: tensor<4x8xf32>, %x: tensor<2x8xf32>, %y: tensor<2x4xf32>, %z: tensor<2x2xf32>) {
+  flash.kernel over(%a) by [2] outs(%o : tensor<4x8xf32>) {
+  ^bb0(%i: index, %t: tensor<4x8xf32>):
+    flash.store {
+      // expected-error @below {{stores nothing; flash.store has flash.store_rows, tensor.parallel_insert_slice and flash.parallel_add alone}}
+      %c = arith.constant 1 : index
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @kernel(%a: index, %o: tensor<4x8xf32>, %x: tensor<2x8xf32>, %y: tensor<2x4xf32>, %z: tensor<2x2xf32>) {
+  flash.kernel over(%a) by [2] outs(%o : tensor<4x8xf32>) {
+  ^bb0(%i: index, %t: tensor<4x8xf32>):
+    flash.store {
+      // expected-error @below {{stores into what is no destination of the kernel, an argument of its region}}
+      flash.store_rows %x into %o[%i] : tensor<2x8xf32> into tensor<4x8xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @kernel(%a: index, %o: tensor<4x8xf32>, %x: tensor<2x8xf32>, %y: tensor<2x4xf32>, %z: tensor<2x2xf32>) {
+  flash.kernel over(%a) by [2] outs(%o : tensor<4x8xf32>) {
+  ^bb0(%i: index, %t: tensor<4x8xf32>):
+    flash.store {
+      // expected-error @below {{a tile has a number of rows, and the columns and the elements of 'tensor<4x8xf32>', got 'tensor<2x4xf32>'}}
+      flash.store_rows %y into %t[%i] : tensor<2x4xf32> into tensor<4x8xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @kernel(%a: index, %o: tensor<4x8xf32>, %x: tensor<2x8xf32>, %y: tensor<2x4xf32>, %z: tensor<2x2xf32>) {
+  flash.kernel over(%a) by [2] outs(%o : tensor<4x8xf32>) {
+  ^bb0(%i: index, %t: tensor<4x8xf32>):
+    flash.store {
+      // expected-error @below {{the position of rows has 1 indices, one for each dimension but the columns, got 2}}
+      flash.store_rows %x into %t[%i, %i] : tensor<2x8xf32> into tensor<4x8xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @kernel(%a: index, %o: tensor<4x8xf32>, %x: tensor<2x8xf32>, %y: tensor<2x4xf32>, %z: tensor<2x2xf32>) {
+  flash.kernel over(%a) by [2] outs(%o : tensor<4x8xf32>) {
+  ^bb0(%i: index, %t: tensor<4x8xf32>):
+    flash.store {
+      // expected-error @below {{packs two heads or more of [..., H, N, D], got 2 of 'tensor<4x8xf32>'}}
+      flash.store_rows %x into %t[%i] packed(2) : tensor<2x8xf32> into tensor<4x8xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @outside(%i: index, %x: tensor<2x8xf32>, %t: tensor<4x8xf32>) {
+  // expected-error @below {{stands in flash.store alone}}
+  flash.store_rows %x into %t[%i] : tensor<2x8xf32> into tensor<4x8xf32>
+  return
+}
