@@ -222,6 +222,35 @@ flash::compile::getSizes(Value value, ArrayRef<TensorSpec> inputs) {
     return reshape(expand.getSrc());
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
     return reshape(collapse.getSrc());
+  if (auto unpack = dyn_cast<flash::UnpackOp>(op)) {
+    auto sizes = getSizes(unpack.getMemory(), inputs),
+         offsets = getSizes(unpack.getOffsets(), inputs);
+    if (!sizes || !offsets)
+      return std::nullopt;
+    sizes->front() = offsets->front() - 1;
+    if (value == unpack.getLengths())
+      sizes->truncate(1);
+    return sizes;
+  }
+  if (auto pack = dyn_cast<flash::PackOp>(op))
+    return getSizes(pack.getMemory(), inputs);
+  if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {
+    SmallVector<int64_t, 4> sizes;
+    for (OpFoldResult size : empty.getMixedSizes()) {
+      std::optional<int64_t> known = getConstantIntValue(size);
+      auto dim = known ? tensor::DimOp()
+                       : cast<Value>(size).getDefiningOp<tensor::DimOp>();
+      auto ofSource = dim && dim.getConstantIndex()
+                          ? getSizes(dim.getSource(), inputs)
+                          : std::nullopt;
+      if (ofSource)
+        known = (*ofSource)[*dim.getConstantIndex()];
+      if (!known)
+        return std::nullopt;
+      sizes.push_back(*known);
+    }
+    return sizes;
+  }
   if (auto attention = dyn_cast<flash::AttentionOp>(op)) {
     auto sizes = getSizes(attention.getQuery(), inputs);
     if (!sizes)

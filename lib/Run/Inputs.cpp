@@ -16,17 +16,53 @@
 using namespace mlir;
 using namespace flash::run;
 
-/// The number of keys of the attention whose lengths the argument gives.
-static std::optional<int64_t> getNumKeys(BlockArgument argument,
-                                         ArrayRef<TensorSpec> specs) {
+/// The number of keys, or of queries, of the attention whose lengths the
+/// argument gives.
+static std::optional<int64_t> getMostRows(BlockArgument argument,
+                                          ArrayRef<TensorSpec> specs) {
   for (Operation *user : argument.getUsers()) {
     auto attention = dyn_cast<flash::AttentionOpInterface>(user);
-    if (!attention || attention.getLengths() != argument)
+    if (!attention)
       continue;
-    if (auto sizes = getSizes(attention.getKey(), specs))
-      return (*sizes)[sizes->size() - 2];
+    for (auto [lengths, rows] :
+         {std::pair<Value, Value>(attention.getLengths(), attention.getKey()),
+          {attention.getKeyLengths(), attention.getKey()},
+          {attention.getQueryLengths(), attention.getQuery()}})
+      if (lengths == argument)
+        if (auto sizes = getSizes(rows, specs))
+          return (*sizes)[sizes->size() - 2];
   }
   return std::nullopt;
+}
+
+/// The number of rows of which the argument says where sequences start.
+static std::optional<int64_t> getPackedRows(BlockArgument argument,
+                                            ArrayRef<TensorSpec> specs) {
+  for (Operation *user : argument.getUsers()) {
+    auto address = dyn_cast<flash::AddressOpInterface>(user);
+    if (!address || address.getMemory() == argument)
+      continue;
+    if (auto sizes = getSizes(address.getMemory(), specs))
+      return (*sizes)[2];
+  }
+  return std::nullopt;
+}
+
+/// Fails unless offsets, which start and end sequences among `rows` rows, lie
+/// between 0 and these and do not decrease.
+static llvm::Error verifyOffsets(const HostTensor &offsets, unsigned argument,
+                                 int64_t rows) {
+  double before = 0;
+  for (int64_t i = 0, e = offsets.getSpec().getNumElements(); i != e; ++i) {
+    double offset = offsets.get(i);
+    if (offset < before || offset > static_cast<double>(rows))
+      return llvm::createStringError(llvm::formatv(
+          "argument {0} says where sequences start among {1} rows, but offset "
+          "{2} is {3}; offsets do not decrease and are from 0 to {1}",
+          argument, rows, i, static_cast<int64_t>(offset)));
+    before = offset;
+  }
+  return llvm::Error::success();
 }
 
 /// Changes an argument as `--fill` says.
@@ -84,15 +120,21 @@ flash::run::makeInputs(func::FuncOp entry, ArrayRef<TensorSpec> specs,
       return input.takeError();
     if (isFloat(spec.dtype))
       fillNormal(*input, options.seed, i);
+    else if (auto rows = getPackedRows(entry.getArgument(i), specs))
+      fillOffsets(*input, *rows, options.seed);
     else
       fillUniform(*input, 0,
-                  getNumKeys(entry.getArgument(i), specs).value_or(7),
+                  getMostRows(entry.getArgument(i), specs).value_or(7),
                   options.seed, i);
     inputs.push_back(std::move(*input));
   }
   for (const Fill &fill : options.fills)
     if (llvm::Error error = applyFill(fill, inputs))
       return std::move(error);
+  for (auto [i, input] : llvm::enumerate(inputs))
+    if (auto rows = getPackedRows(entry.getArgument(i), specs))
+      if (llvm::Error error = verifyOffsets(input, i, *rows))
+        return std::move(error);
   return inputs;
 }
 

@@ -115,3 +115,16 @@ void flash::run::fillUniform(HostTensor &tensor, int64_t lo, int64_t hi,
   for (int64_t i = 0, e = tensor.getSpec().getNumElements(); i != e; ++i)
     tensor.set(i, lo + std::floor(generator.nextUnit() * count));
 }
+
+void flash::run::fillOffsets(HostTensor &tensor, int64_t rows, uint64_t seed) {
+  int64_t count = tensor.getSpec().getNumElements();
+  Generator generator(seed, count);
+  std::vector<int64_t> offsets = {0};
+  for (int64_t i = 2; i < count; ++i)
+    offsets.push_back(
+        static_cast<int64_t>(generator.nextUnit() * (rows + 1.0)));
+  offsets.push_back(rows);
+  std::sort(offsets.begin(), offsets.end());
+  for (int64_t i = 0; i != count; ++i)
+    tensor.set(i, offsets[i]);
+}

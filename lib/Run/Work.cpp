@@ -9,6 +9,7 @@
 
 #include "flash/Compile/Program.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Utils/MaskNodes.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -24,6 +25,28 @@ static const HostTensor *getInput(Value value, func::FuncOp func,
   return &inputs[argument.getArgNumber()];
 }
 
+/// The numbers of rows that the batches of an attention have, of `most` each:
+/// nothing if they are not known. `lengths` may be null.
+static std::optional<SmallVector<int64_t>>
+getLengths(Value lengths, int64_t batches, int64_t most, func::FuncOp func,
+           ArrayRef<HostTensor> inputs) {
+  SmallVector<int64_t> result(batches, most);
+  if (!lengths)
+    return result;
+  auto unpack = lengths.getDefiningOp<flash::UnpackOp>();
+  const HostTensor *input =
+      getInput(unpack ? Value(unpack.getOffsets()) : lengths, func, inputs);
+  if (!input)
+    return std::nullopt;
+  for (auto [batch, length] : llvm::enumerate(result)) {
+    int64_t rows = input->get(unpack ? batch + 1 : batch);
+    if (unpack)
+      rows -= static_cast<int64_t>(input->get(batch));
+    length = std::clamp<int64_t>(rows, 0, most);
+  }
+  return result;
+}
+
 static std::optional<int64_t> countPairs(flash::AttentionOpInterface op,
                                          func::FuncOp func,
                                          ArrayRef<int64_t> query,
@@ -37,8 +60,26 @@ static std::optional<int64_t> countPairs(flash::AttentionOpInterface op,
     for (int64_t batch = 0; batch < query[0]; ++batch)
       lengths.push_back(input->get(batch));
   }
-  return flash::countUnmasked(op.getMaskOrFull(),
-                              {query[0], query[1], query[2], key[2]}, lengths);
+  flash::MaskAttrInterface mask = op.getMaskOrFull();
+  if (!op.getQueryLengths() && !op.getKeyLengths())
+    return flash::countUnmasked(mask, {query[0], query[1], query[2], key[2]},
+                                lengths);
+  auto queries =
+      getLengths(op.getQueryLengths(), query[0], query[2], func, inputs);
+  auto keys = getLengths(op.getKeyLengths(), query[0], key[2], func, inputs);
+  if (!queries || !keys || flash::dependsOn(mask, 0))
+    return std::nullopt;
+  int64_t pairs = 0;
+  for (int64_t batch = 0; batch < query[0]; ++batch) {
+    ArrayRef<int64_t> used(lengths);
+    auto ofBatch = flash::countUnmasked(
+        mask, {1, query[1], (*queries)[batch], (*keys)[batch]},
+        used.slice(used.empty() ? 0 : batch, used.empty() ? 0 : 1));
+    if (!ofBatch)
+      return std::nullopt;
+    pairs += *ofBatch;
+  }
+  return pairs;
 }
 
 std::optional<double> flash::run::countFlops(func::FuncOp level0,

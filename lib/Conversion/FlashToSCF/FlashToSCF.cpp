@@ -10,11 +10,13 @@
 #include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace flash {
 #define GEN_PASS_DEF_CONVERTFLASHTOSCF
@@ -28,15 +30,19 @@ static void lower(LoadRowsOp load) {
   OpBuilder b(load);
   Location loc = load.getLoc();
   SmallVector<OpFoldResult> first = getAsOpFoldResult(load.getPosition());
+  Value source = load.getSource();
+  if (auto address = source.getDefiningOp<AddressOpInterface>()) {
+    first = address.emitAddress(b, loc, first);
+    source = address.getMemory();
+  }
   int64_t tile = load.getTile().getType().getDimSize(0),
           heads = load.getPacked().value_or(1);
   OpFoldResult rows = load.getRows() ? getAsOpFoldResult(load.getRows())
                                      : b.getIndexAttr(tile / heads);
   Padding padding = load.getUndefined() ? Padding::Anything : Padding::Zero;
   Value rowsOfTile =
-      heads > 1 ? packRows(b, loc, load.getSource(), first, heads, rows, tile,
-                           padding)
-                : extractRows(b, loc, load.getSource(), first, rows, tile,
+      heads > 1 ? packRows(b, loc, source, first, heads, rows, tile, padding)
+                : extractRows(b, loc, source, first, rows, tile,
                               /*columns=*/std::nullopt, padding);
   load.replaceAllUsesWith(rowsOfTile);
   load.erase();
@@ -70,8 +76,9 @@ static LogicalResult verifyTiles(VisitOp visit) {
   return success();
 }
 
-/// Makes slices of what a kernel stores.
-static void lower(StoreRowsOp store, scf::ForallOp forall) {
+/// Makes slices of what a kernel stores, at an address if there is one.
+static void lower(StoreRowsOp store, scf::ForallOp forall,
+                  AddressOpInterface address) {
   OpBuilder b(forall.getTerminator());
   Location loc = store.getLoc();
   int64_t heads = store.getPacked().value_or(1);
@@ -84,6 +91,8 @@ static void lower(StoreRowsOp store, scf::ForallOp forall) {
   Value stored = takeRows(b, loc, store.getTile(), rows, heads);
   SmallVector<OpFoldResult> offsets = getAsOpFoldResult(store.getPosition()),
                             sizes(offsets.size(), one);
+  if (address)
+    offsets = address.emitAddress(b, loc, offsets);
   sizes.back() = rows;
   if (heads > 1)
     sizes[sizes.size() - 2] = b.getIndexAttr(heads);
@@ -97,14 +106,35 @@ static void lower(StoreRowsOp store, scf::ForallOp forall) {
       SmallVector<OpFoldResult>(destination.getRank(), one));
 }
 
-static void lower(KernelOp kernel) {
-  OpBuilder b(kernel);
+/// The operation that stores a kernel's result in memory, if nothing else uses
+/// the result.
+static PackOp getOnlyPack(Value result) {
+  return result.hasOneUse() ? dyn_cast<PackOp>(*result.user_begin()) : PackOp();
+}
+
+static LogicalResult lower(KernelOp kernel) {
+  IRRewriter b(kernel.getContext());
+  b.setInsertionPoint(kernel);
   SmallVector<OpFoldResult> ends = getAsOpFoldResult(kernel.getEnds());
+  // What is packed is stored where it lies in memory.
+  SmallVector<Value> outs(kernel.getOuts());
+  SmallVector<PackOp> packs;
+  for (auto [out, result] : llvm::zip_equal(outs, kernel.getResults())) {
+    PackOp pack = getOnlyPack(result);
+    packs.push_back(pack);
+    if (!pack)
+      continue;
+    Value operands[] = {pack.getMemory(), pack.getOffsets()};
+    if (failed(moveValueDefinitions(b, operands, kernel)))
+      return pack.emitOpError("packs into what is known behind the kernel "
+                              "alone that computes it");
+    out = pack.getMemory();
+  }
   auto forall = scf::ForallOp::create(
       b, kernel.getLoc(),
       SmallVector<OpFoldResult>(ends.size(), b.getIndexAttr(0)), ends,
-      getAsIndexOpFoldResult(b.getContext(), kernel.getSteps()),
-      kernel.getOuts(), getBlockMapping(b, ends.size()));
+      getAsIndexOpFoldResult(b.getContext(), kernel.getSteps()), outs,
+      getBlockMapping(b, ends.size()));
   forall->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   if (std::optional<ScheduleAttr> schedule = kernel.getSchedule())
     setSchedule(forall, schedule->getValue());
@@ -118,14 +148,104 @@ static void lower(KernelOp kernel) {
                                kernel.getBody().front().begin(),
                                store->getIterator());
   for (Operation &op : llvm::make_early_inc_range(store.getBody().front())) {
+    auto combining = cast<ParallelCombiningOpInterface>(op);
+    auto destination =
+        cast<BlockArgument>(combining.getUpdatedDestinations()[0].get());
+    PackOp pack = packs[destination.getArgNumber() - ends.size()];
     if (auto rows = dyn_cast<StoreRowsOp>(op))
-      lower(rows, forall);
+      lower(rows, forall, pack);
+    else if (pack)
+      return pack.emitOpError("packs what a kernel stores, but not by rows");
     else
       op.moveBefore(forall.getTerminator().getBody(),
                     forall.getTerminator().getBody()->end());
   }
-  kernel.replaceAllUsesWith(forall.getResults());
+  for (auto [result, pack, whole] :
+       llvm::zip_equal(kernel.getResults(), packs, forall.getResults())) {
+    if (pack) {
+      pack.replaceAllUsesWith(whole);
+      pack.erase();
+    } else {
+      result.replaceAllUsesWith(whole);
+    }
+  }
   kernel.erase();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Views that programs without kernels have in memory
+//===----------------------------------------------------------------------===//
+
+/// Copies the rows of each batch from `from` to `to`; `isPack` says which of
+/// the two is the view, and the other is in memory.
+static Value copyBatches(OpBuilder &b, AddressOpInterface address, Value from,
+                         Value to, bool isPack) {
+  Location loc = address.getLoc();
+  Value batches = getValueOrCreateConstantIndexOp(
+      b, loc, address.emitSizes(b, loc).front());
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  auto loop = scf::ForOp::create(
+      b, loc, arith::ConstantIndexOp::create(b, loc, 0), batches,
+      arith::ConstantIndexOp::create(b, loc, 1), to);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value batch = loop.getInductionVar();
+  auto type = cast<RankedTensorType>(from.getType());
+  int64_t rank = type.getRank();
+  SmallVector<OpFoldResult> inView(rank, zero), inMemory(rank, zero),
+      sizes = tensor::getMixedSizes(b, loc, from);
+  inView[0] = batch;
+  llvm::copy(address.emitAddress(b, loc, ArrayRef(inView).take_front(3)),
+             inMemory.begin());
+  sizes[0] = one;
+  sizes[2] = address.emitLength(b, loc, batch);
+  SmallVector<int64_t> shape(type.getShape());
+  shape[0] = 1;
+  shape[2] = ShapedType::kDynamic;
+  SmallVector<OpFoldResult> ones(rank, one);
+  Value rows = tensor::ExtractSliceOp::create(
+      b, loc, type.clone(shape), from, isPack ? inView : inMemory, sizes, ones);
+  Value next =
+      tensor::InsertSliceOp::create(b, loc, rows, loop.getRegionIterArgs()[0],
+                                    isPack ? inMemory : inView, sizes, ones);
+  scf::YieldOp::create(b, loc, next);
+  return loop.getResult(0);
+}
+
+/// Replaces what programs ask of a view but its rows, and makes the view where
+/// it is used as a tensor.
+static void lower(UnpackOp unpack) {
+  OpBuilder b(unpack);
+  Location loc = unpack.getLoc();
+  auto address = cast<AddressOpInterface>(unpack.getOperation());
+  for (Operation *user : llvm::make_early_inc_range(unpack->getUsers())) {
+    OpBuilder at(user);
+    if (auto dim = dyn_cast<tensor::DimOp>(user)) {
+      int64_t number = dim.getConstantIndex().value_or(0);
+      SmallVector<OpFoldResult> sizes = address.emitSizes(at, loc);
+      dim.replaceAllUsesWith(
+          getValueOrCreateConstantIndexOp(at, loc, sizes[number]));
+      dim.erase();
+    } else if (auto extract = dyn_cast<tensor::ExtractOp>(user);
+               extract && extract.getTensor() == unpack.getLengths()) {
+      Value length = address.emitLength(at, loc, extract.getIndices()[0]);
+      extract.replaceAllUsesWith(
+          arith::IndexCastOp::create(at, loc, at.getI32Type(), length)
+              .getResult());
+      extract.erase();
+    }
+  }
+  if (!unpack.getView().use_empty()) {
+    Value view =
+        tensor::EmptyOp::create(b, loc, address.emitSizes(b, loc),
+                                unpack.getView().getType().getElementType());
+    Value zero = arith::ConstantOp::create(
+        b, loc, b.getZeroAttr(getElementTypeOrSelf(view)));
+    view = linalg::FillOp::create(b, loc, zero, view).getResult(0);
+    unpack.getView().replaceAllUsesWith(
+        copyBatches(b, address, unpack.getMemory(), view, /*isPack=*/false));
+  }
 }
 
 namespace {
@@ -135,7 +255,8 @@ struct ConvertFlashToSCF
     SmallVector<KernelOp> kernels;
     getOperation().walk([&](KernelOp kernel) { kernels.push_back(kernel); });
     for (KernelOp kernel : kernels)
-      lower(kernel);
+      if (failed(lower(kernel)))
+        return signalPassFailure();
     SmallVector<VisitOp> visits;
     getOperation().walk([&](VisitOp visit) { visits.push_back(visit); });
     for (VisitOp visit : visits) {
@@ -147,6 +268,20 @@ struct ConvertFlashToSCF
     getOperation().walk([&](LoadRowsOp load) { loads.push_back(load); });
     for (LoadRowsOp load : loads)
       lower(load);
+    SmallVector<AddressOpInterface> addresses;
+    getOperation().walk(
+        [&](AddressOpInterface address) { addresses.push_back(address); });
+    for (AddressOpInterface address : addresses) {
+      if (auto unpack = dyn_cast<UnpackOp>(address.getOperation())) {
+        lower(unpack);
+      } else {
+        auto pack = cast<PackOp>(address.getOperation());
+        OpBuilder b(pack);
+        pack.replaceAllUsesWith(copyBatches(b, address, pack.getView(),
+                                            pack.getMemory(), /*isPack=*/true));
+      }
+      address.erase();
+    }
   }
 };
 } // namespace

@@ -357,6 +357,43 @@ FailureOr<Value> BlockConverter::load(Value value, RankedTensorType type,
   return read(value, type, user, transposed);
 }
 
+/// Whether the rows of a tile of so many that the slice leaves out, along the
+/// dimension of the output, lie behind its last one.
+static bool storesToEnd(tensor::ParallelInsertSliceOp slice,
+                        scf::ForallOp forall, int64_t dim, int64_t tileRows) {
+  using Bounds = ValueBoundsConstraintSet;
+  auto size = dyn_cast<Value>(slice.getMixedSizes()[dim]);
+  auto min =
+      size ? size.getDefiningOp<affine::AffineMinOp>() : affine::AffineMinOp();
+  auto output = dyn_cast<BlockArgument>(slice.getDest());
+  if (!min || !output || output.getOwner() != forall.getBody())
+    return false;
+  Value whole = stripCasts(forall.getTiedOpOperand(output)->get());
+  OpFoldResult end;
+  if (auto empty = whole.getDefiningOp<tensor::EmptyOp>())
+    end = empty.getMixedSizes()[dim];
+  else if (int64_t known = slice.getDestType().getDimSize(dim);
+           !ShapedType::isDynamic(known))
+    end = OpBuilder(slice).getIndexAttr(known);
+  else
+    return false;
+  AffineMap left = AffineMap::get(2, 0,
+                                  getAffineDimExpr(0, slice.getContext()) -
+                                      getAffineDimExpr(1, slice.getContext()));
+  Bounds::Variable behind(
+      left,
+      {Bounds::Variable(end), Bounds::Variable(slice.getMixedOffsets()[dim])});
+  return llvm::all_of(llvm::seq(min.getMap().getNumResults()), [&](unsigned i) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(min.getMap().getResult(i));
+        constant && constant.getValue() == tileRows)
+      return true;
+    FailureOr<bool> isLeft = Bounds::areEqual(
+        Bounds::Variable(min.getMap().getSubMap({i}), min.getOperands()),
+        behind);
+    return succeeded(isLeft) && *isLeft;
+  });
+}
+
 LogicalResult BlockConverter::store(Operation *op, Value source,
                                     const MemoryTile &place) {
   source = stripCasts(source);
@@ -397,8 +434,13 @@ LogicalResult BlockConverter::store(Operation *op, Value source,
         !place.isAligned(all, /*elements=*/2))
       to.columns = constant(all);
   }
+  auto slice = dyn_cast<tensor::ParallelInsertSliceOp>(op);
+  bool toEnd =
+      to.existing && slice && !place.isPacked() &&
+      isa<tile::FragmentAttr>(type->getEncoding()) &&
+      storesToEnd(slice, forall, place.dims[0].inMemory, type->getDimSize(0));
   tile::StoreOp::create(b, op->getLoc(), /*add=*/false, *registers, to.memory,
-                        to.indices, to.existing, to.columns, to.packed);
+                        to.indices, to.existing, toEnd, to.columns, to.packed);
   return success();
 }
 

@@ -57,7 +57,7 @@ func.func @offsets(%x: tensor<128x64xf16>) -> tensor<64x64xf16> {
 // CHECK:       %[[SIZE:.*]] = affine.min
 // CHECK-DAG:   tile.fetch %arg0[%[[I]]] rows(%[[SIZE]]) : {{.*}} to <16x32xf16
 // CHECK-DAG:   tile.fetch %arg1[%[[I]]] rows(%[[SIZE]]) unfilled : {{.*}} to <16x32xf16
-// CHECK-DAG:   tile.store %{{.*}}[%[[I]]] rows(%[[SIZE]]) : tensor<16x32xf16, #tile.fragment<1>>
+// CHECK-DAG:   tile.store %{{.*}}[%[[I]]] rows(%[[SIZE]]) to_end : tensor<16x32xf16, #tile.fragment<1>>
 // CHECK-DAG:   tile.store %{{.*}}[%[[I]]] rows(%[[SIZE]]) : tensor<16xf32, #tile.rows<1>>
 func.func @padded(%x: tensor<100x32xf16>, %y: tensor<100x32xf16>, %v: tensor<100xf32>) -> (tensor<100x32xf16>, tensor<100xf32>) {
   %zero = arith.constant 0.0 : f16

@@ -1,5 +1,5 @@
 // Loops whose bodies are products, elementwise arithmetic, a softmax of rows.
-// RUN: flash-opt %s --flash-tile-naive --flash-tile-softmax="row-tile=8 reduction-bytes=1024" --canonicalize --cse --flash-decompose=guard-values --cse --convert-linalg-to-tile --canonicalize --cse | FileCheck %s
+// RUN: flash-opt %s --flash-tile-naive --convert-flash-to-scf --flash-tile-softmax="row-tile=8 reduction-bytes=1024" --canonicalize --cse --flash-decompose=guard-values --cse --convert-linalg-to-tile --canonicalize --cse | FileCheck %s
 
 // CHECK-LABEL: func @attention(
 // CHECK:         %[[S:.*]] = memref.alloc({{.*}}) : memref<2x4x?x?xf16>

@@ -14,7 +14,7 @@
 
 gpu.module @m {
   // CHECK-LABEL: gpu.func @kernel(
-  // CHECK:       tile.store_bulk %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] rows(%{{.*}}) through !tile.smem<128x128xf16, swizzle = 128>
+  // CHECK:       tile.store_bulk %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] through !tile.smem<128x128xf16, swizzle = 128>
   // Results of 32 bits do not.
   // CHECK:       tile.store %
   // Those that are added do, as many of their columns at a time as there is room
@@ -32,7 +32,7 @@ gpu.module @m {
                    %y: tensor<128x128xf32, #tile.fragment<8>>, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
     %ring = tile.ring : !ring
     tile.warp_specialize @consumer(warps = 8, registers = 240) {
-      tile.store %x, %out[%i, %i, %i] rows(%i) : tensor<128x128xf16, #tile.fragment<8>> to !memory
+      tile.store %x, %out[%i, %i, %i] rows(%i) to_end : tensor<128x128xf16, #tile.fragment<8>> to !memory
       tile.store %y, %out32[%i, %i, %i] : tensor<128x128xf32, #tile.fragment<8>> to !wide
       tile.store add %y, %out32[%i, %i, %i] : tensor<128x128xf32, #tile.fragment<8>> to !wide
     } @producer(warps = 1, registers = 24) {

@@ -86,8 +86,8 @@ func.func @any_roles() {
 
 // CHECK-LABEL: func @results(
 func.func @results(%x: tensor<128x64xf16, #tile.fragment<8>>, %out: memref<?x64xf16>, %at: !tile, %i: index) -> tensor<128xf32, #tile.rows<8>> {
-  // CHECK: tile.store_bulk %{{.*}}, %{{.*}}[%{{.*}}] rows(%{{.*}}) through !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
-  tile.store_bulk %x, %out[%i] rows(%i) through !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
+  // CHECK: tile.store_bulk %{{.*}}, %{{.*}}[%{{.*}}] through !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
+  tile.store_bulk %x, %out[%i] through !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
   // CHECK: tile.ring row_stages = 3 : <1, <128x64xf16, swizzle = 128>>
   %row_stages = tile.ring row_stages = 3 : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
   // CHECK: tile.store_bulk %{{.*}}, %{{.*}}[%{{.*}}] through !tile.smem<64x64xf16, swizzle = 128> in %{{.*}} : !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>

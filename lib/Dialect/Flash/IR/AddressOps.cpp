@@ -18,12 +18,14 @@ using namespace flash;
 // Rows packed by offsets
 //===----------------------------------------------------------------------===//
 
-/// Where the rows of the sequence `batch` start and end among `rows` rows.
+/// Where the rows of the sequence `batch` in `memory` start and end.
 static std::pair<Value, Value> emitSequence(OpBuilder &b, Location loc,
-                                            Value offsets, Value rows,
+                                            Value memory, Value offsets,
                                             Value batch) {
   Value zero = arith::ConstantIndexOp::create(b, loc, 0),
-        one = arith::ConstantIndexOp::create(b, loc, 1);
+        one = arith::ConstantIndexOp::create(b, loc, 1),
+        rows = getValueOrCreateConstantIndexOp(
+            b, loc, tensor::getMixedSize(b, loc, memory, 2));
   auto read = [&](Value at, Value least) -> Value {
     Value offset = tensor::ExtractOp::create(b, loc, offsets, at);
     offset = arith::IndexCastOp::create(b, loc, b.getIndexType(), offset);
@@ -34,16 +36,20 @@ static std::pair<Value, Value> emitSequence(OpBuilder &b, Location loc,
   return {start, read(arith::AddIOp::create(b, loc, batch, one), start)};
 }
 
-template <typename Op>
-static RowAddress emitPackedAddress(Op op, OpBuilder &b, Location loc,
-                                    ArrayRef<OpFoldResult> position) {
-  SmallVector<Value> at = getValueOrCreateConstantIndexOp(b, loc, position);
-  Value rows = getValueOrCreateConstantIndexOp(
-      b, loc, tensor::getMixedSize(b, loc, op.getMemory(), 2));
-  auto [start, end] = emitSequence(b, loc, op.getOffsets(), rows, at[0]);
-  Value row = arith::AddIOp::create(b, loc, start, at[2]);
-  Value left = arith::SubIOp::create(b, loc, end, row);
-  return {{b.getIndexAttr(0), position[1], row}, left};
+static SmallVector<OpFoldResult>
+emitPackedAddress(OpBuilder &b, Location loc, Value memory, Value offsets,
+                  ArrayRef<OpFoldResult> position) {
+  Value batch = getValueOrCreateConstantIndexOp(b, loc, position[0]),
+        row = getValueOrCreateConstantIndexOp(b, loc, position[2]);
+  Value start = emitSequence(b, loc, memory, offsets, batch).first;
+  Value inMemory = arith::AddIOp::create(b, loc, start, row);
+  return {b.getIndexAttr(0), position[1], inMemory};
+}
+
+static Value emitPackedLength(OpBuilder &b, Location loc, Value memory,
+                              Value offsets, Value batch) {
+  auto [start, end] = emitSequence(b, loc, memory, offsets, batch);
+  return arith::SubIOp::create(b, loc, end, start);
 }
 
 /// The view that `offsets` make of `memory`.
@@ -79,9 +85,14 @@ static LogicalResult verifyPacked(Operation *op, RankedTensorType memory,
   return success();
 }
 
-RowAddress UnpackOp::emitAddress(OpBuilder &b, Location loc,
-                                 ArrayRef<OpFoldResult> position) {
-  return emitPackedAddress(*this, b, loc, position);
+SmallVector<OpFoldResult>
+UnpackOp::emitAddress(OpBuilder &b, Location loc,
+                      ArrayRef<OpFoldResult> position) {
+  return emitPackedAddress(b, loc, getMemory(), getOffsets(), position);
+}
+
+Value UnpackOp::emitLength(OpBuilder &b, Location loc, Value batch) {
+  return emitPackedLength(b, loc, getMemory(), getOffsets(), batch);
 }
 
 SmallVector<OpFoldResult> UnpackOp::emitSizes(OpBuilder &b, Location loc) {
@@ -99,9 +110,13 @@ LogicalResult UnpackOp::verify() {
   return success();
 }
 
-RowAddress PackOp::emitAddress(OpBuilder &b, Location loc,
-                               ArrayRef<OpFoldResult> position) {
-  return emitPackedAddress(*this, b, loc, position);
+SmallVector<OpFoldResult> PackOp::emitAddress(OpBuilder &b, Location loc,
+                                              ArrayRef<OpFoldResult> position) {
+  return emitPackedAddress(b, loc, getMemory(), getOffsets(), position);
+}
+
+Value PackOp::emitLength(OpBuilder &b, Location loc, Value batch) {
+  return emitPackedLength(b, loc, getMemory(), getOffsets(), batch);
 }
 
 SmallVector<OpFoldResult> PackOp::emitSizes(OpBuilder &b, Location loc) {

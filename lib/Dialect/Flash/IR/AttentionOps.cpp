@@ -114,6 +114,19 @@ LogicalResult flash::detail::verifyAttention(AttentionOpInterface op) {
             op.hasBatch() ? query.getDimSize(0) : 1,
             cast<RankedTensorType>(lengths.getType()).getDimSize(0))))
       return failure();
+  // Rows of a view exist as far as its lengths say.
+  for (auto [rows, lengths, name] :
+       {std::tuple<Value, Value, StringRef>(op.getQuery(), op.getQueryLengths(),
+                                            "query_lengths"),
+        {op.getKey(), op.getKeyLengths(), "key_lengths"},
+        {op.getValue(), op.getKeyLengths(), "key_lengths"}}) {
+    auto unpack = rows.getDefiningOp<UnpackOp>();
+    auto ofLengths = lengths ? lengths.getDefiningOp<UnpackOp>() : UnpackOp();
+    if (unpack && (!ofLengths || lengths != ofLengths.getLengths() ||
+                   unpack.getOffsets() != ofLengths.getOffsets()))
+      return op->emitOpError("takes rows of flash.unpack, and needs ")
+             << name << " that are the lengths of the same offsets";
+  }
   if (op.getSink() &&
       failed(verifySameSize(op, "query heads and number of sinks",
                             op.hasHeads() ? query.getDimSize(rank - 3) : 1,

@@ -273,6 +273,7 @@ bool ShapeAsserter::allTakePart() {
     return operand.getDefiningOp<BlockMapOp>() != nullptr;
   });
   return !hasMap && !op.getMask() && !op.getLengths() &&
+         !op.getQueryLengths() && !op.getKeyLengths() &&
          !masksElements(op.getScore()) &&
          getMaskingChoices(op.getScore().front()).outermostFirst.empty();
 }
@@ -446,9 +447,10 @@ void ShapeAsserter::run() {
   }
   sameSize(Size::of(key, rank - 2), Size::of(value, rank - 2),
            "lengths of key and value");
-  if (op.getLengths())
-    sameSize(batch, Size::of(op.getLengths(), 0),
-             "batch size and number of lengths");
+  for (Value lengths :
+       {op.getLengths(), op.getQueryLengths(), op.getKeyLengths()})
+    if (lengths)
+      sameSize(batch, Size::of(lengths, 0), "batch size and number of lengths");
   if (op.getSink())
     sameSize(queryHeads, Size::of(op.getSink(), 0),
              "query heads and number of sinks");

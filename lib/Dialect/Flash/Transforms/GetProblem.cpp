@@ -77,7 +77,8 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
   if (auto grad = dyn_cast<AttentionGradOp>(op.getOperation()))
     problem.sumsByDistance =
         hasSumByDistance(op.getScore(), grad.getCaptured());
-  problem.hasLengths = static_cast<bool>(op.getLengths());
+  problem.hasLengths =
+      op.getLengths() || op.getQueryLengths() || op.getKeyLengths();
   problem.masksInRegion = masksElements(op.getScore());
   problem.masksPositions = op.getMask().has_value();
   problem.isMasked = problem.masksPositions || problem.masksInRegion;

@@ -7,6 +7,7 @@
 
 #include "NaiveBuilder.h"
 
+#include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -181,7 +182,20 @@ Value NaiveBuilder::isInMask(OpBuilder &nested, Location loc, Value blockLength,
   Value length = blockLength;
   if (op.getLengths() && !length)
     length = tensor::ExtractOp::create(nested, loc, op.getLengths(), at.batch);
-  Value inMask = emitMaskPredicate(nested, loc, op.getMaskOrFull(), at);
+  ScorePosition inBatch = at;
+  auto read = [&](Value lengths, Value &number) -> Value {
+    if (!lengths)
+      return {};
+    Value own = tensor::ExtractOp::create(nested, loc, lengths, at.batch);
+    number = getValueOrCreateConstantIndexOp(
+        nested, loc, getLength(nested, loc, number, lengths, at.batch));
+    return own;
+  };
+  Value queries = read(op.getQueryLengths(), inBatch.numQueries),
+        keys = read(op.getKeyLengths(), inBatch.numKeys);
+  Value inMask = emitMaskPredicate(nested, loc, op.getMaskOrFull(), inBatch);
+  inMask = emitLengthPredicate(nested, loc, inMask, queries, at.query);
+  inMask = emitLengthPredicate(nested, loc, inMask, keys, at.key);
   return emitLengthPredicate(nested, loc, inMask, length, at.key);
 }
 

@@ -79,6 +79,27 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     return 1;
   }
 
+  /// What batches that are sequences of their own leave to choose: results of
+  /// splits have no rows of sequences, and a block map no lengths of queries.
+  LogicalResult selectForSequences(AttentionOpInterface op,
+                                   const Schedule &written,
+                                   Schedule &schedule) {
+    if (!op.getQueryLengths() && !op.getKeyLengths())
+      return success();
+    StringRef key = written.splitKeys              ? "split_keys"
+                    : written.numSplits            ? "num_splits"
+                    : written.splitCtas            ? "split_ctas"
+                    : written.blockMap.value_or(0) ? "block_map"
+                                                   : "";
+    if (!key.empty())
+      return op->emitOpError("cannot be scheduled: query_lengths and "
+                             "key_lengths exclude ")
+             << key;
+    schedule.numSplits = schedule.splitCtas = schedule.splitKeys = std::nullopt;
+    schedule.blockMap = 0;
+    return success();
+  }
+
   LogicalResult select(AttentionOp op) {
     Problem problem = getProblem(op);
     // The user's keys go before those that were measured, and these before the
@@ -86,6 +107,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     Schedule schedule = given;
     if (op.getSchedule())
       schedule = schedule.over(op.getSchedule()->getValue());
+    const Schedule written = schedule;
     if (schedule.splitKeys && !schedule.keyTile)
       return op.emitOpError("cannot be scheduled: split_keys needs key_tile, "
                             "on which the bits of a row depend, too");
@@ -106,6 +128,8 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       schedule.numSplits = schedule.splitCtas = schedule.splitKeys =
           std::nullopt;
     if (failed(complain(op, completeSchedule(problem, machine, schedule))))
+      return failure();
+    if (failed(selectForSequences(op, written, schedule)))
       return failure();
     // The choice whether to rescale is one for several rows.
     if (schedule.splitKeys && schedule.features && !hasFeatures)

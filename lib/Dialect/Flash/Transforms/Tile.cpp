@@ -61,6 +61,7 @@ private:
     Value query, batch, head, start;
     TiledDim keys;
     OpFoldResult headOfKeys;
+    OpFoldResult numQueries, numKeys; ///< Of the batch.
   };
   /// The step of a visit.
   SmallVector<Value> step(const QueryTile &tile, VisitOp visit,
@@ -71,6 +72,18 @@ private:
   VisitedTiles getRange(const QueryTile &tile, Value split);
   /// The key tiles that a block map lists.
   VisitedTiles getList(const QueryTile &tile, Value split);
+  /// How many queries of the tile its batch has, which may be none.
+  OpFoldResult existingQueries(const QueryTile &tile);
+  /// `end` where there are rows, else 0.
+  OpFoldResult noneUnless(OpFoldResult rows, OpFoldResult end);
+  /// Whether results are packed, so that rows of queries that do not exist are
+  /// stored nowhere.
+  bool arePacked() {
+    return llvm::all_of(finalize->getUsers(),
+                        [](Operation *user) { return isa<PackOp>(user); });
+  }
+  /// The tile of a result, whose queries from `rows` on do not exist.
+  Value clearFrom(Value tile, OpFoldResult rows);
   /// Whether a kernel's pipeline should be filled once: where it overlaps the
   /// steps of one loop.
   bool fillsOnce() {
@@ -238,15 +251,18 @@ SmallVector<Value> Tiler::step(const QueryTile &tile, VisitOp visit,
       loadRows(b, loc, online.getKey(), first, existing, keyTile, padding);
   Value value =
       loadRows(b, loc, online.getValue(), first, existing, keyTile, padding);
-  SmallVector<int64_t> staticPosition(4, ShapedType::kDynamic);
+  SmallVector<int64_t> staticPosition(4, ShapedType::kDynamic), staticExtents;
+  SmallVector<Value> extents;
+  dispatchIndexOpFoldResults({tile.numQueries, tile.numKeys}, extents,
+                             staticExtents);
   auto step = OnlineAttentionOp::create(
       b, loc, state.getTypes(), tile.query, key, value, state[0], state[1],
-      state[2], ValueRange{tile.batch, tile.head, tile.start, at},
-      online.getExtents(), isRagged ? rows : Value(), /*lengths=*/Value(),
+      state[2], ValueRange{tile.batch, tile.head, tile.start, at}, extents,
+      isRagged ? rows : Value(), /*lengths=*/Value(),
       /*queryLengths=*/Value(), /*keyLengths=*/Value(),
       /*keyTiles=*/Value(), /*tileCounts=*/Value(), staticPosition,
-      online.getStaticExtents(), online.getScale(), online.getUnit(),
-      online.getMaskAttr(), online.getPrecisionAttr(),
+      staticExtents, online.getScale(), online.getUnit(), online.getMaskAttr(),
+      online.getPrecisionAttr(),
       /*multiples=*/DenseI64ArrayAttr(), online.getScheduleAttr(),
       packedHeads > 1 ? b.getI64IntegerAttr(packedHeads) : IntegerAttr());
   IRMapping mapping;
@@ -305,6 +321,64 @@ VisitedTiles Tiler::getList(const QueryTile &tile, Value split) {
   return listed;
 }
 
+OpFoldResult Tiler::existingQueries(const QueryTile &tile) {
+  AffineExpr start = b.getAffineDimExpr(0), end = b.getAffineSymbolExpr(0);
+  OpFoldResult atMost = affine::makeComposedFoldedAffineMin(
+      b, loc,
+      AffineMap::get(1, 1, {end - start, b.getAffineConstantExpr(queries.tile)},
+                     b.getContext()),
+      {tile.start, tile.numQueries});
+  return affine::makeComposedFoldedAffineMax(
+      b, loc,
+      AffineMap::get(1, 0, {b.getAffineDimExpr(0), b.getAffineConstantExpr(0)},
+                     b.getContext()),
+      {atMost});
+}
+
+OpFoldResult Tiler::noneUnless(OpFoldResult rows, OpFoldResult end) {
+  Value isSome = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::sgt,
+      getValueOrCreateConstantIndexOp(b, loc, rows), constant(0));
+  return arith::SelectOp::create(b, loc, isSome,
+                                 getValueOrCreateConstantIndexOp(b, loc, end),
+                                 constant(0))
+      .getResult();
+}
+
+Value Tiler::clearFrom(Value tile, OpFoldResult rows) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  bool isLse = type.getRank() == 1;
+  Value end = getValueOrCreateConstantIndexOp(
+      b, loc,
+      affine::makeComposedFoldedAffineApply(
+          b, loc, b.getAffineDimExpr(0) * packedHeads, {rows}));
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    Value exists =
+        arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt,
+                              linalg::IndexOp::create(nested, loc, 0), end);
+    Value none = arith::ConstantOp::create(
+        nested, loc,
+        nested.getFloatAttr(type.getElementType(),
+                            isLse ? -std::numeric_limits<double>::infinity()
+                                  : 0.0));
+    linalg::YieldOp::create(
+        nested, loc,
+        arith::SelectOp::create(nested, loc, exists, args[0], none)
+            .getResult());
+  };
+  AffineMap map = b.getMultiDimIdentityMap(type.getRank());
+  return linalg::GenericOp::create(
+             b, loc, type, tile,
+             tensor::EmptyOp::create(b, loc, type.getShape(),
+                                     type.getElementType())
+                 .getResult(),
+             {map, map},
+             SmallVector<utils::IteratorType>(type.getRank(),
+                                              utils::IteratorType::parallel),
+             body)
+      .getResult(0);
+}
+
 FinalizeOp Tiler::finalizeTile(ArrayRef<Value> state, Type elementType,
                                bool withLse) {
   SmallVector<int64_t> shape = {tileRows,
@@ -323,15 +397,27 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   Value split = splits.maySplit() ? position.front() : Value();
   ValueRange ofResults = split ? position.drop_front() : position;
   Value batch = ofResults[0], head = ofResults[1], start = ofResults[2];
-  OpFoldResult rows = queries.existing(b, loc, start);
-  Value query =
+  SmallVector<OpFoldResult> extents = online.getMixedExtents();
+  QueryTile tile = {{}, batch, head, start, {}, {}, {}, {}};
+  tile.numQueries =
+      getLength(b, loc, extents[0], online.getQueryLengths(), batch);
+  OpFoldResult rows = online.getQueryLengths()
+                          ? existingQueries(tile)
+                          : queries.existing(b, loc, start);
+  // Rows of queries that do not exist are in no sequence, or are cleared.
+  bool clears = online.getQueryLengths() && !arePacked();
+  OpFoldResult stored = clears ? queries.existing(b, loc, start) : rows;
+  tile.query =
       extractQueries(online.getQuery(), batch, head, start, rows, padding);
   SmallVector<Value> state = initialState(split, batch, head, start, rows);
-  QueryTile tile = {query, batch, head, start, {}, {}};
+  tile.numKeys = getLength(b, loc, extents[1], online.getKeyLengths(), batch);
   tile.keys = {keyTile,
-               getKeyEnd(b, loc, online.getKey(), online.getLengths(), batch)};
-  if (online.getMultiples() && !online.getLengths())
+               getLength(b, loc, tile.numKeys, online.getLengths(), batch)};
+  if (online.getMultiples() && !online.getLengths() && !online.getKeyLengths())
     tile.keys.multiple = online.getMultiples()->back();
+  // A tile without queries visits nothing.
+  if (online.getQueryLengths())
+    tile.keys.end = noneUnless(rows, tile.keys.end);
   tile.headOfKeys = groups.getKeyHead(b, loc, head);
   VisitedTiles visited =
       online.getKeyTiles() ? getList(tile, split) : getRange(tile, split);
@@ -348,8 +434,8 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   if (partial.empty()) {
     FinalizeOp done = finalizeTile(state, elementType, results.size() > 1);
     for (auto [tile, output] : llvm::zip_equal(done->getResults(), results))
-      storeRows(b, loc, tile, output, getAsOpFoldResult(position), rows,
-                packedHeads);
+      storeRows(b, loc, clears ? clearFrom(tile, rows) : tile, output,
+                getAsOpFoldResult(position), stored, packedHeads);
     return;
   }
   // Either kind is written, and no row of the other.

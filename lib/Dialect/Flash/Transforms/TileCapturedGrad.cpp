@@ -207,8 +207,7 @@ private:
   TiledDim getUsedKeys(Value batch) {
     if (!op.getLengths())
       return keys;
-    return {tile,
-            getKeyEnd(b, b.getLoc(), op.getKey(), op.getLengths(), batch)};
+    return {tile, getLength(b, b.getLoc(), keys.end, op.getLengths(), batch)};
   }
   Value merge(ArrayRef<ReadGroup> readGroups, ArrayRef<PartialSums> partial);
   /// Which of the partial sums an element of the tensor owns.

@@ -60,9 +60,12 @@ GradTiler::GradTiler(AttentionGradOp op)
 }
 
 Value GradTiler::emptyLike(Value tensor) {
-  return tensor::EmptyOp::create(b,
-                                 tensor::getMixedSizes(b, b.getLoc(), tensor),
-                                 getElementTypeOrSelf(tensor));
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, b.getLoc(), tensor);
+  // There are as many values as keys.
+  if (tensor == op.getValue())
+    sizes[2] = keys.end;
+  return tensor::EmptyOp::create(b, sizes, getElementTypeOrSelf(tensor));
 }
 
 Schedule GradTiler::ofTiles(int64_t rows, std::optional<int64_t> stages) {
@@ -228,7 +231,7 @@ Value GradTiler::emitQueryGrad() {
     Value shiftTile = extract(shift, first, rows, queries);
     Value deltaTile = extract(delta, first, rows, queries);
     TiledDim keysOfBatch = keySteps;
-    keysOfBatch.end = getKeyEnd(b, loc, op.getKey(), op.getLengths(), batch);
+    keysOfBatch.end = getLength(b, loc, keys.end, op.getLengths(), batch);
     if (op.getLengths())
       keysOfBatch.multiple = 1;
     OpFoldResult keyHead = groups.getKeyHead(b, loc, head);
@@ -286,7 +289,7 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
   Value used = keys.isRagged() ? asValue(rows) : Value();
   Value queryEnd = asValue(queries.end), end = asValue(keys.end);
   if (op.getLengths()) {
-    end = asValue(getKeyEnd(b, loc, op.getKey(), op.getLengths(), batch));
+    end = asValue(getLength(b, loc, keys.end, op.getLengths(), batch));
     Value isUsed =
         arith::CmpIOp::create(b, arith::CmpIPredicate::slt, start, end);
     used = arith::SubIOp::create(b, end, start);

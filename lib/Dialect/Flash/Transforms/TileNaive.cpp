@@ -381,6 +381,11 @@ struct TileNaive : flash::impl::TileNaiveBase<TileNaive> {
     for (AttentionOp op : ops) {
       if (failed(op.requireRank4()))
         return signalPassFailure();
+      if (op.getQueryLengths() || op.getKeyLengths()) {
+        op.emitOpError("has batches that are sequences of their own, which "
+                       "flash-tile-naive does not know; choose flash-tile");
+        return signalPassFailure();
+      }
       if (op.getQuery().getType().getDimSize(2) == 0 ||
           op.getKey().getType().getDimSize(2) == 0) {
         op.emitOpError("has no scores, which flash-tile-naive stores: it needs "

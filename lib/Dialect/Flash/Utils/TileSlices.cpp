@@ -69,17 +69,16 @@ HeadGroups::getQueryHeads(OpBuilder &b, Location loc, Value keyHead) const {
   return {first, end};
 }
 
-OpFoldResult flash::getKeyEnd(OpBuilder &b, Location loc, Value key,
+OpFoldResult flash::getLength(OpBuilder &b, Location loc, OpFoldResult size,
                               Value lengths, Value batch) {
-  OpFoldResult length = tensor::getMixedSize(b, loc, key, 2);
   if (!lengths)
-    return length;
+    return size;
   Value written = tensor::ExtractOp::create(b, loc, lengths, batch);
   Value asIndex = arith::IndexCastOp::create(b, loc, b.getIndexType(), written);
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   Value notNegative = arith::MaxSIOp::create(b, loc, asIndex, zero).getResult();
   return arith::MinSIOp::create(b, loc, notNegative,
-                                getValueOrCreateConstantIndexOp(b, loc, length))
+                                getValueOrCreateConstantIndexOp(b, loc, size))
       .getResult();
 }
 

@@ -513,9 +513,17 @@ struct EmulateStoreBulk : EmulationPattern<StoreBulkOp> {
                                 ConversionPatternRewriter &b) const override {
     if (op.getReused())
       calls.checkLease(b, op, adaptor.getReused()[1]);
+    // The copy stops where the memory does, and nowhere else.
+    Location loc = op.getLoc();
+    int64_t rowDim = op.getDestination().getType().getRank() - 2;
+    Value end = memref::DimOp::create(b, loc, op.getDestination(), rowDim);
+    Value rows = arith::SubIOp::create(b, loc, end, op.getIndices()[rowDim]);
+    rows = arith::MinSIOp::create(
+        b, loc, rows,
+        constant(b, loc, cast<ShapedType>(op.getX().getType()).getDimSize(0)));
     b.replaceOpWithNewOp<StoreOp>(op, op.getAdd(), op.getX(),
-                                  op.getDestination(), op.getIndices(),
-                                  op.getRows(), /*columns=*/Value(),
+                                  op.getDestination(), op.getIndices(), rows,
+                                  /*toEnd=*/false, /*columns=*/Value(),
                                   /*packed=*/IntegerAttr());
     return success();
   }

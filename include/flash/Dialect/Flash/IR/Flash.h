@@ -77,12 +77,6 @@ struct PositionRead {
   int64_t extentDim;
 };
 
-/// Where rows of a view lie, see AddressOpInterface.
-struct RowAddress {
-  llvm::SmallVector<mlir::OpFoldResult, 3> position; ///< (batch, head, row).
-  mlir::OpFoldResult rows;
-};
-
 class AttentionOpInterface;
 
 // What the interface of attentions adds to the ops.

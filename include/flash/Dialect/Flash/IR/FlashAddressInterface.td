@@ -24,11 +24,15 @@ def Flash_AddressOpInterface : OpInterface<"AddressOpInterface"> {
     InterfaceMethod<"The view: a result, or the operand that is stored.",
       "::mlir::TypedValue<::mlir::RankedTensorType>", "getView">,
     InterfaceMethod<[{
-      Emits where the row (batch, head, row) of the view lies in memory, and how many rows from it
-      on lie behind each other there and exist: 0 or less if it does not exist itself.
-    }], "::flash::RowAddress", "emitAddress",
+      Emits where the row (batch, head, row) of the view lies in memory; the rows behind it
+      that exist follow it there.
+    }], "::llvm::SmallVector<::mlir::OpFoldResult>", "emitAddress",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc,
            "::llvm::ArrayRef<::mlir::OpFoldResult>":$position)>,
+    InterfaceMethod<"Emits how many rows of a batch exist.",
+      "::mlir::Value", "emitLength",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc,
+           "::mlir::Value":$batch)>,
     InterfaceMethod<"Emits the sizes of the view.",
       "::llvm::SmallVector<::mlir::OpFoldResult>", "emitSizes",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc)>

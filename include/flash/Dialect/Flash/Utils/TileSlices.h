@@ -50,9 +50,10 @@ private:
   mlir::OpFoldResult group; ///< Query heads per key head.
 };
 
-/// One past the last key that exists for `batch`: there are `lengths`, or null.
-mlir::OpFoldResult getKeyEnd(mlir::OpBuilder &b, mlir::Location loc,
-                             mlir::Value key, mlir::Value lengths,
+/// How many of `size` rows there are in `batch`, as its length says: all if
+/// `lengths` is null.
+mlir::OpFoldResult getLength(mlir::OpBuilder &b, mlir::Location loc,
+                             mlir::OpFoldResult size, mlir::Value lengths,
                              mlir::Value batch);
 
 /// Part of the last dimension.

@@ -883,7 +883,8 @@ def Tile_StoreOp : Tile_Op<"store",
   let summary = "writes a register tile to global memory";
   let description = [{
     Row `r` goes to row `i + r` of the matrix (or vector, for a value for each
-    row or column) at the leading indices; rows from `rows` on are not written.
+    row or column) at the leading indices; rows from `rows` on are not written. With
+    `to_end` these lie behind the last row of the memory, so that a copy which ends there writes the same.
     The index of a first column and `packed` rows are as in `tile.fetch`; warp rows
     always have that index, and are not packed. Of a matrix, columns from `columns`
     on are not written. A thread stores two neighbours of a fragment at once, so the
@@ -899,17 +900,17 @@ def Tile_StoreOp : Tile_Op<"store",
     AnyTypeOf<[Tile_FragmentTensor, Tile_RowsTensor, Tile_ColumnsTensor,
                Tile_WarpRowsTensor]>:$x,
     MemRefOf<[F16, BF16, F32, I32]>:$destination, Variadic<Index>:$indices,
-    Optional<Index>:$rows, Optional<Index>:$columns,
+    Optional<Index>:$rows, UnitAttr:$to_end, Optional<Index>:$columns,
     OptionalAttr<I64Attr>:$packed);
   let builders = [OpBuilder<(ins "::mlir::Value":$x,
       "::mlir::Value":$destination, "::mlir::ValueRange":$indices,
       "::mlir::Value":$rows, "::mlir::Value":$columns), [{
     build($_builder, $_state, /*add=*/false, x, destination, indices, rows,
-          columns, /*packed=*/::mlir::IntegerAttr());
+          /*to_end=*/false, columns, /*packed=*/::mlir::IntegerAttr());
   }]>];
   let assemblyFormat = [{
     (`add` $add^)? $x `,` $destination `[` $indices `]`
-    (`packed` `(` $packed^ `)`)? (`rows` `(` $rows^ `)`)?
+    (`packed` `(` $packed^ `)`)? (`rows` `(` $rows^ `)`)? (`to_end` $to_end^)?
     (`columns` `(` $columns^ `)`)? attr-dict
     `:` type($x) `to` type($destination)
   }];
@@ -920,12 +921,13 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
     [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "writes a register tile to global memory through shared memory";
   let description = [{
-    As `tile.store` of a matrix to whole rows of a kernel's argument, by bulk copies from a tile of shared memory: as many columns at a
+    As `tile.store` of a matrix to whole rows of a kernel's argument, all rows of the tile that are before the last one of the
+    memory, by bulk copies from a tile of shared memory: as many columns at a
     time as that has. `offset`, its byte in shared memory, is set by
     `tile-allocate-smem`. Each warpgroup writes and stores its own rows of that tile, and waits for none of the others.
 
     ```mlir
-    tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through !tile.smem<128x64xf16, swizzle = 128>
+    tile.store_bulk %o, %out[%b, %h, %i] through !tile.smem<128x64xf16, swizzle = 128>
       : tensor<128x64xf16, #tile.fragment<8>> to memref<?x?x?x64xf16>
     ```
 
@@ -956,12 +958,12 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
     ```
   }];
   let arguments = (ins UnitAttr:$add, Tile_FragmentTensor:$x, Tile_GlobalTensor:$destination,
-                       Variadic<Index>:$indices, Optional<Index>:$rows,
+                       Variadic<Index>:$indices,
                        TypeAttrOf<Tile_SmemType>:$stage,
                        Optional<Tile_SmemType>:$reused,
                        OptionalAttr<I64Attr>:$offset);
   let assemblyFormat = [{
-    (`add` $add^)? $x `,` $destination `[` $indices `]` (`rows` `(` $rows^ `)`)?
+    (`add` $add^)? $x `,` $destination `[` $indices `]`
     `through` $stage (`in` $reused^ `:` type($reused))? attr-dict
     `:` type($x) `to` type($destination)
   }];
