@@ -129,6 +129,9 @@ FailureOr<Schedule> flash::parseSchedule(Operation *op, StringRef text) {
 std::string flash::findFusionFault(AttentionGradOp op,
                                    const Schedule &schedule) {
   bool sumsDiagonals = schedule.has(ScheduleFeatures::SumDiagonals);
+  if (schedule.isFused() && (op.getQueryLengths() || op.getKeyLengths()))
+    return "products = 5 adds to sums of batches of equal lengths, which those "
+           "of query_lengths and key_lengths are not; choose products = 7";
   if (sumsDiagonals && !(schedule.hasTurns() &&
                          hasSumByDistance(op.getScore(), op.getCaptured())))
     return "sum_diagonals needs products = 5 and a captured tensor whose "

@@ -21,8 +21,12 @@ static constexpr int64_t eight = 8;
 GradProgram::GradProgram(AttentionGradOp op)
     : TileBuilder(op), op(op), schedule(op.getSchedule()->getValue()),
       groups(b, op.getLoc(), op.getQuery(), op.getKey()) {
-  if (op.getLengths() && hasRoles())
+  if (!hasRoles())
+    return;
+  if (op.getLengths() || op.getKeyLengths())
     padding = Padding::Anything;
+  if (op.getQueryLengths())
+    queryPadding = Padding::Anything;
 }
 
 Value GradProgram::asValue(OpFoldResult value) {

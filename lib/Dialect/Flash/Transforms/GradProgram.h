@@ -81,9 +81,9 @@ protected:
   AttentionGradOp op;
   Schedule schedule;
   HeadGroups groups;
-  /// Where warps have roles, of keys beyond a batch's length, which bulk copies
-  /// do not fill.
-  Padding padding = Padding::Zero;
+  /// Where warps have roles, of keys and of queries beyond a batch's length,
+  /// which bulk copies do not fill.
+  Padding padding = Padding::Zero, queryPadding = Padding::Zero;
 };
 
 /// Fails after an error at `op` if the gradient of one of its captured tensors

@@ -35,6 +35,8 @@ private:
   mlir::OpFoldResult orAll(mlir::Value count, const TiledDim &dim) {
     return count ? mlir::OpFoldResult(count) : index(dim.tile);
   }
+  /// The dimension as long as the batch has it, if there are lengths.
+  TiledDim ofBatch(TiledDim dim, mlir::Value lengths, mlir::Value batch);
   /// Gives a step the score region.
   void addScore(StepOpInterface step);
   /// `sum` times `factor`, in the type of the operands; 0 from row `end` on, if

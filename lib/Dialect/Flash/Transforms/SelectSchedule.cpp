@@ -152,7 +152,9 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
         return failure();
       schedule = *measured;
     }
-    if (failed(complain(op, proposeSchedule(op, problem, machine, schedule))))
+    const Schedule written = schedule;
+    if (failed(complain(op, proposeSchedule(op, problem, machine, schedule))) ||
+        failed(selectForSequences(op, written, schedule)))
       return failure();
     // Two maps, and more than twice the work.
     if (!schedule.blockMap && !op.getKeyTiles() && !op.getQueryTiles())

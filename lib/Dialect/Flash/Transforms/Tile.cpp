@@ -72,16 +72,6 @@ private:
   VisitedTiles getRange(const QueryTile &tile, Value split);
   /// The key tiles that a block map lists.
   VisitedTiles getList(const QueryTile &tile, Value split);
-  /// How many queries of the tile its batch has, which may be none.
-  OpFoldResult existingQueries(const QueryTile &tile);
-  /// `end` where there are rows, else 0.
-  OpFoldResult noneUnless(OpFoldResult rows, OpFoldResult end);
-  /// Whether results are packed, so that rows of queries that do not exist are
-  /// stored nowhere.
-  bool arePacked() {
-    return llvm::all_of(finalize->getUsers(),
-                        [](Operation *user) { return isa<PackOp>(user); });
-  }
   /// The tile of a result, whose queries from `rows` on do not exist.
   Value clearFrom(Value tile, OpFoldResult rows);
   /// Whether a kernel's pipeline should be filled once: where it overlaps the
@@ -321,30 +311,6 @@ VisitedTiles Tiler::getList(const QueryTile &tile, Value split) {
   return listed;
 }
 
-OpFoldResult Tiler::existingQueries(const QueryTile &tile) {
-  AffineExpr start = b.getAffineDimExpr(0), end = b.getAffineSymbolExpr(0);
-  OpFoldResult atMost = affine::makeComposedFoldedAffineMin(
-      b, loc,
-      AffineMap::get(1, 1, {end - start, b.getAffineConstantExpr(queries.tile)},
-                     b.getContext()),
-      {tile.start, tile.numQueries});
-  return affine::makeComposedFoldedAffineMax(
-      b, loc,
-      AffineMap::get(1, 0, {b.getAffineDimExpr(0), b.getAffineConstantExpr(0)},
-                     b.getContext()),
-      {atMost});
-}
-
-OpFoldResult Tiler::noneUnless(OpFoldResult rows, OpFoldResult end) {
-  Value isSome = arith::CmpIOp::create(
-      b, loc, arith::CmpIPredicate::sgt,
-      getValueOrCreateConstantIndexOp(b, loc, rows), constant(0));
-  return arith::SelectOp::create(b, loc, isSome,
-                                 getValueOrCreateConstantIndexOp(b, loc, end),
-                                 constant(0))
-      .getResult();
-}
-
 Value Tiler::clearFrom(Value tile, OpFoldResult rows) {
   auto type = cast<RankedTensorType>(tile.getType());
   bool isLse = type.getRank() == 1;
@@ -401,11 +367,14 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   QueryTile tile = {{}, batch, head, start, {}, {}, {}, {}};
   tile.numQueries =
       getLength(b, loc, extents[0], online.getQueryLengths(), batch);
-  OpFoldResult rows = online.getQueryLengths()
-                          ? existingQueries(tile)
-                          : queries.existing(b, loc, start);
+  TiledDim ofBatch = queries;
+  if (online.getQueryLengths())
+    ofBatch = {queries.tile, tile.numQueries, /*multiple=*/1,
+               /*mayEndBefore=*/true};
+  OpFoldResult rows = ofBatch.existing(b, loc, start);
   // Rows of queries that do not exist are in no sequence, or are cleared.
-  bool clears = online.getQueryLengths() && !arePacked();
+  bool clears = online.getQueryLengths() &&
+                !llvm::all_of(finalize->getResults(), isPacked);
   OpFoldResult stored = clears ? queries.existing(b, loc, start) : rows;
   tile.query =
       extractQueries(online.getQuery(), batch, head, start, rows, padding);
@@ -417,7 +386,7 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
     tile.keys.multiple = online.getMultiples()->back();
   // A tile without queries visits nothing.
   if (online.getQueryLengths())
-    tile.keys.end = noneUnless(rows, tile.keys.end);
+    tile.keys.end = endUnlessEmpty(b, loc, rows, tile.keys.end);
   tile.headOfKeys = groups.getKeyHead(b, loc, head);
   VisitedTiles visited =
       online.getKeyTiles() ? getList(tile, split) : getRange(tile, split);

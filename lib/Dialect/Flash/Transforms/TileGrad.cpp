@@ -81,6 +81,13 @@ OpFoldResult GradTiler::numberOf(Value start, const TiledDim &dim) {
       b, b.getLoc(), b.getAffineDimExpr(0).floorDiv(dim.tile), {start});
 }
 
+TiledDim GradTiler::ofBatch(TiledDim dim, Value lengths, Value batch) {
+  if (!lengths)
+    return dim;
+  return {dim.tile, getLength(b, op.getLoc(), dim.end, lengths, batch),
+          /*multiple=*/1, /*mayEndBefore=*/true};
+}
+
 void GradTiler::addScore(StepOpInterface step) {
   IRMapping mapping;
   op.getScore().cloneInto(&step.getScore(), mapping);
@@ -117,7 +124,8 @@ void GradTiler::emitRows() {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getLse());
   auto body = [&](ValueRange position, ValueRange outputs) {
     SmallVector<OpFoldResult> first = getAsOpFoldResult(position);
-    OpFoldResult rows = rowTiles.existing(b, loc, position[2]);
+    OpFoldResult rows = ofBatch(rowTiles, op.getQueryLengths(), position[0])
+                            .existing(b, loc, position[2]);
     Value output = extract(op.getOutput(), first, rows, rowTiles);
     Value outputGrad = extract(op.getOutputGrad(), first, rows, rowTiles);
     Value lse = extract(op.getLse(), first, rows, rowTiles);
@@ -225,15 +233,17 @@ Value GradTiler::emitQueryGrad() {
   auto body = [&](ValueRange position, ValueRange outputs) {
     Value batch = position[0], head = position[1];
     SmallVector<OpFoldResult> first = getAsOpFoldResult(position);
-    OpFoldResult rows = queries.existing(b, loc, position[2]);
-    Value query = extract(op.getQuery(), first, rows, queries);
-    Value outputGrad = extract(op.getOutputGrad(), first, rows, queries);
+    TiledDim queriesOfBatch = ofBatch(queries, op.getQueryLengths(), batch);
+    OpFoldResult rows = queriesOfBatch.existing(b, loc, position[2]);
+    Value query = extract(op.getQuery(), first, rows, queries, queryPadding);
+    Value outputGrad =
+        extract(op.getOutputGrad(), first, rows, queries, queryPadding);
     Value shiftTile = extract(shift, first, rows, queries);
     Value deltaTile = extract(delta, first, rows, queries);
-    TiledDim keysOfBatch = keySteps;
-    keysOfBatch.end = getLength(b, loc, keys.end, op.getLengths(), batch);
-    if (op.getLengths())
-      keysOfBatch.multiple = 1;
+    TiledDim allKeys = ofBatch(keySteps, op.getKeyLengths(), batch),
+             keysOfBatch = ofBatch(allKeys, op.getLengths(), batch);
+    if (op.getQueryLengths())
+      keysOfBatch.end = endUnlessEmpty(b, loc, rows, keysOfBatch.end);
     OpFoldResult keyHead = groups.getKeyHead(b, loc, head);
     auto step = [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
       Value at = visit.getAt(), count = countRows(visit, keysOfBatch);
@@ -245,7 +255,8 @@ Value GradTiler::emitQueryGrad() {
           extract(op.getValue(), firstKey, existing, keysOfBatch, padding);
       SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
       SmallVector<Value> extents;
-      dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
+      dispatchIndexOpFoldResults({queriesOfBatch.end, allKeys.end}, extents,
+                                 lengths);
       auto step = QueryGradStepOp::create(
           b, state[0].getType(), query, key, value, outputGrad, shiftTile,
           deltaTile, state[0], count, ValueRange{batch, head, position[2], at},
@@ -258,8 +269,10 @@ Value GradTiler::emitQueryGrad() {
         VisitKind::Keys, keysOfBatch, asValue(keysOfBatch.end),
         {op.getKeyTiles(), op.getKeyTileCounts()}, {batch, head, position[2]},
         queries.tile, zeros({queries.tile, op.getHeadDim()}), step)[0];
-    storeRows(b, op.getLoc(), finish(sum, scale, Value()), outputs[0], first,
-              rows);
+    bool clears = op.getQueryLengths() && !isPacked(op.getQueryGrad());
+    storeRows(b, op.getLoc(),
+              finish(sum, scale, clears ? asValue(rows) : Value()), outputs[0],
+              first, clears ? queries.existing(b, loc, position[2]) : rows);
   };
   return parallelLoop(ends, {1, 1, queries.tile}, emptyLike(op.getQuery()),
                       ofTiles(queries.tile, schedule.stages), body)[0];
@@ -281,15 +294,19 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
                                           const AddToOthers &add) {
   Location loc = op.getLoc();
   SmallVector<OpFoldResult> first = {batch, keyHead, start};
-  OpFoldResult rows = keys.existing(b, loc, start);
-  Value key = extract(op.getKey(), first, rows, keys);
-  Value value = extract(op.getValue(), first, rows, keys);
+  TiledDim keysOfBatch = ofBatch(keys, op.getKeyLengths(), batch),
+           stepsOfBatch = ofBatch(querySteps, op.getQueryLengths(), batch);
+  OpFoldResult rows = keysOfBatch.existing(b, loc, start);
+  Padding ofKeysOfBatch = op.getKeyLengths() ? padding : Padding::Zero;
+  Value key = extract(op.getKey(), first, rows, keys, ofKeysOfBatch);
+  Value value = extract(op.getValue(), first, rows, keys, ofKeysOfBatch);
   // The keys of the tile that take part, if some may not, and the queries if
   // there is such a key.
-  Value used = keys.isRagged() ? asValue(rows) : Value();
-  Value queryEnd = asValue(queries.end), end = asValue(keys.end);
-  if (op.getLengths()) {
-    end = asValue(getLength(b, loc, keys.end, op.getLengths(), batch));
+  Value used = keysOfBatch.isRagged() ? asValue(rows) : Value();
+  Value queryEnd = asValue(stepsOfBatch.end), end = asValue(keysOfBatch.end);
+  bool mayLeaveOut = op.getLengths() || op.getKeyLengths();
+  if (mayLeaveOut) {
+    end = asValue(getLength(b, loc, end, op.getLengths(), batch));
     Value isUsed =
         arith::CmpIOp::create(b, arith::CmpIPredicate::slt, start, end);
     used = arith::SubIOp::create(b, end, start);
@@ -297,11 +314,11 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
   }
   auto headBody = [&](Value head, ValueRange state) {
     auto step = [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
-      Value at = visit.getAt(), count = countRows(visit, querySteps);
+      Value at = visit.getAt(), count = countRows(visit, stepsOfBatch);
       SmallVector<OpFoldResult> firstQuery = {batch, head, at};
       OpFoldResult existing = orAll(count, querySteps);
       auto tile = [&](Value tensor) {
-        return extract(tensor, firstQuery, existing, querySteps);
+        return extract(tensor, firstQuery, existing, querySteps, queryPadding);
       };
       auto statisticsOf = [&](Value statistics) {
         return hasRoles() ? extractFromEights(statistics, batch, head, at,
@@ -310,7 +327,8 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
       };
       SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
       SmallVector<Value> extents;
-      dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
+      dispatchIndexOpFoldResults({stepsOfBatch.end, keysOfBatch.end}, extents,
+                                 lengths);
       // Nobody uses the other, if there is one.
       Value keyGrad =
           ofKeys ? state.front() : zeros({keys.tile, op.getHeadDim()});
@@ -339,7 +357,7 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
       return grads;
     };
     return visitTiles(
-        VisitKind::Queries, querySteps, queryEnd,
+        VisitKind::Queries, stepsOfBatch, queryEnd,
         {op.getQueryTiles(), op.getQueryTileCounts(), op.getQueryTileTurns()},
         {batch, head, start}, keys.tile, state, step);
   };
@@ -356,7 +374,7 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
     state = loop(asValue(from), asValue(to), 1, state, headBody);
   }
   // Rows of keys that exist, but do not take part, are 0.
-  Value usedRows = op.getLengths() ? used : Value();
+  Value usedRows = mayLeaveOut ? used : Value();
   if (ofKeys)
     state.front() = finish(state.front(), scale, usedRows);
   if (ofValues)
@@ -424,9 +442,14 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
     SmallVector<Value> results = emitKeyTile(
         batch, position[1], start, ofKeys, ofValues, sums, {begin, contribute});
     for (auto [grad, output] :
-         llvm::zip(ArrayRef(results).take_front(numGrads), outputs))
+         llvm::zip(ArrayRef(results).take_front(numGrads), outputs)) {
+      bool isOfKeys = ofKeys && output == outputs[0];
+      TiledDim stored = isPacked(isOfKeys ? op.getKeyGrad() : op.getValueGrad())
+                            ? ofBatch(keys, op.getKeyLengths(), batch)
+                            : keys;
       storeRows(b, loc, grad, output, getAsOpFoldResult(position),
-                keys.existing(b, loc, start));
+                stored.existing(b, loc, start));
+    }
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(KernelOp::of(outputs[0]).getStores());
     if (ofQueries)
@@ -578,11 +601,12 @@ Value GradTiler::emitSinkGrad() {
         ArrayRef<OpFoldResult>{head}, ArrayRef<OpFoldResult>{rows},
         ArrayRef<OpFoldResult>{index(1)});
     sink = padToTile(b, loc, sink, rows, {sinkHeads}, b.getF32FloatAttr(0));
-    auto ofBatch = [&](Value batch, ValueRange state) {
+    auto addBatch = [&](Value batch, ValueRange state) {
+      TiledDim columnsOfBatch = ofBatch(columns, op.getQueryLengths(), batch);
       return loop(
-          constant(0), asValue(queries.end), sinkQueries, state,
+          constant(0), asValue(columnsOfBatch.end), sinkQueries, state,
           [&](Value at, ValueRange state) -> SmallVector<Value> {
-            OpFoldResult count = columns.existing(b, loc, at);
+            OpFoldResult count = columnsOfBatch.existing(b, loc, at);
             // Columns that do not exist are those of an infinite denominator.
             auto take = [&](Value tensor, double padding) {
               auto type = RankedTensorType::get({sizeOf(rows), sizeOf(count)},
@@ -615,8 +639,8 @@ Value GradTiler::emitSinkGrad() {
                             })[0]};
           });
     };
-    Value sum =
-        loop(constant(0), asValue(sizes[0]), 1, zeros({sinkHeads}), ofBatch)[0];
+    Value sum = loop(constant(0), asValue(sizes[0]), 1, zeros({sinkHeads}),
+                     addBatch)[0];
     storeRows(b, op.getLoc(), sum, outputs[0], getAsOpFoldResult(position),
               rows);
   };

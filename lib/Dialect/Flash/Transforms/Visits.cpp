@@ -48,6 +48,21 @@ Value flash::loadRows(OpBuilder &b, Location loc, Value source,
       padding == Padding::Anything);
 }
 
+OpFoldResult flash::endUnlessEmpty(OpBuilder &b, Location loc,
+                                   OpFoldResult rows, OpFoldResult end) {
+  Value none = arith::ConstantIndexOp::create(b, loc, 0);
+  Value isSome = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::sgt,
+      getValueOrCreateConstantIndexOp(b, loc, rows), none);
+  return arith::SelectOp::create(
+             b, loc, isSome, getValueOrCreateConstantIndexOp(b, loc, end), none)
+      .getResult();
+}
+
+bool flash::isPacked(Value result) {
+  return result.hasOneUse() && isa<PackOp>(*result.user_begin());
+}
+
 void flash::storeRows(OpBuilder &b, Location loc, Value tile, Value destination,
                       ArrayRef<OpFoldResult> position, OpFoldResult rows,
                       int64_t heads) {

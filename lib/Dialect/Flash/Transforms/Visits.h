@@ -39,6 +39,15 @@ mlir::Value loadRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value source,
                      mlir::OpFoldResult rows, int64_t tile, Padding padding,
                      int64_t heads = 1);
 
+/// `end` if there are rows, else 0: where a visit for a tile without rows ends.
+mlir::OpFoldResult endUnlessEmpty(mlir::OpBuilder &b, mlir::Location loc,
+                                  mlir::OpFoldResult rows,
+                                  mlir::OpFoldResult end);
+
+/// Whether a result is packed and nothing else, so that rows of no sequence are
+/// stored nowhere.
+bool isPacked(mlir::Value result);
+
 /// Emits a `flash.store_rows` of the first `rows` rows of a tile, in each head
 /// of those that are packed in it, into a kernel's `destination` at `position`.
 void storeRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tile,

@@ -25,11 +25,17 @@ OpFoldResult TiledDim::existing(OpBuilder &b, Location loc, Value start) const {
   if (!isRagged())
     return b.getIndexAttr(tile);
   AffineExpr begin = b.getAffineDimExpr(0), end = b.getAffineSymbolExpr(0);
-  return affine::makeComposedFoldedAffineMin(
+  OpFoldResult rows = affine::makeComposedFoldedAffineMin(
       b, loc,
       AffineMap::get(1, 1, {end - begin, b.getAffineConstantExpr(tile)},
                      b.getContext()),
       {start, this->end});
+  if (!mayEndBefore)
+    return rows;
+  return affine::makeComposedFoldedAffineMax(
+      b, loc,
+      AffineMap::get(1, 0, {begin, b.getAffineConstantExpr(0)}, b.getContext()),
+      {rows});
 }
 
 HeadGroups::HeadGroups(OpBuilder &b, Location loc, Value query, Value key) {

@@ -20,6 +20,8 @@ struct TiledDim {
   mlir::OpFoldResult end;
   /// What the end is a multiple of, whatever it is.
   int64_t multiple = 1;
+  /// Whether tiles may start behind the end; no row of these exists.
+  bool mayEndBefore = false;
 
   /// Whether a tile may be cut off; of nothing the first one is.
   bool isRagged() const {
