@@ -50,11 +50,24 @@ func.func @step(%q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %v: tensor<32x24xf16
 
 // -----
 
-// Products of f32 have f32 probabilities, and say if they may round.
+// Products of f32 have f32 probabilities, and say if they may round. Their time is long enough to subtract
+// the maximum before the factor, exactly for products of any size. It is finite, also where all are masked.
 
 // CHECK-LABEL: func @tf32(
 // CHECK-NOT:     arith.truncf
-// CHECK-COUNT-2: linalg.contract {{.*}} {flash.precision = #flash.precision<tf32>}
+// CHECK:         linalg.contract {{.*}} {flash.precision = #flash.precision<tf32>}
+// CHECK:         %[[LEAST:.*]] = arith.constant -3.40282347E+38
+// CHECK:         linalg.fill ins(%[[LEAST]]
+// CHECK:         %[[GROWN:.*]]:2 = linalg.generic
+// CHECK-NOT:     arith.truncf
+// CHECK:         linalg.generic {{.*}} ins(%[[GROWN]]#0 : tensor<16xf32>) outs(%{{.*}} : tensor<16x32xf32>)
+// CHECK-NEXT:    ^bb0
+// CHECK-NEXT:      %[[D:.*]] = arith.subf %out, %in
+// CHECK-NEXT:      %[[C:.*]] = arith.constant 0.72134751
+// CHECK-NEXT:      %[[X:.*]] = arith.mulf %[[D]], %[[C]]
+// CHECK-NEXT:      math.exp2 %[[X]]
+// CHECK-NOT:     arith.truncf
+// CHECK:         linalg.contract {{.*}} {flash.precision = #flash.precision<tf32>}
 func.func @tf32(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> tensor<16x8xf32> {
   %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
@@ -185,9 +198,9 @@ func.func @negative(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x
 // CHECK:         arith.minsi
 // CHECK:         %[[J:.*]] = arith.minsi
 // CHECK:         tensor.extract %{{.*}}[%{{.*}}, %[[J]]]
-func.func @score(%bias: tensor<?xf32>, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
+func.func @score(%bias: tensor<?xf32>, %q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> tensor<16x8xf32> {
-  %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
+  %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf16>, tensor<32x8xf16>, tensor<32x8xf16>)
       outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %e = tensor.extract %bias[%j] : tensor<?xf32>

@@ -29,10 +29,11 @@ Value flash::emitShift(ImplicitLocOpBuilder &b, Value max) {
   return arith::SelectOp::create(b, unseen, emitConstant(b, 0.0), max);
 }
 
-Value flash::emitExponential(ImplicitLocOpBuilder &b, Value x, Value shift) {
+Value flash::emitExponential(ImplicitLocOpBuilder &b, Value x, Value shift,
+                             double unit) {
   Value difference = arith::SubFOp::create(b, x, shift);
-  difference = arith::MulFOp::create(b, difference,
-                                     emitConstant(b, llvm::numbers::log2e));
+  difference = arith::MulFOp::create(
+      b, difference, emitConstant(b, unit * llvm::numbers::log2e));
   return math::Exp2Op::create(b, difference);
 }
 

@@ -62,8 +62,13 @@ private:
   /// What products, or what the score region gives, are multiplied by.
   double factorOfScores() { return (hasScore() ? 1.0 : scale) / unit; }
   bool isLazy();
-  /// Whether large products are right. The warps of kernels without roles have
-  /// no registers for the factors of rows.
+  bool hasRoles();
+  /// Whether an exponential is a subtraction and a multiplication, so that rows
+  /// have their maximum alone in registers. Products of f32 leave time for it.
+  bool subtractsFirst();
+  /// Whether rows have factors of their own in the exponential otherwise. The
+  /// warps of kernels without roles have no registers for them, and large
+  /// products are wrong there.
   bool isExact();
   Value modifiedScore(ImplicitLocOpBuilder &at, Value product, Value query,
                       Value key);
@@ -78,6 +83,7 @@ private:
   Value scaledAcc(Value factor);
   Rescaled rescale(Value tileMax);
   Rescaled rescaleLazily(Value tileMax);
+  Value exponentials(Value x, Value max);
 
   OnlineAttentionOp op;
   double unit;
@@ -90,10 +96,18 @@ bool StepBuilder::isLazy() {
   return schedule && schedule->getValue().has(ScheduleFeatures::LazyRescale);
 }
 
-bool StepBuilder::isExact() {
+bool StepBuilder::hasRoles() {
   std::optional<ScheduleAttr> schedule = op.getSchedule();
-  return hasScore() || options.transposeScores ||
-         (schedule && schedule->getValue().hasRoles());
+  return schedule && schedule->getValue().hasRoles();
+}
+
+bool StepBuilder::subtractsFirst() {
+  return !options.transposeScores && !hasRoles() &&
+         op.getQuery().getType().getElementType().isF32();
+}
+
+bool StepBuilder::isExact() {
+  return hasScore() || options.transposeScores || hasRoles();
 }
 
 //===----------------------------------------------------------------------===//
@@ -132,6 +146,10 @@ Growth StepBuilder::grow(Value tileMax) {
   ValueRange growth = rows(
       tileMax, {op.getMax(), empty({queries})},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        if (subtractsFirst()) {
+          Value max = arith::MaxNumFOp::create(at, args[1], args[0]);
+          return {max, emitExponential(at, args[1], max, unit)};
+        }
         Growth growth = exponential.emitGrowth(at, args[1], args[0]);
         return {growth.max, growth.rescale};
       });
@@ -193,35 +211,45 @@ StepBuilder::Rescaled StepBuilder::rescaleLazily(Value tileMax) {
   return {growth[0], growth[1], acc};
 }
 
-void StepBuilder::run() {
-  Value x = scores();
-  Value tileMax = generic(
-      x, filled({queries}, minusInfinity), {scoreMap(), rowMap()},
-      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        return {arith::MaxNumFOp::create(at, args[1], args[0])};
-      })[0];
-  Rescaled state = isLazy() ? rescaleLazily(tileMax) : rescale(tileMax);
-  Value max = state.max;
+Value StepBuilder::exponentials(Value x, Value max) {
+  if (subtractsFirst())
+    return generic(
+        max, x, {rowMap(), scoreMap()},
+        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          return {emitExponential(at, args[1], args[0], unit)};
+        })[0];
   ValueRange ofRows = rows(
       max, {empty({queries}), empty({queries})},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         Value factor = exponential.emitFactor(at, args[0]);
         return {factor, exponential.emitShift(at, args[0], factor)};
       });
-  Value p = isExact()
-                ? generic(ofRows, x, {rowMap(), rowMap(), scoreMap()},
-                          [&](ImplicitLocOpBuilder &at,
-                              ValueRange args) -> SmallVector<Value> {
-                            return {emitScaledExponential(at, args[2], args[0],
-                                                          args[1])};
-                          })[0]
-                : generic(ofRows[1], x, {rowMap(), scoreMap()},
-                          [&](ImplicitLocOpBuilder &at,
-                              ValueRange args) -> SmallVector<Value> {
-                            return {emitScaledExponential(
-                                at, args[1],
-                                exponential.emitFactor(at, args[0]), args[0])};
-                          })[0];
+  if (isExact())
+    return generic(
+        ofRows, x, {rowMap(), rowMap(), scoreMap()},
+        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          return {emitScaledExponential(at, args[2], args[0], args[1])};
+        })[0];
+  return generic(
+      ofRows[1], x, {rowMap(), scoreMap()},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {emitScaledExponential(
+            at, args[1], exponential.emitFactor(at, args[0]), args[0])};
+      })[0];
+}
+
+void StepBuilder::run() {
+  Value x = scores();
+  // The maximum is finite where it is subtracted, as -inf - -inf would be NaN.
+  double least =
+      subtractsFirst() ? std::numeric_limits<float>::lowest() : minusInfinity;
+  Value tileMax = generic(
+      x, filled({queries}, least), {scoreMap(), rowMap()},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::MaxNumFOp::create(at, args[1], args[0])};
+      })[0];
+  Rescaled state = isLazy() ? rescaleLazily(tileMax) : rescale(tileMax);
+  Value p = exponentials(x, state.max);
   auto multiply = [](ImplicitLocOpBuilder &at,
                      ValueRange args) -> SmallVector<Value> {
     return {arith::MulFOp::create(at, args[1], args[0])};
@@ -233,7 +261,7 @@ void StepBuilder::run() {
       })[0];
   Value acc = addRows(p, op.getValue(),
                       state.acc ? state.acc : scaledAcc(state.factor));
-  op->replaceAllUsesWith(ValueRange{acc, max, sum});
+  op->replaceAllUsesWith(ValueRange{acc, state.max, sum});
   op.erase();
 }
 

@@ -25,9 +25,10 @@ mlir::Value emitConstant(mlir::ImplicitLocOpBuilder &b, double value);
 /// maximum, or 0 while that is -inf, as -inf - -inf would be NaN.
 mlir::Value emitShift(mlir::ImplicitLocOpBuilder &b, mlir::Value max);
 
-/// The exponential of `x - shift`.
+/// The exponential of `unit * (x - shift)`, whose difference has no more than
+/// its own rounding.
 mlir::Value emitExponential(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
-                            mlir::Value shift);
+                            mlir::Value shift, double unit = 1.0);
 
 /// 2^(x * factor - shift), with one rounding of the exponent.
 mlir::Value emitScaledExponential(mlir::ImplicitLocOpBuilder &b, mlir::Value x,

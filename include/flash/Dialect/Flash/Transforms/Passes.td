@@ -944,9 +944,13 @@ def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
     not the unit, `%x` are scores divided by the unit. The rounding of `%z` makes all
     exponentials of a row larger by the same factor, which leaves the range of
     numbers where the maximum is large: `c` is then a power of two near it, so that
-    `%z` is exact. Products have no such choice in steps whose schedule has no
-    roles, for want of registers, but for `transpose-scores`: their rows are NaN or 0
-    if scores are above 2^30, and with values of f16 above 2^28. A step whose
+    `%z` is exact. Steps whose schedule has no roles lack the registers for a `c` of
+    each row, but for `transpose-scores`. Those of f32 have `%p` as
+    `exp2(c * (x[i, j] - m1[i]))`, whose difference is exact, and start `%t` from the
+    least f32, which is finite. Those of 16 bits, whose products are too short for
+    one more instruction, have the same `c` for all rows unless a score region
+    changes scores: rows of scores above 2^30, with values of f16 above 2^28, are
+    NaN or 0. A step whose
     schedule has the feature `lazy_rescale` leaves the maxima as they are unless
     one of them grows by more than 8, which it asks by `flash.any`.
 
