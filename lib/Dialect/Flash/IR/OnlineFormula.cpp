@@ -37,10 +37,22 @@ Value flash::emitExponential(ImplicitLocOpBuilder &b, Value x, Value shift,
   return math::Exp2Op::create(b, difference);
 }
 
+static Value emitScaledDifference(ImplicitLocOpBuilder &b, Value x,
+                                  Value factor, Value shift) {
+  return math::FmaOp::create(b, x, factor, arith::NegFOp::create(b, shift));
+}
+
 Value flash::emitScaledExponential(ImplicitLocOpBuilder &b, Value x,
                                    Value factor, Value shift) {
-  Value minus = arith::NegFOp::create(b, shift);
-  return math::Exp2Op::create(b, math::FmaOp::create(b, x, factor, minus));
+  return math::Exp2Op::create(b, emitScaledDifference(b, x, factor, shift));
+}
+
+Value flash::emitProbability(ImplicitLocOpBuilder &b, Value x, Value factor,
+                             Value shift) {
+  // A NaN stays one.
+  Value exponent = arith::MinimumFOp::create(
+      b, emitScaledDifference(b, x, factor, shift), emitConstant(b, 0.0));
+  return math::Exp2Op::create(b, exponent);
 }
 
 Value flash::emitInverseOfSum(ImplicitLocOpBuilder &b, Value sum) {

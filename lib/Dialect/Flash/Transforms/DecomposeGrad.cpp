@@ -111,8 +111,11 @@ Value GradStepBuilder::probabilities(Value s) {
       product = scoreRegion(at, product, query, key, values);
       factor = llvm::numbers::log2e;
     }
-    Value p =
-        emitScaledExponential(at, product, emitConstant(at, factor), shift);
+    // Products of f32 leave time to limit it.
+    auto emit = step.getQuery().getType().getElementType().isF32()
+                    ? emitProbability
+                    : emitScaledExponential;
+    Value p = emit(at, product, emitConstant(at, factor), shift);
     return {zeroUnless(at, takesPart(at, query, key), p,
                        readsToMask(step.getScore()) ? -0.0 : 0.0)};
   };

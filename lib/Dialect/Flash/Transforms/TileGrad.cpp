@@ -34,6 +34,30 @@ using namespace flash;
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// What is subtracted in the exponent of probabilities, given the log-sum-exp
+/// in units of log2. Where its last bit is more than 1, a probability could be
+/// any power of two, up to infinity, which all rows would see. Steps of f32
+/// limit it to 1, so that less is subtracted by more than both roundings: the
+/// maximum of the row has 1 then, and what is far below it 0. The others have
+/// 0.
+static Value emitShiftOfGrad(ImplicitLocOpBuilder &b, Value log2, bool isF32) {
+  Value magnitude = math::AbsFOp::create(b, log2);
+  auto isAbove = [&](arith::CmpFPredicate predicate, double bound) -> Value {
+    return arith::CmpFOp::create(b, predicate, magnitude,
+                                 emitConstant(b, bound));
+  };
+  Value nothing = emitConstant(b, infinity);
+  if (!isF32)
+    return arith::SelectOp::create(
+        b, isAbove(arith::CmpFPredicate::OGT, 0x1p25), nothing, log2);
+  Value less =
+      math::FmaOp::create(b, magnitude, emitConstant(b, -0x1p-21), log2);
+  less = arith::SelectOp::create(b, isAbove(arith::CmpFPredicate::OGT, 0x1p25),
+                                 less, log2);
+  return arith::SelectOp::create(
+      b, isAbove(arith::CmpFPredicate::OEQ, infinity), nothing, less);
+}
+
 /// Rows of dQ whose sums a unit of work rounds. Of sums that are transposed
 /// these are neighbours in memory: 32 are a line of the cache.
 static constexpr int64_t sumRows = 16, transposedSumRows = 32;
@@ -145,6 +169,7 @@ void GradTiler::emitRows() {
     SmallVector<Value> inputs = {lse, sums};
     if (op.getLseGrad())
       inputs.push_back(extract(op.getLseGrad(), first, rows, rowTiles));
+    bool isF32 = op.getQuery().getType().getElementType().isF32();
     SmallVector<Value> results = this->rows(
         inputs, {empty({deltaRows}), empty({deltaRows})},
         [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -154,13 +179,7 @@ void GradTiler::emitRows() {
                                     emitConstant(at, -infinity));
           Value log2 = arith::MulFOp::create(
               at, args[0], emitConstant(at, llvm::numbers::log2e));
-          // Beyond f32, on either side, probabilities are 0 rather than
-          // infinite, so that no other row sees them.
-          Value isBeyond = arith::CmpFOp::create(at, arith::CmpFPredicate::OEQ,
-                                                 math::AbsFOp::create(at, log2),
-                                                 emitConstant(at, infinity));
-          log2 = arith::SelectOp::create(at, isBeyond,
-                                         emitConstant(at, infinity), log2);
+          log2 = emitShiftOfGrad(at, log2, isF32);
           Value delta = args[1];
           if (op.getLseGrad())
             delta = arith::SubFOp::create(at, delta, args[2]);
@@ -625,7 +644,7 @@ Value GradTiler::emitSinkGrad() {
                 {row, tile, tile, tile},
                 [](ImplicitLocOpBuilder &at,
                    ValueRange args) -> SmallVector<Value> {
-                  Value weight = emitScaledExponential(
+                  Value weight = emitProbability(
                       at, args[0], emitConstant(at, llvm::numbers::log2e),
                       args[1]);
                   Value term = arith::MulFOp::create(at, weight, args[2]);

@@ -34,6 +34,10 @@ mlir::Value emitExponential(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
 mlir::Value emitScaledExponential(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
                                   mlir::Value factor, mlir::Value shift);
 
+/// The same, and at most 1.
+mlir::Value emitProbability(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
+                            mlir::Value factor, mlir::Value shift);
+
 /// What exponentials are multiplied by whose sum is `sum`: the inverse, or 1 of
 /// a row that has seen no score, whose exponentials are 0.
 mlir::Value emitInverseOfSum(mlir::ImplicitLocOpBuilder &b, mlir::Value sum);
