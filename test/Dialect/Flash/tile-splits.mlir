@@ -92,7 +92,7 @@ func.func @many(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x?x64xf16>) -> tensor<
 // CHECK:           scf.if %[[FIRST]]
 // CHECK:             %[[SINK:.*]] = tensor.extract
 // CHECK:             %[[QUOTIENT:.*]] = arith.mulf %[[SINK]],
-// CHECK:             %[[MAX:.*]] = arith.minnumf %[[QUOTIENT]],
+// CHECK:             %[[MAX:.*]] = arith.minimumf %[[QUOTIENT]],
 // CHECK:             linalg.fill ins(%[[MAX]] :
 // CHECK:           } else {
 // CHECK:             linalg.fill ins(%{{cst.*}} :

@@ -56,8 +56,8 @@ struct StateBuilder {
       Value max = args[0];
       if (unit != 1.0) {
         max = arith::MulFOp::create(nested, loc, max, of(1.0 / unit));
-        max = arith::MinNumFOp::create(nested, loc, max,
-                                       of(std::numeric_limits<float>::max()));
+        max = arith::MinimumFOp::create(nested, loc, max,
+                                        of(std::numeric_limits<float>::max()));
       }
       linalg::YieldOp::create(nested, loc, max);
     };
