@@ -109,16 +109,10 @@ class Value(Traced):
         return _of_bits("shr", other, self)
 
     def __pow__(self, exponent):
-        exponent = lift(exponent)
-        if exponent.type == INDEX and exponent.op == "constant" and 0 < exponent.operands[0] <= 8:
-            result = self
-            for _ in range(exponent.operands[0] - 1):
-                result = result * self
-            return result
-        return Value("powf", (to_float(self), to_float(exponent)), FLOAT)
+        return _raise(self, lift(exponent))
 
     def __rpow__(self, base):
-        return Value("powf", (to_float(base), to_float(self)), FLOAT)
+        return _raise(lift(base), self)
 
     def __neg__(self):
         return 0 - self if self.type == INDEX else Value("negf", (to_float(self),), FLOAT)
@@ -469,6 +463,28 @@ def _arithmetic(op, left, right):
             raise TraceError("truth values have no difference; use ^, or x.int() - y.int()")
         return left | right if op == "add" else left & right
     return Value(op, (left, right), left.type)
+
+
+def _raise(base, exponent):
+    """A power. That of an integer is one where the exponent is no number below 0, of which PyTorch makes an error or 0."""
+    if exponent.type == FLOAT or base.type == FLOAT and not (exponent.op == "constant" and 0 < exponent.operands[0] <= 8):
+        return Value("powf", (to_float(base), to_float(exponent)), FLOAT)
+    if base.type != FLOAT:
+        from .widths import Widths
+
+        base, exponent = to_index(base), to_index(exponent)
+        if Widths().get_bounds(exponent)[0] < 0:
+            return Value("powf", (to_float(base), to_float(exponent)), FLOAT)
+        if exponent.op != "constant":
+            return Value("ipow", (base, exponent), INDEX)
+    # By squares: masks know products.
+    result, rest = None, exponent.operands[0]
+    while rest:
+        if rest % 2:
+            result = base if result is None else result * base
+        rest //= 2
+        base = base * base if rest else base
+    return lift(1) if result is None else result
 
 
 def _divide(op, left, right):

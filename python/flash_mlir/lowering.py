@@ -246,6 +246,7 @@ _FLOAT_OPS.update(maximumf="arith.maximumf", minimumf="arith.minimumf", negf="ar
 _FLOAT_OPS.update({name: f"math.{name}" for name in _FUNCTIONS})
 _INDEX_OPS = {"add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli", "select": "arith.select"}
 _INDEX_OPS.update({"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori", "shl": "arith.shli", "shr": "arith.shrsi"})
+_INDEX_OPS["ipow"] = "math.ipowi"
 _LOGIC_OPS = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
 _INDEX_PREDICATES = {"lt": "slt", "le": "sle", "eq": "eq", "ne": "ne"}
 _FLOAT_PREDICATES = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}

@@ -79,6 +79,7 @@ _TWO = {
     "floordiv": lambda x, y: np.floor_divide(x, np.where(np.equal(y, 0), 1, y)),
     "mod": lambda x, y: np.mod(x, np.where(np.equal(y, 0), 1, y)),
     "powf": np.power,
+    "ipow": np.power,
     "minimumf": np.minimum,
     "maximumf": np.maximum,
     "lt": np.less,

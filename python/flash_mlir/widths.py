@@ -124,6 +124,12 @@ def _get_common_bits(*bounds):
     return (0, min(highs)) if highs else _get_bits(*bounds)
 
 
+def _get_power(base, exponent):
+    """By what is not negative."""
+    most = max(1, *map(abs, base)) ** min(exponent[1], 64)
+    return _ALL if most > _ALL[1] else (-most if base[0] < 0 else 0, most)
+
+
 def _shift(op):
     def get_bounds(number, count):
         counts = [min(max(each, 0), 63) for each in count] + [63] * (count[0] < 0 or count[1] > 63)
@@ -135,4 +141,5 @@ def _shift(op):
 
 _BOUNDS = {"floordiv": _divide, "mod": _get_remainder, "to_index": lambda: (-(2**31), 2**31 - 1)}
 _BOUNDS.update({"and": _get_common_bits, "or": _get_bits, "xor": _get_bits})
+_BOUNDS["ipow"] = _get_power
 _BOUNDS.update(shl=_shift(operator.lshift), shr=_shift(operator.rshift))

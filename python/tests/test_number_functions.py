@@ -22,6 +22,9 @@ SCORES = {
     "fmod of numbers": lambda s, b, h, q, k: torch.fmod(s, weights[k]) + torch.remainder(s, weights[q]),
     "shifts": lambda s, b, h, q, k: s + 0.01 * ((q - k) >> (k % 4)) + 0.001 * ((q - 20) << (k % 5)) + 0.1 * (q >> 1 & 3),
     "far shifts": lambda s, b, h, q, k: s + 0.01 * ((q - k) >> (k + 50)) + (((q - k) << (k + 60)) == 0) * 0.1,
+    "powers of integers": lambda s, b, h, q, k: s
+    + 0.1 * ((q - k) ** 9 % 1003 + (q - k) ** 33 % 7 + (k > 3) ** 2 + (q - k) ** 0 + 3 ** (k % 32) % 10 + (q - k) ** (k % 13) % 5)
+    + 0.1 * ((1 - k % 3) ** (k + 70) + 2 ** torch.clamp(q - k, min=0) % 9),
     "bits": lambda s, b, h, q, k: s
     + 0.01 * ((q ^ k) + (q | k) + (~q & k) + (signed[q] & signed[k]) + (signed[q] ^ 7) + (signed[q] | signed[k])),
     "truth values": lambda s, b, h, q, k: s
