@@ -38,7 +38,20 @@ def _noted(function):
 
 def _cached(factory):
     """Makes a mask for given parameters once."""
-    return _noted(functools.wraps(factory)(functools.lru_cache(maxsize=1024)(factory)))
+    cached = functools.lru_cache(maxsize=1024)(factory)
+
+    @functools.wraps(factory)
+    def make(*arguments, **options):
+        # An array is itself the next time, too, whatever it holds then.
+        if (arguments or options) and any(map(_is_array, (*arguments, *options.values()))):
+            return factory(*arguments, **options)
+        return cached(*arguments, **options)
+
+    return _noted(make)
+
+
+def _is_array(value):
+    return is_array(value) or isinstance(value, Tensor)
 
 
 class Mask:
@@ -225,7 +238,9 @@ def check_condition(value):
 
 
 def _natural(name, value):
-    """A size of a mask: from 0 to what fits in 31 bits."""
+    """A size of a mask: from 0 to what fits in 31 bits, or what an array without dimensions holds at each call."""
+    if _is_array(value):
+        return _captured(value, name, (0,))[()]
     number = operator.index(value)
     if not 0 <= number < 2**31:
         raise ValueError(f"{name} is {number}; it must be from 0 to {2**31 - 1}")
@@ -254,29 +269,35 @@ def causal(top_left=False):
 def window(left=None, right=None):
     """A query sees the `left` keys before the diagonal, that on it, and the `right` keys after it.
 
-    The diagonal is that of `causal()`; None is unbounded.
+    The diagonal is that of `causal()`; None is unbounded. Arrays without dimensions are read at each call.
     """
     sides, value = [], None
     diagonal = QUERY + key_length - query_length
     if left is not None:
-        left = _natural("left", left)
-        sides.append(f"left = {left}")
-        value = KEY >= diagonal - left
+        number = _natural("left", left)
+        sides.append(f"left = {_show(left)}")
+        value = KEY >= diagonal - number
     if right is not None:
-        right = _natural("right", right)
-        sides.append(f"right = {right}")
-        below = KEY <= diagonal + right
+        number = _natural("right", right)
+        sides.append(f"right = {_show(right)}")
+        below = KEY <= diagonal + number
         value = below if value is None else value & below
     if value is None:
         return full()
-    return Mask._of(value, _named(f"#flash.window<{', '.join(sides)}>"), name=f"window(left={left}, right={right})")
+    attribute = None if _is_array(left) or _is_array(right) else _named(f"#flash.window<{', '.join(sides)}>")
+    return Mask._of(value, attribute, name=f"window(left={_show(left)}, right={_show(right)})")
 
 
 @_cached
 def prefix(length):
-    """Every query sees the first `length` keys."""
-    length = _natural("length", length)
-    return Mask._of(KEY < length, _named(f"#flash.prefix<{length}>"), name=f"prefix({length})")
+    """Every query sees the first `length` keys; an array without dimensions is read at each call."""
+    number = _natural("length", length)
+    attribute = None if _is_array(length) else _named(f"#flash.prefix<{number}>")
+    return Mask._of(KEY < number, attribute, name=f"prefix({_show(length)})")
+
+
+def _show(size):
+    return "..." if _is_array(size) else size
 
 
 @_noted

@@ -72,6 +72,24 @@ def test_attribute_without_dimensions_of_numpy(make):
         assert_close(attend(*arrays), reference(*arrays, score=lambda s, b, h, q, k: s * factor)[0], "float32")
 
 
+@pytest.mark.parametrize("kind", [np.array, torch.tensor])
+def test_sizes_of_masks_that_change(make, kind):
+    arrays = make()
+    number = kind(4)
+    kept = flash.prefix(number) | flash.window(number, 1)
+    attend = flash.Attention(kept)
+    for size in (4, 9, 0):
+        number[...] = size
+        # Key 16 is on the diagonal of the first query.
+        expected, _ = reference(*arrays, lambda b, h, q, k: (k < size) | ((k - q - 16 >= -size) & (k - q - 16 <= 1)))
+        for mask in (kept, flash.prefix(number) | flash.window(number, 1)):
+            assert_close(flash.attention(*arrays, mask=mask), expected, "float32")
+        assert_close(attend(*arrays), expected, "float32")
+    for wrong, text in ((kind([3]), "length has 1 dimensions; expected 0"), (kind(3.0), "length has no integer dtype")):
+        with pytest.raises((TypeError, ValueError), match=text):
+            flash.prefix(wrong)
+
+
 @pytest.mark.parametrize(
     "number",
     [
