@@ -1,5 +1,8 @@
 """Attention with masks and score functions."""
 
+import collections
+import copy
+import functools
 import math
 import sys
 
@@ -10,7 +13,7 @@ from .functions import Trace, trace
 from .masks import Mask, as_mask, check_condition, is_compiling
 from .compiler import Kernel, choose_target
 from .operands import round_dim
-from .places import Places
+from .places import Places, Unknown, copy_function
 from .plans import Plan
 from .programs import Variant, check_schedule, get_function, get_kernel, get_training_config, print_program
 from .programs import with_plan, with_schedules
@@ -207,14 +210,19 @@ def _get_element(dtype):
     return elements[dtype]
 
 
+def get_kind(array):
+    """What must not change while a trace serves."""
+    return str(array.dtype), array.ndim
+
+
 class Attention:
     """`attention` with a mask, a score function and a scale that were chosen before.
 
     The functions are traced once, when the object is made. The arrays that they read are read at each call: those
-    that are then in the variables, attributes, lists and dictionaries where they were found. Numbers, and arrays that
-    a function computed from others, stay what they were. Calls are a little cheaper than those of `attention`, and
-    torch.compile takes the object with every mask and score function without a break in the graph. Objects can be
-    copied and pickled, with the arrays that they read.
+    that are then in the variables, attributes, lists and dictionaries where they were found. Other numbers stay what
+    they were. Functions that compute arrays, or numbers of arrays, are traced at each call. Calls are a little cheaper
+    than those of `attention`, and torch.compile takes the object with every mask and score function without a break in
+    the graph. Objects can be copied and pickled, with the arrays that they read.
 
     `schedule` has keys of the schedule (docs/language.md) of the programs, as `compile` takes them, such as
     "key_tile=64,split_keys=1024"; `gradient_schedule` those of the programs of gradients. What they leave out is chosen as
@@ -238,6 +246,7 @@ class Attention:
             check_schedule(name, keys)
         self._mask_lengths = mask.lengths if isinstance(mask, (Mask, Plan)) else None
         self._given = mask, score, scale
+        self._places = None
         self._prepare()
 
     def _prepare(self):
@@ -257,8 +266,46 @@ class Attention:
                 self._functions.append(function)
                 self._configs.append(config)
                 self._training_configs.append(get_training_config(config))
-        functions = [function for function in (mask, score) if not isinstance(function, (Mask, Plan))]
-        self._places = Places(functions, self.captured) if self.captured else None
+        self._kinds = [get_kind(array) for array in self.captured]
+        # Where arrays are computed, there is nothing to look for the next time either.
+        if self._places is None or self._places.are_all:
+            self._places = self._find_places()
+
+    def _find_places(self):
+        mask, score, _ = self._given
+        found = mask.functions if isinstance(mask, Mask) else []
+        for function, symbols, what in ((mask, _SYMBOLS, "mask"), (score, (SCORE, *_SYMBOLS), "score")):
+            if function is not None and not isinstance(function, (Mask, Plan)):
+                found.append((function, trace(function, symbols, what)))
+        found = [(function, traced) for function, traced in found if traced.arrays or traced.is_open]
+        return Places(found) if found else None
+
+    def _renew(self):
+        """Traces the functions again, which other arrays have come to."""
+        mask, *others = self._given
+        self._given = mask.remake() if isinstance(mask, Mask) else mask, *others
+        self._prepare()
+
+    def _have_kinds_changed(self):
+        """Whether arrays have another dtype or rank, such as parameters after `Module.half`."""
+        return self._places is not None and self._kinds != [get_kind(array) for array in self.captured]
+
+    def __deepcopy__(self, memo):
+        copied = Attention.__new__(Attention)
+        memo[id(self)] = copied
+        state = self.__getstate__()
+        are_all = self._places is None or self._places.are_all
+        if not are_all:
+            state["captured"] = ()
+        copied.__setstate__(copy.deepcopy(state, memo))
+        if self._places is not None and (not are_all or self._places.are_in(memo)):
+            mask, score, scale = self._given
+            change = functools.partial(copy_function, memo=collections.ChainMap({}, memo))
+            mask = mask.note(change) if isinstance(mask, Mask) else change(mask)
+            copied._given = mask, change(score), scale
+            # What the functions refer to may not be there yet.
+            copied._places = Unknown()
+        return copied
 
     def __getstate__(self):
         """All but the native functions, which are made from the configurations, and what they were made of."""
@@ -283,18 +330,19 @@ class Attention:
         index = 2 * (lengths is not None) + (sink is not None)
         query, key, value = autocast(query, key, value)
         if is_compiling():
-            from .torch_compile import call_object_eagerly, get_captured
-            from .torch_operator import call
+            from .torch_compile import call_object
 
-            captured = self.captured if self._places is None else get_captured(self, index)
-            if captured is None:
-                return call_object_eagerly(self, query, key, value, lengths if self._mask_lengths is None else None, sink)
-            configs = self._configs[index], self._training_configs[index]
-            return call(query, key, value, lengths, sink, captured, *configs, self.return_lse)
+            return call_object(self, index, query, key, value, lengths, sink)
         if self._places is not None and self._places.have_changed():
-            self._prepare()
+            self._renew()
         if checking.is_on:
             checking.check_call(self._configs[index], query, key, value, lengths, sink, self.captured)
+        try:
+            return self._functions[index](query, key, value, lengths, sink, self.captured)
+        except ValueError:
+            if not self._have_kinds_changed():
+                raise
+        self._renew()
         return self._functions[index](query, key, value, lengths, sink, self.captured)
 
     def mlir(self, query, key, value, lengths=None, sink=None):

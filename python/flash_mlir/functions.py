@@ -23,14 +23,21 @@ _shared = {}
 
 
 class Trace:
-    """What a function computes, the tensors in it, and the array that each of them stands for."""
+    """What a function computes, the tensors in it, and the array that each of them stands for.
 
-    __slots__ = ("value", "tensors", "arrays")
+    Attributes:
+      is_fixed: Whether the function computes the same of these arrays at any time.
+      is_open: Whether it is not fixed, and has numbers as constants that it has, or may have, computed of arrays.
+    """
 
-    def __init__(self, value, tensors, arrays):
+    __slots__ = ("value", "tensors", "arrays", "is_fixed", "is_open")
+
+    def __init__(self, value, tensors, arrays, is_fixed=True, is_open=False):
         self.value = value
         self.tensors = tensors
         self.arrays = arrays
+        self.is_fixed = is_fixed
+        self.is_open = is_open
 
 
 # ===----------------------------------------------------------------------=== #
@@ -298,6 +305,7 @@ def _empty_cells(function):
 
 
 def _call(function, symbols, what):
+    """What a function returns, and whether numbers of arrays that it made are constants in it."""
     name = getattr(function, "__name__", type(function).__name__)
     try:
         result = function(*symbols)
@@ -333,21 +341,25 @@ def _count_owners_of_temporary(kind, is_view):
 
 def _is_temporary(tensor):
     """Whether nobody else has the array of a number."""
-    owners = _count_owners(tensor)
+    try:
+        owners = _count_owners(tensor)
+    except NotImplementedError:  # What torch.func maps has no memory of its own.
+        return False
     return all(x <= y for x, y in zip(owners, _count_owners_of_temporary(type(tensor.array), not owners[0])))
 
 
 def _settle_numbers(value):
-    """The expression with constants in place of numbers that the function made, such as torch.tensor(0.5).
+    """The expression with constants in place of numbers that the function made, such as torch.tensor(0.5), and whether
+    there were any.
 
     Others, which belong to somebody, may hold another number at the next call.
     """
     order = _in_order(value)
     tensors = _get_tensors(order)
     if not any(tensor.is_number for tensor in tensors):
-        return value
+        return value, False
     settled = [lift(t.array.item()) if t.is_number and _is_temporary(t) else t for t in tensors]
-    return _copy(order, tensors, settled).value
+    return _copy(order, tensors, settled).value, any(new is not old for new, old in zip(settled, tensors))
 
 
 def _stand_for(value, name):
@@ -367,8 +379,7 @@ def trace(function, symbols, what, remember=True):
     if not isinstance(function, types.FunctionType):
         if not callable(function):
             raise TypeError(f"{what} is a {type(function).__name__}; expected a function")
-        value = _call(function, symbols, what)
-        return _share(value) if remember else of_value(value)
+        return _finish(*_call(function, symbols, what), False, remember)
     description = _Description(function)
     found = description.arrays
     arrays = tuple([value.array if isinstance(value, Tensor) else value for _, value in found])
@@ -377,7 +388,7 @@ def trace(function, symbols, what, remember=True):
     if known is not None:
         return Trace(known.value, known.tensors, arrays)
     tensors = {id(value): _stand_for(value, name) for name, value in found}
-    value = _call(_rebuild(function, tensors, description.functions, {}), symbols, what)
+    value, has_settled = _call(_rebuild(function, tensors, description.functions, {}), symbols, what)
     is_sized = any(tensor.is_sized for tensor in tensors.values())
     if key is not None and len(tensors) == len(arrays) and not is_sized:
         result = Trace(value, tuple(tensors.values()), ())
@@ -387,7 +398,14 @@ def trace(function, symbols, what, remember=True):
             _traces.clear()
         _traces[key] = result
         return Trace(value, result.tensors, arrays)
-    return _share(value) if remember else of_value(value)
+    return _finish(value, has_settled, description.key is not None, remember)
+
+
+def _finish(value, has_settled, is_fixed, remember):
+    """The trace of what a function has returned."""
+    result = _share(value) if remember else of_value(value)
+    result.is_fixed, result.is_open = is_fixed, has_settled and not is_fixed
+    return result
 
 
 def of_value(value):

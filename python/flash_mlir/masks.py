@@ -61,6 +61,9 @@ class Mask:
     ones are interchangeable, and an array that one refers to is read at each call.
     """
 
+    # The operation, of this module or a method, that made it of functions, or of masks that are made of functions, and these.
+    _made_by = None
+
     def __init__(self, trace, attribute=None, lengths=None, name=None):
         self._trace = trace
         self._attribute = attribute
@@ -68,8 +71,34 @@ class Mask:
         self._name = name
 
     @staticmethod
-    def _of(value, attribute=None, lengths=None, name=None):
-        return Mask(of_value(value), attribute, lengths, name)
+    def _of(value, attribute=None, lengths=None, name=None, made_by=None):
+        made = Mask(of_value(value), attribute, lengths, name)
+        if made_by and any(part._made_by for part in made_by[1:]):
+            made._made_by = made_by
+        return made
+
+    @property
+    def functions(self):
+        """(function, its trace) for each that it is made of and that may be another mask when it is called again."""
+        if self._made_by is None:
+            return []
+        operation, *parts = self._made_by
+        return [(*parts, self._trace)] if operation == "mask" else [each for part in parts for each in part.functions]
+
+    def remake(self):
+        """The mask as its functions make it now."""
+        if self._made_by is None:
+            return self
+        operation, *parts = self._made_by
+        return make_noted(operation, parts if operation == "mask" else [part.remake() for part in parts], {})
+
+    def note(self, change=lambda function: function):
+        """The mask that `change` makes of its functions, noted as while torch.compile traces, if there are any."""
+        if self._made_by is None:
+            return self
+        operation, *parts = self._made_by
+        noted = [change(part) if operation == "mask" else part.note(change) for part in parts]
+        return NotedMask(operation, tuple(noted), {})
 
     @property
     def condition(self):
@@ -85,9 +114,11 @@ class Mask:
             parts = [mask._attribute for mask in (self, other) if mask._attribute is not _FULL]
             attribute = lowering.combine("all_of", parts) if parts else _FULL
         if self._lengths is not None and other._lengths is not None:
-            return Mask._of(self._trace.value & other.condition, lengths=self._lengths, name=_join(self, "&", other))
-        lengths = self._lengths if self._lengths is not None else other._lengths
-        return Mask._of(self._trace.value & other._trace.value, attribute, lengths, _join(self, "&", other))
+            attribute, lengths, condition = None, self._lengths, other.condition
+        else:
+            lengths, condition = self._lengths if self._lengths is not None else other._lengths, other._trace.value
+        made_by = "__and__", self, other
+        return Mask._of(self._trace.value & condition, attribute, lengths, _join(self, "&", other), made_by)
 
     @_noted
     def __or__(self, other):
@@ -95,7 +126,8 @@ class Mask:
         attribute = None
         if self._attribute and other._attribute and self._lengths is None and other._lengths is None:
             attribute = lowering.combine("any_of", [self._attribute, other._attribute])
-        return Mask._of(self.condition | other.condition, attribute, name=_join(self, "|", other))
+        made_by = "__or__", self, other
+        return Mask._of(self.condition | other.condition, attribute, name=_join(self, "|", other), made_by=made_by)
 
     def __rand__(self, other):
         return as_mask(other) & self
@@ -105,7 +137,7 @@ class Mask:
 
     @_noted
     def __invert__(self):
-        return Mask._of(~self.condition, name=f"~{self}")
+        return Mask._of(~self.condition, name=f"~{self}", made_by=("__invert__", self))
 
     def __getstate__(self):
         """All but what is computed when it is needed: hashes of strings are others in another process."""
@@ -181,6 +213,7 @@ class NotedMask(Mask):
     def _mask(self):
         return make_noted(self.operation, self.arguments, self.options)
 
+    _made_by = property(lambda self: self._mask._made_by)
     _trace = property(lambda self: self._mask._trace)
     _attribute = property(lambda self: self._mask._attribute)
     _lengths = property(lambda self: self._mask._lengths)
@@ -228,7 +261,10 @@ def mask(function):
     # Masks compose, and each has arrays of its own.
     traced = trace(function, _SYMBOLS, "mask", remember=False)
     check_condition(traced.value)
-    return Mask(traced, name=getattr(function, "__name__", "mask"))
+    made = Mask(traced, name=getattr(function, "__name__", "mask"))
+    if traced.arrays or traced.is_open:
+        made._made_by = "mask", function
+    return made
 
 
 def check_condition(value):

@@ -3,7 +3,7 @@
 import functools
 import types
 
-from .expressions import is_array
+from .expressions import Tensor, is_array
 from .functions import get_names
 
 # What a function can reach may be large, such as all the modules of a model; arrays are mostly near.
@@ -66,9 +66,16 @@ _LEAVES = (type(None), bool, int, float, complex, str, bytes, types.BuiltinFunct
 
 
 class Places:
-    """The variables, attributes and elements of lists by which functions have reached arrays."""
+    """The variables, attributes and elements of lists by which functions have reached arrays.
 
-    def __init__(self, functions, arrays):
+    Attributes:
+      are_all: Whether each array was found. Others, which functions computed, may be others at each call, as may be
+        numbers that are constants.
+    """
+
+    def __init__(self, traced):
+        """`traced` has functions and their traces."""
+        arrays = [array for _, trace in traced for array in trace.arrays]
         wanted = {}
         for array in arrays:
             base = getattr(array, "_base" if hasattr(array, "untyped_storage") else "base", None)
@@ -76,34 +83,89 @@ class Places:
             if base is not None:
                 wanted[id(base)] = array
         missing = {id(array) for array in arrays}
-        owners = [(function, None, None) for function in functions]
-        seen = {id(function) for function in functions}
+        owners = [(function, None, None) for function, _ in traced]
+        seen = {id(function) for function, _ in traced}
         steps = {}
+        self._roots = []
         # The list grows, by what is farther away.
         for number, (owner, _, _) in enumerate(owners):
             if not missing or len(owners) > _MAX_OBJECTS:
                 break
             for get, part in _get_parts(owner):
-                if id(part) in wanted:
-                    missing.discard(id(wanted[id(part)]))
-                    _add_steps(steps, owners, (part, get, number))
+                array = part.array if isinstance(part, Tensor) else part
+                if id(array) in wanted:
+                    missing.discard(id(wanted[id(array)]))
+                    self._roots.append(_add_steps(steps, owners, (part, get, number)))
                 elif id(part) not in seen and not _is_leaf(part):
                     seen.add(id(part))
                     owners.append((part, get, number))
         self._steps = tuple(steps.values())
+        self.are_all = not any(
+            trace.is_open or not trace.is_fixed and any(id(array) in missing for array in trace.arrays) for _, trace in traced
+        )
 
     def have_changed(self):
-        """Whether there is something else in one of them."""
+        """Whether there is, or may be, something else in one of them."""
         for get, part in self._steps:
             if get() is not part:
                 return True
-        return False
+        return not self.are_all
+
+    def are_in(self, memo):
+        """Whether `copy_function` leads to copies of all arrays, after `copy.deepcopy` has copied what it knows."""
+        return self.are_all and all(id(part) in memo for part in self._roots)
+
+
+class Unknown:
+    """In place of `Places` that nobody has looked for."""
+
+    are_all = True
+
+    def have_changed(self):
+        return True
 
 
 def _add_steps(steps, owners, found):
-    """Adds what leads to a part."""
+    """Adds what leads to a part, and returns the first on the way of which `copy_function` makes no copy."""
     part, get, number = found
+    first = part
     while number is not None:
+        owner = owners[number][0]
         if get is not None:
             steps[number, id(part)] = get, part
+        if type(part) not in _COPIED or type(owner) is types.FunctionType and get is not None and get.func is not _get_cell:
+            first = part
         part, get, number = owners[number]
+    return first if type(part) in _COPIED else part
+
+
+_COPIED = (types.FunctionType, types.MethodType, functools.partial, tuple)
+
+
+def copy_function(function, memo):
+    """A function that sees what `copy.deepcopy` has copied, by the memo, in place of the originals."""
+    known = memo.get(id(function))
+    if known is not None:
+        return known
+    kind = type(function)
+    if kind is tuple:
+        return tuple([copy_function(part, memo) for part in function])
+    if kind is types.MethodType:
+        return types.MethodType(*[copy_function(part, memo) for part in (function.__func__, function.__self__)])
+    if kind is functools.partial:
+        parts = [copy_function(part, memo) for part in (function.func, *function.args)]
+        return functools.partial(*parts, **function.keywords)
+    if kind is not types.FunctionType or not (function.__closure__ or function.__defaults__):
+        return function
+    cells = tuple([types.CellType() for _ in function.__closure__ or ()])
+    made = types.FunctionType(function.__code__, function.__globals__, function.__name__, None, cells)
+    # A function may be in a cell of its own.
+    memo[id(function)] = made
+    for cell, original in zip(cells, function.__closure__ or ()):
+        content = _get_cell(original)
+        if content is not None:
+            cell.cell_contents = copy_function(content, memo)
+    made.__defaults__ = copy_function(function.__defaults__, memo)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__dict__.update(function.__dict__)
+    return made

@@ -17,7 +17,7 @@ import types
 
 import torch
 
-from .attention import _prepare, autocast
+from .attention import _prepare, autocast, get_kind
 from .errors import TraceError
 from .expressions import Tensor, Value
 from .functions import get_names
@@ -232,36 +232,57 @@ def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, *objects):
 
 @torch.compiler.assume_constant_result
 def _match(config, mask, score, scale, has_lengths, has_sink, return_lse, *objects):
-    """Whether functions can be traced from their description, and the numbers of the captured tensors if they are what
-    they were when this configuration was made."""
+    """The numbers of the captured tensors, None if functions cannot be traced from their description, and whether these
+    are what they were when this configuration was made."""
     try:
         found, _, numbers, _ = _resolve(mask, score, scale, has_lengths, has_sink, return_lse, *objects)
     except TraceError:
-        return False, None
-    return True, numbers if without_names(found) == without_names(config) else None
+        return None, False
+    return numbers, without_names(found) == without_names(config)
 
 
-def get_captured(attend, index):
-    """What the functions of an `Attention` read, as Dynamo finds it in their variables and attributes at each call.
+def _note(mask):
+    """A mask of functions, as it is made of these now; as it is, any other."""
+    return mask.note() if isinstance(mask, Mask) and not isinstance(mask, NotedMask) else mask
+
+
+def call_object(attend, index, query, key, value, lengths, sink):
+    """A call of an `Attention`, as Dynamo traces it."""
+    given = query, key, value, lengths if attend._mask_lengths is None else None, sink
+    is_anew, captured = (False, attend.captured) if attend._places is None else _get_captured(attend, index)
+    if is_anew and attend._schedules == (None, None):
+        mask, score, scale = attend._given
+        return attention(*given[:3], _note(mask), score, scale, *given[3:], attend.return_lse)
+    if captured is None:
+        return _call_object_eagerly(attend, *given)
+    configs = attend._configs[index], attend._training_configs[index]
+    return call(query, key, value, lengths, sink, captured, *configs, attend.return_lse)
+
+
+def _get_captured(attend, index):
+    """Whether the functions are to be traced anew, and what they read, as Dynamo finds it in their variables and attributes.
 
     What stood there when the object was made is only returned where Dynamo cannot tell what functions refer to. None
     where a number in them is another one since: only a call outside of the graph keeps that and reads what is there.
     """
+    if not attend._places.are_all:
+        return True, None
     mask, score, scale = attend._given
-    mask = mask.mask if isinstance(mask, Plan) else mask
+    mask = mask.mask if isinstance(mask, Plan) else _note(mask)
     found = _Description()
     noted_mask, noted_score = found.add("mask", mask), found.add("score", score)
     if isinstance(scale, torch.Tensor) or not found.is_complete:
-        return attend.captured
+        return False, attend.captured
     has_lengths = index >= 2 and attend._mask_lengths is None
     config, has_sink = attend._configs[index], index % 2 == 1
     options = scale, has_lengths, has_sink, attend.return_lse
-    is_traced, numbers = _match(config, noted_mask, noted_score, *options, *found.objects)
-    if not is_traced:
-        return attend.captured
+    numbers, is_same = _match(config, noted_mask, noted_score, *options, *found.objects)
     if numbers is None:
-        return None
-    return [found.tensors[number] for number in numbers] + list(attend.captured[len(numbers) :])
+        return False, attend.captured
+    tensors = [found.tensors[number] for number in numbers]
+    if is_same:
+        return False, tensors + list(attend.captured[len(numbers) :])
+    return [get_kind(tensor) for tensor in tensors] != attend._kinds[: len(tensors)], None
 
 
 _REASON = (
@@ -286,7 +307,7 @@ _CHANGED = (
 
 
 @torch.compiler.disable(**({"reason": _CHANGED} if _HAS_REASON else {}))
-def call_object_eagerly(attend, *arguments):
+def _call_object_eagerly(attend, *arguments):
     return attend(*arguments)
 
 

@@ -112,6 +112,15 @@ def _is_differentiated():
     return any(each.key() != kinds.Vmap for each in torch._C._functorch.get_interpreter_stack() or ())
 
 
+def _call_mapped(operator, *arguments):
+    """Calls an operator for an element of a batch, of which alone it can be told whether it needs gradients."""
+    if operator not in (_ATTENTION, _WITH_LSE):
+        return operator(*arguments)
+    *operands, lengths, sink, captured, config = arguments
+    training_config = get_training_config(config)
+    return _call_watched(*operands, lengths, sink, captured, config, training_config, operator is _WITH_LSE)
+
+
 def _map(operator):
     """What torch.vmap calls in place of an operator: a call for each element, since masks may count batches."""
 
@@ -124,7 +133,7 @@ def _map(operator):
         def choose_all(index):
             return [choose(value, dim, index) for value, dim in zip(arguments, in_dims)]
 
-        results = [operator(*choose_all(index)) for index in range(info.batch_size)]
+        results = [_call_mapped(operator, *choose_all(index)) for index in range(info.batch_size)]
         if isinstance(results[0], torch.Tensor):
             return torch.stack(results), 0
         kind = type(results[0])

@@ -1,6 +1,8 @@
 """Tensors that functions reach by attributes, lists and partials are read at each call, like those of closures."""
 
+import copy
 import functools
+import types
 
 import numpy as np
 import pytest
@@ -150,3 +152,105 @@ def test_parameters_that_are_replaced(make, of_method):
     empty = Layer(of_method, device="meta").to_empty(device="cpu")
     empty.load_state_dict(other.state_dict())
     check(empty(*operands), other)
+    copied = copy.deepcopy(Layer(of_method))
+    check(torch.func.functional_call(copied, dict(other.state_dict()), tuple(operands)), other)
+    copied.load_state_dict(other.state_dict(), assign=True)
+    check(copied(*operands), other)
+    copied = copy.deepcopy(Layer(of_method))
+    copied.load_state_dict(other.state_dict(), assign=True)
+    check(torch.compile(copied, backend="eager", fullgraph=True)(*operands), other)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_parameters_of_another_dtype(make, is_copied, is_compiled):
+    arrays = make()
+    layer = Layer()
+    layer = (copy.deepcopy(layer) if is_copied else layer).double()
+    factor, bias, offset = (x.detach().numpy() for x in (layer.factor, layer.bias, layer.offset))
+    expected, _ = reference(*arrays, score=lambda s, b, h, q, k: s * factor + bias[q, k] + offset * k / 53)
+    call = torch.compile(layer, backend="eager", fullgraph=True) if is_compiled else layer
+    assert_close(call(*[torch.from_numpy(array).double() for array in arrays]).detach().numpy(), expected, "float32")
+
+
+class Computed(torch.nn.Module):
+    """Its functions compute numbers and arrays of what they find."""
+
+    def __init__(self):
+        super().__init__()
+        self.slopes = torch.nn.Parameter(torch.rand(8))
+        self.register_buffer("table", torch.rand(53))
+        self.register_buffer("size", torch.tensor(7))
+        self.attend = flash.Attention(mask=flash.full() & self.keep, score=self.score)
+
+    def keep(self, b, h, q, k):
+        return (q - k) % 11 < self.size + 1
+
+    def score(self, s, b, h, q, k):
+        return s - self.slopes.exp()[h] * (self.table * 2)[k]
+
+    def forward(self, *arrays):
+        return self.attend(*arrays)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+@pytest.mark.parametrize("assign", [False, True])
+def test_what_functions_compute_is_computed_at_each_call(make, assign, is_compiled):
+    arrays = make()
+    operands = list(map(torch.from_numpy, arrays))
+    layer = Computed()
+    copied = copy.deepcopy(layer)
+    for module in (layer, copied):
+        call = torch.compile(module, backend="eager", fullgraph=True) if is_compiled else module
+        for size in (7, 3):
+            state = Computed().state_dict()
+            module.load_state_dict({**state, "size": torch.tensor(size)}, assign=assign)
+            slopes, table = (state[name].double().numpy() for name in ("slopes", "table"))
+            expected, _ = reference(
+                *arrays,
+                lambda b, h, q, k: (q - k) % 11 < size + 1,
+                score=lambda s, b, h, q, k: s - np.exp(slopes)[h] * 2 * table[k],
+            )
+            output = call(*operands)
+            assert_close(output.detach(), expected, "float32")
+            module.slopes.grad = None
+            output.sum().backward()
+            assert module.slopes.grad is not None
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_masks_of_functions_in_objects(make, is_compiled):
+    arrays = make()
+    operands = list(map(torch.from_numpy, arrays))
+    owner = types.SimpleNamespace(number=torch.tensor([3]))
+    near = flash.mask(lambda b, h, q, k: abs(q - k) < owner.number[0])
+    attend = flash.Attention(~(flash.prefix(2) | near))
+    call = torch.compile(attend, backend="eager", fullgraph=True) if is_compiled else attend
+    for size in (3, 8):
+        owner.number = torch.tensor([size])
+        expected, _ = reference(*arrays, lambda b, h, q, k: (k >= 2) & (abs(q - k) >= size))
+        assert_close(call(*operands), expected, "float32")
+
+
+def test_vmap_of_parameters(make):
+    """As an ensemble is called, whose base has no memory."""
+    operands = list(map(torch.from_numpy, make()))
+    layers = [Layer(), Layer()]
+    parameters, buffers = torch.func.stack_module_state(layers)
+    base = copy.deepcopy(layers[0]).to("meta")
+    outputs = torch.vmap(lambda *state: torch.func.functional_call(base, state, tuple(operands)))(parameters, buffers)
+    loss = sum(output.square().sum() for output in outputs)
+    grads = torch.autograd.grad(loss, list(parameters.values()))
+    for number, layer in enumerate(layers):
+        output = layer(*operands)
+        torch.testing.assert_close(outputs[number], output)
+        for grad, expected in zip(grads, torch.autograd.grad(output.square().sum(), list(layer.parameters()))):
+            torch.testing.assert_close(grad[number], expected)
+
+
+def test_vmap_of_numbers(make):
+    operands = list(map(torch.from_numpy, make()))
+    numbers = torch.tensor([3, 9])
+    outputs = torch.vmap(lambda n: flash.attention(*operands, mask=lambda b, h, q, k: abs(q - k) < n))(numbers)
+    for number, output in zip(numbers.tolist(), outputs):
+        torch.testing.assert_close(output, flash.attention(*operands, mask=lambda b, h, q, k: abs(q - k) < number))
