@@ -29,6 +29,9 @@ SCORES = {
     + 0.01 * ((q ^ k) + (q | k) + (~q & k) + (signed[q] & signed[k]) + (signed[q] ^ 7) + (signed[q] | signed[k])),
     "truth values": lambda s, b, h, q, k: s
     + ((q > k) * (k > 3)).float() + ((q > k) + (k > 3)).float() + (q > k) * 2 + ((q > k) + 3) * 0.1,
+    "truth of numbers": lambda s, b, h, q, k: s
+    + torch.logical_and(q - 3, k & 6) * 1 + torch.logical_or(q & 2, signed[k] & 4) * 2 + torch.logical_xor(q & 3, k & 5) * 3
+    + torch.logical_not(q - k) * 4 + torch.logical_and(s, weights[k]) * weights[q] + (q & 4).logical_not() * 6,
     "choice": lambda s, b, h, q, k: s + 0.3 * torch.where(q > k, k > 3, q % 3),
     "softplus": lambda s, b, h, q, k: F.softplus(s, 2.0) + F.softplus(10 * s),
     "units": lambda s, b, h, q, k: F.leaky_relu(s) + F.leaky_relu(s, 0.3) + F.elu(s, 0.5),
