@@ -173,8 +173,8 @@ class Value(Traced):
 
     def __float__(self):
         raise TraceError(
-            "a traced value has no number before the kernel runs; compute with it as it is, or with x.astype(float) "
-            "and x.astype(int)"
+            "a traced value has no number before the kernel runs; compute with it as it is, with functions of flash_mlir, "
+            "NumPy or PyTorch in place of those of math, and with x.astype(float) and x.astype(int)"
         )
 
     __int__ = __index__ = item = __float__

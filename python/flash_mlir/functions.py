@@ -314,9 +314,12 @@ def _call(function, symbols, what):
     except RecursionError as error:
         raise TraceError(f"the {what} function {name} cannot be traced: it calls itself too often") from error
     except (TypeError, IndexError, AttributeError) as error:
+        names = "b, h, q and k" if what == "mask" else "s, b, h, q and k"
+        is_maker = isinstance(function, types.FunctionType) and _get_root(function) == _PACKAGE
+        hint = f"; flash_mlir.{name}() is a mask" if is_maker else ""
         raise TraceError(
-            f"the {what} function {name} cannot be traced: {error}; it is called with {len(symbols)} values, and "
-            "arrays that it reads must be in its closure or globals, or wrapped by flash_mlir.tensor"
+            f"the {what} function {name} cannot be traced: {error}; it is called with {names}, and arrays that it reads "
+            f"must be in its closure or globals, or wrapped by flash_mlir.tensor{hint}"
         ) from error
     if result is None:
         raise TraceError(f"the {what} function returns nothing")

@@ -1,5 +1,7 @@
 """Each message names the argument and the rule."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -44,7 +46,10 @@ BAD_CALLS = [
     ((Q, K, K), {"mask": lambda b, h, q, k: q + k}, TypeError, "the mask function returns a number"),
     ((Q, K, K), {"score": lambda s, b, h, q, k: s > 0}, TypeError, "the score function returns a truth value"),
     ((Q, K, K), {"score": lambda s, b, h, q, k: None}, TypeError, "the score function returns nothing"),
-    ((Q, K, K), {"score": lambda s: s}, TypeError, "cannot be traced: "),
+    ((Q, K, K), {"score": lambda s: s}, TypeError, "it is called with s, b, h, q and k"),
+    ((Q, K, K), {"mask": lambda q, k: q >= k}, TypeError, "it is called with b, h, q and k"),
+    ((Q, K, K), {"mask": flash.causal}, TypeError, "; flash_mlir.causal() is a mask"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: math.exp(s)}, TypeError, "in place of those of math"),
     ((Q, K, K), {"score": lambda s, b, h, q, k: s if q < k else 0}, TypeError, "use where(condition, a, b) in place"),
     ((Q, K, K), {"mask": lambda b, h, q, k: k - 4 <= q <= k}, TypeError, "two comparisons in place of a chain"),
     ((Q, K, K), {"score": lambda s, b, h, q, k: float(s)}, TypeError, "has no number before the kernel runs"),
