@@ -115,7 +115,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   tiles.addPass(tile::createPartialSums());
   tiles.addPass(tile::createAnyOfLanes());
   tiles.addPass(tile::createHoistProducts());
-  pm.addPass(tile::createLowerPositions());
+  pm.addPass(createLowerTilePositions());
   pm.addPass(createCSEPass());
   pm.addPass(tile::createPersist());
   pm.addPass(tile::createDivideByReciprocals());
@@ -139,7 +139,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
 void flash::buildEmulatePipeline(OpPassManager &pm) {
   pm.nest<func::FuncOp>().addPass(createCheckHost());
   pm.addPass(createAssertReads());
-  pm.addPass(tile::createEmulate());
+  pm.addPass(createEmulateTiles());
   buildDecomposePipeline(pm);
 }
 
@@ -147,9 +147,9 @@ void flash::buildThreadPipeline(OpPassManager &pm) {
   pm.nest<func::FuncOp>().addPass(createCheckHost());
   pm.addPass(tile::createAssertStrides());
   pm.addPass(tile::createAllocateSmem());
-  pm.addPass(tile::createLowerRoles());
+  pm.addPass(createLowerTileRoles());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
-  kernel.addPass(tile::createLowerRings());
+  kernel.addPass(createLowerTileRings());
   kernel.addPass(createConvertTileToNvx());
 }
 

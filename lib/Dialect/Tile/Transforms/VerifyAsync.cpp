@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Steps.h"
 #include "VerifyRoles.h"
+#include "flash/Dialect/Tile/Utils/Steps.h"
 
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -110,28 +110,6 @@ def HoistProducts : Pass<"tile-hoist-products", "::mlir::gpu::GPUFuncOp"> {
   }];
 }
 
-def LowerPositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
-  let summary = "Compute which tile a block takes from its number";
-  let description = [{
-    Each `tile.position` becomes arithmetic on indices, or the reading of its
-    table, for which the host asserts that it has an entry for each block. A wave
-    is as many blocks as the multiprocessors hold, of which the module says how
-    many there are (`flash.multiprocessors`); with
-    `ctas_per_sm = 2` in the schedule of the kernel, twice as many. Orders for blocks that wait for each other have
-    heads of one wave together, of two if the kernel is persistent.
-
-    ```mlir
-    %h, %i = tile.position %number of (%heads, %tiles) linear
-    // becomes
-    %h = arith.divui %number, %tiles : index
-    %i = arith.remui %number, %tiles : index
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::cf::ControlFlowDialect",
-                           "::mlir::memref::MemRefDialect"];
-}
-
 def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
   let summary = "Launch as many blocks as there are multiprocessors";
   let description = [{
@@ -680,95 +658,6 @@ def AllocateSmem : Pass<"tile-allocate-smem", "::mlir::ModuleOp"> {
   let options = [Option<"limit", "limit", "int64_t",
                         "::flash::sm90aTarget.maxSharedBytesPerBlock",
                         "Bytes of shared memory that a block may have">];
-}
-
-def LowerRings : Pass<"tile-lower-rings", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Turn rings into groups of copies and barriers (sm_80)";
-  let description = [{
-    For blocks all of whose threads copy and compute. A copy is a group of
-    `cp.async`, or those of all parts of a stage are; a wait waits for the thread's
-    own groups, leaving as many pending as were started after the awaited one, and
-    then for all threads at a barrier. Acquiring needs a barrier only if none lies
-    between the release and it. An `scf.if` around nothing but copies becomes a
-    choice of their number of rows, which is 0 where it does not hold; the group
-    is made in any case, so that the number of groups is known.
-
-    Copies of no rows write zeros, and pending copies have no order among each
-    other: acquiring a stage waits for the groups that may still fill it.
-
-    ```mlir
-    %kt = tile.ring.wait %ring[%t]
-    // becomes
-    nvvm.cp.async.wait.group 1
-    gpu.barrier
-    %kt = tile.smem_view %offset : !tile.smem<64x64xf16, swizzle = 128>
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::NVVM::NVVMDialect"];
-}
-
-def LowerRoles : Pass<"tile-lower-roles", "::mlir::ModuleOp"> {
-  let summary = "Turn roles and their rings into mbarriers and bulk copies (sm_90a)";
-  let description = [{
-    For kernels with a `tile.warp_specialize`. Each stage of a ring has two
-    mbarriers: a copy by the tensor memory accelerator completes the one, or one
-    for each part, or an arrival of each warp that fills its rows; an
-    arrival of each warp that reads or checks it the other. A stage of a `checked` ring has a third, for what
-    the check found. A ring of two stages or more from which threads load, as statistics of rows, is full with the
-    one that is filled before it in the same steps, if that is waited for first: both copies arrive at its mbarrier.
-    The tensor maps with which copies are made become arguments of the kernel;
-    the host makes them before the launch. A `tile.add_in_turn` reads a slot whose place is known:
-    that of a `tile.ring.wait` or a `tile.smem_view`; of any other tile it is an error.
-
-    ```mlir
-    %kt = tile.ring.wait %ring[%t]
-    // becomes
-    nvvm.mbarrier.try_wait.parity %full, %parity, %ticks
-    %kt = tile.smem_view %offset : !tile.smem<64x64xf16, swizzle = 128>
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::nvgpu::NVGPUDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::scf::SCFDialect", "::flash::nvx::NvxDialect"];
-}
-
-def Emulate : Pass<"tile-emulate", "::mlir::ModuleOp"> {
-  let summary = "Run block programs on the CPU, and watch their rings";
-  let description = [{
-    In place of `tile-allocate-smem` and all that follows. A launch becomes a
-    parallel loop over its blocks around the kernel's body; register tiles become
-    tensors without a layout, tiles in shared memory buffers of their rows and
-    columns. Values are those of a GPU but for the order of additions inside a
-    product, whose factors are extended to f32 (or rounded to tf32) exactly.
-
-    Rings become calls of a run-time library. It checks the order of the
-    operations on each stage and that nothing is read after its release, and lets
-    the program fail with the place of the operation. A copy is carried out as
-    late as possible, by the wait; until then, and after a release, the stage
-    holds NaN.
-
-    ```mlir
-    tile.copy_async %k[%b, %h, %j] to %ring[%t] : ...
-    %kt = tile.ring.wait %ring[%t] : ...
-    %s = tile.mma_async %q, %kt transpose_b : ...
-    // becomes
-    llvm.call @flash_emulation_copy_async(%block, %ring, %t, %part, %address, %stride, %rows, %place1)
-    %lease = llvm.call @flash_emulation_wait(%block, %ring, %t, %place2)
-    llvm.call @flash_emulation_check_lease(%block, %lease, %place3)
-    %b = ... // the stage's tile, transposed and extended to f32
-    %s = linalg.generic ins(%q, %b) outs(%zero) ... -> tensor<64x64xf32>
-    ```
-
-    Operations of single threads, and what `tile-lower-rings` leaves behind, are
-    refused.
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::bufferization::BufferizationDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect"];
 }
 
 #endif // FLASH_TILE_TRANSFORMS_PASSES_TD

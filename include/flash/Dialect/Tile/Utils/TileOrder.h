@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_DIALECT_TILE_TRANSFORMS_TILEORDER_H
-#define FLASH_LIB_DIALECT_TILE_TRANSFORMS_TILEORDER_H
+#ifndef FLASH_DIALECT_TILE_UTILS_TILEORDER_H
+#define FLASH_DIALECT_TILE_UTILS_TILEORDER_H
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/IR/Builders.h"
@@ -72,4 +72,4 @@ llvm::SmallVector<mlir::Value> emitPosition(mlir::OpBuilder &b, PositionOp op,
 
 } // namespace flash::tile
 
-#endif // FLASH_LIB_DIALECT_TILE_TRANSFORMS_TILEORDER_H
+#endif // FLASH_DIALECT_TILE_UTILS_TILEORDER_H

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emulate.h"
-#include "TileOrder.h"
+#include "flash/Dialect/Tile/Utils/TileOrder.h"
 
 #include "flash/Schedule/Target.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

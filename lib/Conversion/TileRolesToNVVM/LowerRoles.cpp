@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ClaimLoop.h"
 #include "JoinedRings.h"
+#include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
-#include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Dialect/Tile/Utils/ClaimLoop.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -20,10 +20,10 @@
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/Support/MathExtras.h"
 
-namespace flash::tile {
-#define GEN_PASS_DEF_LOWERROLES
-#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
-} // namespace flash::tile
+namespace flash {
+#define GEN_PASS_DEF_LOWERTILEROLES
+#include "flash/Conversion/Passes.h.inc"
+} // namespace flash
 
 using namespace mlir;
 using namespace flash;
@@ -1098,7 +1098,7 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
 }
 
 namespace {
-struct LowerRoles : flash::tile::impl::LowerRolesBase<LowerRoles> {
+struct LowerTileRoles : flash::impl::LowerTileRolesBase<LowerTileRoles> {
   void runOnOperation() override {
     SymbolTableCollection symbols;
     llvm::MapVector<Operation *, SmallVector<gpu::LaunchFuncOp>> launches;

@@ -5,18 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Steps.h"
+#include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
-#include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Dialect/Tile/Utils/Steps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
-namespace flash::tile {
-#define GEN_PASS_DEF_LOWERRINGS
-#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
-} // namespace flash::tile
+namespace flash {
+#define GEN_PASS_DEF_LOWERTILERINGS
+#include "flash/Conversion/Passes.h.inc"
+} // namespace flash
 
 using namespace mlir;
 using namespace flash::tile;
@@ -403,7 +403,7 @@ void Lowering::lower(Operation *op) {
 }
 
 namespace {
-struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
+struct LowerTileRings : flash::impl::LowerTileRingsBase<LowerTileRings> {
   void runOnOperation() override {
     WalkResult walk = getOperation().walk([](Operation *op) -> WalkResult {
       // What roles do with diagonals of their rings stays as it is.

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emulate.h"
-#include "ClaimLoop.h"
+#include "flash/Dialect/Tile/Utils/ClaimLoop.h"
 
+#include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Tile/IR/DependentLaunch.h"
-#include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Support/Place.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -24,10 +24,10 @@
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "llvm/ADT/SmallSet.h"
 
-namespace flash::tile {
-#define GEN_PASS_DEF_EMULATE
-#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
-} // namespace flash::tile
+namespace flash {
+#define GEN_PASS_DEF_EMULATETILES
+#include "flash/Conversion/Passes.h.inc"
+} // namespace flash
 
 using namespace mlir;
 using namespace flash::tile;
@@ -357,7 +357,7 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
 }
 
 namespace {
-struct Emulate : flash::tile::impl::EmulateBase<Emulate> {
+struct EmulateTiles : flash::impl::EmulateTilesBase<EmulateTiles> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     EmulationTypes types;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_DIALECT_TILE_TRANSFORMS_JOINEDRINGS_H
-#define FLASH_LIB_DIALECT_TILE_TRANSFORMS_JOINEDRINGS_H
+#ifndef FLASH_LIB_CONVERSION_TILEROLESTONVVM_JOINEDRINGS_H
+#define FLASH_LIB_CONVERSION_TILEROLESTONVVM_JOINEDRINGS_H
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "llvm/ADT/DenseMap.h"
@@ -23,4 +23,4 @@ JoinedRings findJoinedRings(WarpSpecializeOp roles);
 
 } // namespace flash::tile
 
-#endif // FLASH_LIB_DIALECT_TILE_TRANSFORMS_JOINEDRINGS_H
+#endif // FLASH_LIB_CONVERSION_TILEROLESTONVVM_JOINEDRINGS_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_DIALECT_TILE_TRANSFORMS_EMULATE_H
-#define FLASH_LIB_DIALECT_TILE_TRANSFORMS_EMULATE_H
+#ifndef FLASH_LIB_CONVERSION_TILEEMULATION_EMULATE_H
+#define FLASH_LIB_CONVERSION_TILEEMULATION_EMULATE_H
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -100,4 +100,4 @@ mlir::Value readTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Value buffer,
 
 } // namespace flash::tile
 
-#endif // FLASH_LIB_DIALECT_TILE_TRANSFORMS_EMULATE_H
+#endif // FLASH_LIB_CONVERSION_TILEEMULATION_EMULATE_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_DIALECT_TILE_TRANSFORMS_STEPS_H
-#define FLASH_LIB_DIALECT_TILE_TRANSFORMS_STEPS_H
+#ifndef FLASH_DIALECT_TILE_UTILS_STEPS_H
+#define FLASH_DIALECT_TILE_UTILS_STEPS_H
 
 #include "mlir/IR/Value.h"
 
@@ -18,4 +18,4 @@ std::pair<mlir::Value, int64_t> splitStep(mlir::Value step);
 
 } // namespace flash::tile
 
-#endif // FLASH_LIB_DIALECT_TILE_TRANSFORMS_STEPS_H
+#endif // FLASH_DIALECT_TILE_UTILS_STEPS_H

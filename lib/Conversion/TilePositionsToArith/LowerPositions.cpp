@@ -5,19 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileOrder.h"
+#include "flash/Dialect/Tile/Utils/TileOrder.h"
 
+#include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
-#include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
-namespace flash::tile {
-#define GEN_PASS_DEF_LOWERPOSITIONS
-#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
-} // namespace flash::tile
+namespace flash {
+#define GEN_PASS_DEF_LOWERTILEPOSITIONS
+#include "flash/Conversion/Passes.h.inc"
+} // namespace flash
 
 using namespace mlir;
 using namespace flash::tile;
@@ -62,7 +62,8 @@ static void foldUsers(ValueRange values) {
 }
 
 namespace {
-struct LowerPositions : flash::tile::impl::LowerPositionsBase<LowerPositions> {
+struct LowerTilePositions
+    : flash::impl::LowerTilePositionsBase<LowerTilePositions> {
   void runOnOperation() override {
     SymbolTableCollection symbols;
     DenseMap<Operation *, SmallVector<unsigned, 1>> tables;

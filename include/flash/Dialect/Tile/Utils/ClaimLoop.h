@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_DIALECT_TILE_TRANSFORMS_CLAIMLOOP_H
-#define FLASH_LIB_DIALECT_TILE_TRANSFORMS_CLAIMLOOP_H
+#ifndef FLASH_DIALECT_TILE_UTILS_CLAIMLOOP_H
+#define FLASH_DIALECT_TILE_UTILS_CLAIMLOOP_H
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -26,4 +26,4 @@ void lowerClaimLoop(
 
 } // namespace flash::tile
 
-#endif // FLASH_LIB_DIALECT_TILE_TRANSFORMS_CLAIMLOOP_H
+#endif // FLASH_DIALECT_TILE_UTILS_CLAIMLOOP_H
