@@ -1,0 +1,199 @@
+//===- RoleLowering.h - Lowers the roles of one kernel ----------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_CONVERSION_TILEROLESTONVVM_ROLELOWERING_H
+#define FLASH_LIB_CONVERSION_TILEROLESTONVVM_ROLELOWERING_H
+
+#include "JoinedRings.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace flash::tile {
+
+/// The rows that one bulk copy takes: along the last dimension before the
+/// columns, and along the one before that.
+struct BoxRows {
+  int64_t outer, inner;
+};
+
+/// The rows of a copy of whole tiles of `type`, whose rows may be packed. What
+/// is left of a tile then, less than `packed` rows, is in no box.
+BoxRows getBoxRows(SmemType type, std::optional<int64_t> packed);
+
+/// A tensor map of a kernel: memory, the tiles that are copied from it, and the
+/// rows of a copy.
+using MapKey = std::tuple<mlir::BlockArgument, SmemType, int64_t, int64_t>;
+
+/// Lowers the roles of one kernel.
+class RoleLowering {
+public:
+  RoleLowering(mlir::gpu::GPUFuncOp kernel, WarpSpecializeOp roles)
+      : kernel(kernel), roles(roles), b(roles), loc(roles.getLoc()),
+        ctasPerSm(getCtasPerSm(kernel)) {}
+
+  void run(mlir::ArrayRef<mlir::gpu::LaunchFuncOp> launches);
+
+private:
+  using Value = mlir::Value;
+
+  Value index(int64_t value) {
+    return mlir::arith::ConstantIndexOp::create(b, loc, value);
+  }
+  Value i32(int64_t value) {
+    return mlir::arith::ConstantIntOp::create(b, loc, b.getI32Type(), value);
+  }
+  Value toI32(Value value) {
+    return mlir::arith::IndexCastOp::create(b, loc, b.getI32Type(), value);
+  }
+  Value isEqual(Value x, int64_t y) {
+    return mlir::arith::CmpIOp::create(b, loc, mlir::arith::CmpIPredicate::eq,
+                                       x, index(y));
+  }
+  Value sharedPointer(Value offset);
+  Value warpgroup();
+  /// The i32, which is the same for all threads of a warp. That a shuffle says
+  /// so lets ptxas see that branches are taken by whole warps, inside of which
+  /// it keeps addresses and descriptors in one register for a warp.
+  Value uniform(Value value);
+  /// The threads of a warpgroup meet.
+  void meet();
+  /// Whether the thread is the first of so many.
+  Value isFirstOf(int64_t threads);
+  void ifFirstOf(int64_t threads, llvm::function_ref<void()> body);
+  /// Emits `body` for the thread that speaks for its warpgroup.
+  void forLeader(llvm::function_ref<void()> body) {
+    ifFirstOf(threadsOfWarpgroup, body);
+  }
+
+  // RingBarriers.cpp
+  /// The number of a step among all that fill the stages of the ring one after
+  /// the other: the number of the step itself, or, in a ring with row stages,
+  /// the number of a warpgroup's rows of the step.
+  Value getFillNumber(RingOp ring, Value step, Value warpgroup);
+  Value getOwnFillNumber(RingOp ring, Value step);
+  /// How many warpgroups have rows in a ring with row stages.
+  int64_t getNumOwners(RingOp ring);
+  /// How many arrivals fill a stage and free it, each of a warp that puts rows
+  /// into it, reads or checks it; or of a copy.
+  int64_t getNumWriters(RingOp ring);
+  int64_t getNumReaders(RingOp ring);
+  int64_t getNumCheckWarps(RingOp ring);
+  /// The barrier of the stage that is filled.
+  enum class Of { Full, Empty, Checked };
+  Value getBarrier(RingOp ring, Value fill, Of kind);
+  /// The parity of the phase of the barriers of its stage, or of a place.
+  Value parity(RingOp ring, Value fill) {
+    return parity(ring.getNumStages(), fill);
+  }
+  Value parity(int64_t numPlaces, Value fill);
+  Value stageOffset(RingOp ring, Value fill);
+  void waitAt(Value barrier, Value parity);
+  void arrive(Value barrier);
+  /// Arrives once for each warp, behind what all of its threads have done. No
+  /// warp waits for the others of its warpgroup.
+  void arriveAsWarp(Value barrier);
+  /// Copies leave some rows of stages out. Such stages are filled with zeros:
+  /// what lies there would change votes, and with them bits, from run to run.
+  void clearUncopiedRows();
+  void initializeBarriers();
+  void acquire(RingOp ring, Value fill);
+  void lowerAcquire(RingAcquireOp op);
+  void lowerPut(RingPutOp op);
+  /// Lowers a `tile.ring.wait` or a `tile.ring.peek`.
+  void lowerWait(RingOpInterface op);
+  void lowerRelease(RingReleaseOp op);
+
+  // FiniteChecks.cpp
+  /// Where a warp of the non-finite check leaves what it found of a step.
+  Value getCheckResult(RingOp ring, Value step, Value warp);
+  void lowerCheckFinite(RingCheckFiniteOp op);
+  void lowerMakeFinite(RingMakeFiniteOp op);
+  void lowerIsFinite(RingIsFiniteOp op);
+
+  // BulkCopies.cpp
+  /// The tensor map with which `rows` of tiles like `stage` are copied.
+  Value getTensorMap(Value memory, SmemType stage, BoxRows rows);
+  void addTensorMaps(mlir::gpu::LaunchFuncOp launch);
+  void lowerCopy(CopyAsyncOp op);
+  /// Fills a stage, or a part of it, from the row and column that come last in
+  /// `indices` on.
+  void copy(RingOp ring, Value source, mlir::ArrayRef<Value> indices,
+            Value fill, std::optional<int64_t> packed = std::nullopt,
+            Value part = Value());
+  /// Orders what a thread has written to shared memory before bulk copies and
+  /// products that start behind the next barrier.
+  void fenceForBulkCopies();
+  void lowerStore(StoreBulkOp op);
+  /// Starts to store the warpgroup's rows of the columns from `firstColumn` on,
+  /// panels of type `own` in shared memory from `start` on.
+  void storePanels(StoreBulkOp op, SmemType own, Value start,
+                   int64_t firstColumn);
+  /// Waits until the leader's bulk stores have read shared memory.
+  void waitForStores();
+
+  // OrderedAdds.cpp
+  /// The thread that adds waits for its turn first, while the tile is made: an
+  /// answer from memory takes longer than one from shared memory.
+  void awaitTurn(AddInTurnOp op);
+  /// Gives each warp of the role the tiles of its own steps.
+  void alternate(unsigned role);
+  void lowerAddInTurn(AddInTurnOp op);
+
+  // Claims.cpp
+  /// Whether the role of the claim has the thread that claims tiles: the one
+  /// that copies.
+  bool claimsItself(ClaimOp op);
+  /// A byte of the place through which the step's number is passed on.
+  Value getPlaceOfClaim(ClaimOp op, Value step, int64_t byte);
+  /// The number of the step's tile, which the thread that copies claims and
+  /// passes on to all others.
+  Value emitClaim(ClaimOp op, Value step);
+  /// Initializes the barriers of claims that threads pass on.
+  void initializeClaims();
+
+  // LowerRoles.cpp
+  void lowerClear(ClearOp op);
+  void lowerPingPong(mlir::Operation *op);
+  /// Lets the first warpgroup go on at first, and has it wait in the end for
+  /// the arrival that is left.
+  void startAndEndPingPong(unsigned role);
+  Value pingPongBarrier(Value warpgroup);
+  /// Puts what a role does where only its warps, of all that come to the
+  /// builder's place, carry it out; `isAlone` if no others come there.
+  void emitRole(unsigned role, bool isAlone);
+  /// The choices of warps between roles.
+  void separateRoles();
+  void lower(mlir::Operation *op);
+
+  mlir::gpu::GPUFuncOp kernel;
+  WarpSpecializeOp roles;
+  bool arrivesInBranch = false;
+  JoinedRings joined;
+  /// Whether one thread carries out each role.
+  mlir::SmallVector<bool> areOfOneThread;
+  /// Rings with tiles that a role adds in turn.
+  llvm::SmallDenseSet<RingOp> added;
+  llvm::SmallDenseMap<RingOp, int64_t> numFullBarriers;
+  /// The claims of all roles.
+  mlir::SmallVector<ClaimOp> claims;
+  mlir::OpBuilder b;
+  mlir::Location loc;
+  int64_t ctasPerSm;
+  llvm::MapVector<MapKey, Value> maps;
+  /// The releases of tiles whose stages bulk stores read.
+  llvm::SmallPtrSet<mlir::Operation *, 4> afterStores;
+  /// The rings and steps whose stages results are stored in.
+  llvm::SmallDenseMap<mlir::Operation *, std::pair<RingOp, Value>>
+      reusedByStores;
+};
+
+} // namespace flash::tile
+
+#endif // FLASH_LIB_CONVERSION_TILEROLESTONVVM_ROLELOWERING_H
