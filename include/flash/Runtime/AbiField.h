@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The machine types of kernel parameters. No dependency on MLIR; which fields a
-// type becomes is in Target/Nvptx/KernelAbi.h.
+// type becomes is in Dialect/Nvx/IR/KernelAbi.h.
 //
 //===----------------------------------------------------------------------===//
 

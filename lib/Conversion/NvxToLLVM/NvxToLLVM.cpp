@@ -8,9 +8,9 @@
 #include "Patterns.h"
 
 #include "flash/Conversion/Passes.h"
+#include "flash/Dialect/Nvx/IR/KernelAbi.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
-#include "flash/Target/Nvptx/KernelAbi.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"

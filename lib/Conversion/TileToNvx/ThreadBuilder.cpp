@@ -7,8 +7,8 @@
 
 #include "Patterns.h"
 
+#include "flash/Dialect/Nvx/IR/KernelAbi.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
-#include "flash/Target/Nvptx/KernelAbi.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Target/Nvptx/KernelAbi.h"
+#include "flash/Dialect/Nvx/IR/KernelAbi.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_TARGET_NVPTX_KERNELABI_H
-#define FLASH_TARGET_NVPTX_KERNELABI_H
+#ifndef FLASH_DIALECT_NVX_IR_KERNELABI_H
+#define FLASH_DIALECT_NVX_IR_KERNELABI_H
 
 #include "flash/Runtime/AbiField.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -36,4 +36,4 @@ mlir::SmallVector<mlir::Type> getPartTypes(mlir::MemRefType type);
 
 } // namespace flash
 
-#endif // FLASH_TARGET_NVPTX_KERNELABI_H
+#endif // FLASH_DIALECT_NVX_IR_KERNELABI_H
