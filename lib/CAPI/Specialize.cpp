@@ -8,8 +8,6 @@
 #include "Kernel.h"
 #include "flash/Compile/RunPasses.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
-#include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Pipelines/Pipelines.h"
 #include "flash/Schedule/SizeClass.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -22,7 +20,7 @@ int64_t flashGetCpuLength(int64_t length) {
   return flash::getCpuLength(length);
 }
 
-/// As flash-specialize takes them.
+/// The sizes, as flash-specialize takes them.
 static std::string describe(const FlashTensor &tensor) {
   return llvm::join(llvm::map_range(llvm::ArrayRef(tensor.sizes, tensor.rank),
                                     [](int64_t size) {
@@ -40,18 +38,6 @@ struct Rewritten {
 };
 } // namespace
 
-static flash::SpecializeOptions
-getSpecializeOptions(const flash::FrontOptions &front,
-                     llvm::ArrayRef<FlashTensor> arguments) {
-  flash::SpecializeOptions options;
-  options.sizes = llvm::map_to_vector(arguments, describe);
-  options.schedule = front.schedule;
-  options.target = front.target;
-  options.device = front.device;
-  options.tuningFile = front.tuningFile;
-  return options;
-}
-
 /// Makes a version of the program, or gives its maps a function of their own.
 static llvm::Expected<Rewritten> rewrite(const FlashKernel &kernel,
                                          llvm::ArrayRef<FlashTensor> arguments,
@@ -59,30 +45,17 @@ static llvm::Expected<Rewritten> rewrite(const FlashKernel &kernel,
   Rewritten result;
   auto use = [&](Program &parsed) -> llvm::Error {
     auto module = copyProgram(*parsed.module, parsed.entry.getSymName());
-    flash::FrontOptions front;
+    flash::CallOptions call;
     const CompileOptions &of = kernel.options;
-    setSchedule(front,
+    setSchedule(call,
                 getName(of.target == Target::Emulate ? of.emulated : of.target),
                 *module, of);
-    // Who plans ahead does not pay in the call.
-    if (plans && !llvm::StringRef(front.schedule).contains("block_map="))
-      front.schedule = front.schedule.empty() ? "block_map=1"
-                                              : front.schedule + ",block_map=1";
+    call.sizes = llvm::ArrayRef(llvm::map_to_vector(arguments, describe));
     llvm::Error error = runPasses(*module, [&](mlir::OpPassManager &pm) {
-      pm.addNestedPass<mlir::func::FuncOp>(flash::createRaiseAttention());
-      // A plan serves all programs of the mask that is said, whatever their
-      // scores are.
-      pm.addNestedPass<mlir::func::FuncOp>(
-          flash::createSeparateMasks({/*onlyUnsaid=*/plans}));
-      if (!plans || !arguments.empty())
-        pm.addPass(
-            flash::createSpecialize(getSpecializeOptions(front, arguments)));
-      if (!plans)
-        return;
-      pm.addNestedPass<mlir::func::FuncOp>(flash::createExpandRank());
-      flash::buildSchedulePipeline(pm, front);
-      pm.addNestedPass<mlir::func::FuncOp>(flash::createMakeBlockMaps());
-      pm.addPass(flash::createOutlineBlockMaps());
+      if (plans)
+        flash::buildPlanPipeline(pm, call);
+      else
+        flash::buildVersionPipeline(pm, call);
     });
     if (error)
       return error;

@@ -84,6 +84,44 @@ void flash::buildFrontPipeline(OpPassManager &pm, const FrontOptions &options) {
   buildDecomposePipeline(pm);
 }
 
+static flash::SpecializeOptions
+getSpecializeOptions(const flash::CallOptions &options) {
+  flash::SpecializeOptions result;
+  result.sizes.assign(options.sizes.begin(), options.sizes.end());
+  result.schedule = options.schedule;
+  result.target = options.target;
+  result.device = options.device;
+  result.tuningFile = options.tuningFile;
+  return result;
+}
+
+void flash::buildVersionPipeline(OpPassManager &pm,
+                                 const CallOptions &options) {
+  pm.addNestedPass<func::FuncOp>(createRaiseAttention());
+  pm.addNestedPass<func::FuncOp>(createSeparateMasks());
+  pm.addPass(createSpecialize(getSpecializeOptions(options)));
+}
+
+void flash::buildPlanPipeline(OpPassManager &pm, const CallOptions &options) {
+  // Who plans ahead does not pay in the call.
+  CallOptions planned;
+  planned.copyOptionValuesFrom(options);
+  if (!StringRef(planned.schedule).contains("block_map="))
+    planned.schedule = planned.schedule.empty()
+                           ? "block_map=1"
+                           : planned.schedule + ",block_map=1";
+  pm.addNestedPass<func::FuncOp>(createRaiseAttention());
+  // A plan serves all programs of the mask that is said, whatever their scores
+  // are.
+  pm.addNestedPass<func::FuncOp>(createSeparateMasks({/*onlyUnsaid=*/true}));
+  if (!planned.sizes.empty())
+    pm.addPass(createSpecialize(getSpecializeOptions(planned)));
+  pm.addNestedPass<func::FuncOp>(createExpandRank());
+  buildSchedulePipeline(pm, planned);
+  pm.addNestedPass<func::FuncOp>(createMakeBlockMaps());
+  pm.addPass(createOutlineBlockMaps());
+}
+
 void flash::buildNaiveTilePipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createTileNaive());
@@ -301,6 +339,13 @@ void flash::registerPipelines() {
   PassPipelineRegistration<FrontOptions>(
       "flash-front", "From a program to linalg on tensors, in tiles",
       buildFrontPipeline);
+  PassPipelineRegistration<CallOptions>(
+      "flash-version", "The version of a program for calls of certain sizes",
+      buildVersionPipeline);
+  PassPipelineRegistration<CallOptions>(
+      "flash-plan",
+      "A program that takes the maps of its masks, and what makes them",
+      buildPlanPipeline);
   PassPipelineRegistration<FrontOptions>(
       "flash-cpu", "From a program to the LLVM dialect for this machine",
       [](OpPassManager &pm, const FrontOptions &options) {

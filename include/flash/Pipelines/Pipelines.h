@@ -46,6 +46,13 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       llvm::cl::init("")};
 };
 
+/// Options of what is made of a program for calls of certain sizes.
+struct CallOptions : FrontOptions {
+  ListOption<std::string> sizes{
+      *this, "sizes",
+      llvm::cl::desc("Sizes of each argument, such as 16x32x?x128")};
+};
+
 struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
   Option<int64_t> rowBlock{
       *this, "row-block",
@@ -68,6 +75,13 @@ void buildDecomposePipeline(mlir::OpPassManager &pm);
 
 /// All three.
 void buildFrontPipeline(mlir::OpPassManager &pm, const FrontOptions &options);
+
+/// From any program to the version of it that serves calls of these sizes.
+void buildVersionPipeline(mlir::OpPassManager &pm, const CallOptions &options);
+/// From any program to one that takes the maps of its masks as arguments, and a
+/// function that makes them. If sizes are given, the maps' tiles are chosen for
+/// calls of these sizes.
+void buildPlanPipeline(mlir::OpPassManager &pm, const CallOptions &options);
 
 /// From level 0 to level 1 of another kind: three loops over tiles, which store
 /// all scores.
@@ -129,7 +143,7 @@ llvm::SmallVector<Stage> getGpuStages(Variant variant,
 
 /// Registers --flash-cpu, --flash-emulate, --flash-naive and --flash-reference,
 /// each from the program to the LLVM dialect, --flash-sm80, --flash-sm80-naive,
-/// --flash-emulate-naive and --flash-front.
+/// --flash-emulate-naive, --flash-front, --flash-version and --flash-plan.
 void registerPipelines();
 
 } // namespace flash
