@@ -3,144 +3,27 @@
 import collections
 import copy
 import functools
-import math
-import sys
 
-from . import checking
-from .errors import TraceError
-from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, is_array, refuse_gradient, to_float32
-from .functions import Trace, trace
-from .masks import Mask, as_mask, check_condition, is_compiling
+from . import checking, programs
 from .compiler import Kernel, choose_target
+from .expressions import SCORE
+from .functions import trace
+from .masks import Mask, is_compiling
 from .operands import round_dim
 from .places import Places, Unknown, copy_function
 from .plans import Plan
-from .programs import Variant, check_schedule, get_function, get_kernel, get_training_config, print_program
-from .programs import with_plan, with_schedules
-
-_SYMBOLS = (BATCH, HEAD, QUERY, KEY)
-_MAX_PREPARED = 512
-_prepared = {}
-_function_masks = {}
+from .preparation import SYMBOLS, autocast, get_kind, prepare
+from .programs import check_schedule, get_function, get_kernel, get_training_config, print_program, with_schedules
 
 
-class _Prepared:
-    """A variant as a call needs it."""
+def _make_dispatch(config, returns_lse):
+    # Only calls with tensors of PyTorch come here, so that it is imported by now.
+    from .torch_operator import make_dispatch
 
-    __slots__ = ("config", "function", "places", "owners")
-
-    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse, schedules):
-        condition = attribute = None
-        tensors = ()
-        if mask is not None:
-            attribute, condition = mask.lowered
-            tensors += mask.tensors
-        if score is not None:
-            tensors += score.tensors
-        variant = Variant(
-            attribute, condition, score.value if score else None, scale, has_lengths, has_sink, return_lse
-        )
-        self.config = with_plan(variant.config, *schedules) if schedules else variant.config
-        self.function = get_function(self.config)
-        order = [id(tensor) for tensor in tensors]
-        # Of each captured tensor, its place among those of the mask and then of the score.
-        self.places = tuple(order.index(id(tensor)) for tensor in variant.captures)
-        # What the key names by its identity.
-        self.owners = (mask, score)
+    return make_dispatch(config, returns_lse)
 
 
-def get_mask(function):
-    """The mask of a function, its key, and the arrays that the function reads now."""
-    traced = trace(function, _SYMBOLS, "mask")
-    known = _function_masks.get(id(traced.value))
-    if known is None:
-        check_condition(traced.value)
-        # Which arrays they are is another matter each time.
-        shared = Trace(traced.value, traced.tensors, ())
-        known = _function_masks[id(traced.value)] = Mask(shared, name=getattr(function, "__name__", "mask"))
-    return known, id(traced.value), traced.arrays
-
-
-def get_shared_mask(function):
-    """The mask of a function; of equal ones that read no arrays, the same."""
-    known, _, arrays = get_mask(function)
-    return as_mask(function) if arrays else known
-
-
-def _get_scale(scale):
-    refuse_gradient(scale, "scale")
-    try:
-        number = None if isinstance(scale, (str, bytes)) else to_float32(scale, "scale")
-    except TraceError as error:
-        raise ValueError(str(error)) from None
-    except (TypeError, ValueError):
-        number = None
-    if number is None:
-        raise TypeError(f"scale is a {type(scale).__name__}; expected a number")
-    if not math.isfinite(number):
-        raise ValueError(f"scale is {number}; it must be finite")
-    return number
-
-
-def _prepare(mask, score, scale, lengths, has_sink, return_lse):
-    """The variant, the arrays that it reads, and the lengths."""
-    mask_key = score_key = schedules = None
-    arrays = of_plan = ()
-    if isinstance(mask, Plan):
-        if lengths is not None:
-            raise ValueError("lengths are those of the plan; give them to flash_mlir.plan instead")
-        lengths, schedules, of_plan = mask.lengths, mask.schedules, mask.arrays
-        mask = mask_key = mask.mask
-        arrays = mask.arrays
-    elif mask is not None:
-        if isinstance(mask, Mask):
-            mask_key, arrays = mask, mask.arrays
-            if mask.lengths is not None:
-                if lengths is not None:
-                    raise ValueError("lengths are given twice: as an argument and by key_lengths in the mask")
-                lengths = mask.lengths
-        elif callable(mask):
-            mask, mask_key, arrays = get_mask(mask)
-        else:
-            hint = "; of an array it is lambda b, h, q, k: array[q, k]" if is_array(mask) else ""
-            raise TypeError(
-                f"mask is a {type(mask).__name__}; expected a Mask, a Plan or a function of b, h, q and k{hint}"
-            )
-    if score is not None:
-        score = trace(score, (SCORE, *_SYMBOLS), "score")
-        score_key = id(score.value)
-        arrays += score.arrays
-    if scale is not None:
-        scale = _get_scale(scale)
-    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse, schedules)
-    prepared = _prepared.get(key)
-    if prepared is None:
-        if len(_prepared) >= _MAX_PREPARED:
-            _prepared.clear()
-            _function_masks.clear()
-        given = mask, score, scale, lengths is not None, has_sink, return_lse, schedules
-        prepared = _prepared[key] = _Prepared(*given)
-    captured = tuple([arrays[place] for place in prepared.places]) if arrays else ()
-    return prepared, captured + of_plan, lengths
-
-
-def autocast(query, key, value):
-    """The arguments as scaled_dot_product_attention takes them under torch.autocast."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(query, torch.Tensor):
-        return query, key, value
-    # Without an argument it is about CUDA, and takes a fifth of the time.
-    enabled = torch.is_autocast_enabled() if query.is_cuda else torch.is_autocast_enabled("cpu")
-    if not enabled:
-        return query, key, value
-    dtype = torch.get_autocast_dtype("cuda" if query.is_cuda else "cpu")
-
-    def cast(array):
-        if not isinstance(array, torch.Tensor) or not array.is_floating_point() or array.dtype == torch.float64:
-            return array
-        return array.to(dtype)
-
-    return cast(query), cast(key), cast(value)
+programs.set_make_dispatch(_make_dispatch)
 
 
 def attention(
@@ -196,9 +79,9 @@ def attention(
     if is_compiling():
         from .torch_compile import attention as compiled
 
-        return compiled(query, key, value, mask, score, scale, lengths, sink, return_lse)
+        return compiled(attention, query, key, value, mask, score, scale, lengths, sink, return_lse)
     query, key, value = autocast(query, key, value)
-    prepared, captured, lengths = _prepare(mask, score, scale, lengths, sink is not None, return_lse)
+    prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse)
     if checking.is_on:
         checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
     return prepared.function(query, key, value, lengths, sink, captured)
@@ -209,11 +92,6 @@ def _get_element(dtype):
     if dtype not in elements:
         raise ValueError(f"the dtype is {dtype!r}; expected one of {', '.join(elements)}")
     return elements[dtype]
-
-
-def get_kind(array):
-    """What must not change while a trace serves."""
-    return str(array.dtype), array.ndim
 
 
 class Attention:
@@ -259,7 +137,7 @@ class Attention:
         for has_lengths in (False, True):
             for has_sink in (False, True):
                 given = True if has_lengths and self._mask_lengths is None and self._plan is None else None
-                prepared, self.captured, _ = _prepare(mask, score, scale, given, has_sink, self.return_lse)
+                prepared, self.captured, _ = prepare(mask, score, scale, given, has_sink, self.return_lse)
                 config, function = prepared.config, prepared.function
                 if self._schedules != (None, None):
                     config = with_schedules(config, *self._schedules)
@@ -275,7 +153,7 @@ class Attention:
     def _find_places(self):
         mask, score, _ = self._given
         found = mask.functions if isinstance(mask, Mask) else []
-        for function, symbols, what in ((mask, _SYMBOLS, "mask"), (score, (SCORE, *_SYMBOLS), "score")):
+        for function, symbols, what in ((mask, SYMBOLS, "mask"), (score, (SCORE, *SYMBOLS), "score")):
             if function is not None and not isinstance(function, (Mask, Plan)):
                 found.append((function, trace(function, symbols, what)))
         found = [(function, traced) for function, traced in found if traced.arrays or traced.is_open]
@@ -333,7 +211,7 @@ class Attention:
         if is_compiling():
             from .torch_compile import call_object
 
-            return call_object(self, index, query, key, value, lengths, sink)
+            return call_object(attention, self, index, query, key, value, lengths, sink)
         if self._places is not None and self._places.have_changed():
             self._renew()
         if checking.is_on:

@@ -47,7 +47,7 @@ def _has_no_elements_yet(arrays):
     torch = sys.modules.get("torch")
     if torch is None or not any(isinstance(array, torch.Tensor) for array in arrays):
         return False
-    from .torch_operator import is_watched
+    from .torch_state import is_watched
 
     if is_watched() or any(getattr(array, "is_meta", False) for array in arrays):
         return True

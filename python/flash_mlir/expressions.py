@@ -11,6 +11,7 @@ import operator
 import sys
 import weakref
 
+from . import _core
 from .errors import TraceError
 
 INDEX, FLOAT, BOOL = "index", "f32", "i1"
@@ -296,10 +297,9 @@ def _call_by_name(name, what, /, *arguments, **options):
     """`what` is for messages."""
     arguments = [as_row(argument) for argument in arguments]
     try:
-        if any(hasattr(argument, "get_elements") for argument in arguments):
-            from .rows import call_of_rows
-
-            return call_of_rows(name, what, arguments, options)
+        row = next((argument for argument in arguments if hasattr(argument, "get_elements")), None)
+        if row is not None:
+            return row.call_by_name(name, what, arguments, options)
         traced = FUNCTIONS.get(name)
         if traced is None:
             raise TraceError(f"{what} cannot be traced; {_list_functions()}")
@@ -583,9 +583,10 @@ class Tensor(Traced):
     _FIELDS = ("array", "name", "dtype", "is_bool", "is_unsigned", "rank", "is_number", "is_sized")
     __slots__ = (*_FIELDS, "__weakref__")
 
-    def __init__(self, array, name="a captured tensor"):
-        from . import _core
+    #: What stands for the elements of one that has dimensions: `rows`, which is made of this module, sets it.
+    row_type = None
 
+    def __init__(self, array, name="a captured tensor"):
         self.array = array
         self.name = name
         # Whether it is a constant if nobody else has the array: one that the function has made of a number.
@@ -644,9 +645,7 @@ class Tensor(Traced):
         return Value("load", (self, positions), kind)
 
     def _get_row(self):
-        from .rows import Row
-
-        return Row(self.rank, lambda: self.shape, self.__getitem__)
+        return Tensor.row_type(self.rank, lambda: self.shape, self.__getitem__)
 
     def __getattr__(self, name):
         if name.startswith("__") or name in Tensor._FIELDS:

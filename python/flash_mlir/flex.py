@@ -3,9 +3,10 @@
 import sys
 import weakref
 
-from .attention import attention, autocast, get_mask
+from .attention import attention
 from .masks import is_compiling
 from .plans import list_tiles, plan
+from .preparation import autocast, get_mask
 
 # Of a BlockMask, its masks and their plans, by all they depend on.
 _masks = weakref.WeakKeyDictionary()
@@ -89,7 +90,7 @@ def _choose_mask(block_mask, query, key):
 
     if is_compiling():
         return _get_listed(_get_table(block_mask), block_mask)
-    from .torch_operator import is_watched
+    from .torch_state import is_watched
 
     torch = sys.modules["torch"]
     lists = block_mask.kv_num_blocks, block_mask.kv_indices, block_mask.full_kv_num_blocks, block_mask.full_kv_indices
@@ -151,7 +152,7 @@ def _with_plan(mask, block_mask, query, key, value, score):
     """
     if is_compiling():
         return mask
-    from .torch_operator import is_watched, needs_gradients
+    from .torch_state import is_watched, needs_gradients
 
     torch = sys.modules["torch"]
     on_device = query.is_cuda

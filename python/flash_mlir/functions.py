@@ -13,6 +13,7 @@ import functools
 import sys
 import types
 
+from . import rows  # noqa: F401: functions that are traced read rows of tensors.
 from .errors import TraceError
 from .expressions import Tensor, Value, get_operands, is_array, is_traced, lift
 from .graphs import in_order

@@ -1,7 +1,7 @@
 """Gradients of attention, given those of its results."""
 
 from . import checking
-from .attention import _prepare
+from .preparation import prepare
 
 
 def _find(wrt, captured):
@@ -55,7 +55,7 @@ def attention_grad(
         function has no derivative, which the text says with the operation.
       NotImplementedError: A tensor requires gradients: this has no derivative itself.
     """
-    prepared, captured, lengths = _prepare(mask, score, scale, lengths, sink is not None, True)
+    prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, True)
     if checking.is_on:
         checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
     found = _find(tuple(wrt), captured)

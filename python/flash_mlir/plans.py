@@ -170,13 +170,13 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None, score=None)
     """
     torch = sys.modules.get("torch")
     if torch is not None and torch.compiler.is_compiling():
-        from .torch_compile import plan_eagerly
+        from .torch_breaks import plan_eagerly
 
-        return plan_eagerly(mask, query, key, value, lengths, gradients, score)
+        return plan_eagerly(plan, mask, query, key, value, lengths, gradients, score)
     mask = as_mask(mask)
     value = key if value is None else value
     if gradients is None and torch is not None and isinstance(query, torch.Tensor):
-        from .torch_operator import needs_gradients
+        from .torch_state import needs_gradients
 
         gradients = needs_gradients(query, key, value)
     given = lengths

@@ -339,6 +339,17 @@ def get_training_config(config):
     return json.dumps({**json.loads(config), "lse": True})
 
 
+_make_dispatch = None
+
+
+def set_make_dispatch(make):
+    """Sets what makes, of a configuration and of whether it returns the log-sum-exp, the function for calls that no kernel
+    alone can serve. The operators of PyTorch serve them, which call the functions of this module.
+    """
+    global _make_dispatch
+    _make_dispatch = make
+
+
 @functools.lru_cache(maxsize=512)
 def get_function(config):
     """The native function of a variant."""
@@ -356,10 +367,7 @@ def get_function(config):
     def dispatch(*arguments):
         nonlocal made
         if made is None:
-            # PyTorch is imported by now.
-            from .torch_operator import make_dispatch
-
-            made = make_dispatch(config, returns_lse)
+            made = _make_dispatch(config, returns_lse)
         return made(*arguments)
 
     returns_lse = parts.get("lse", False)

@@ -9,7 +9,7 @@ import itertools
 import math
 
 from .errors import TraceError
-from .expressions import FUNCTIONS, INDEX, Traced, Value, as_row, lift, list_elements
+from .expressions import FUNCTIONS, INDEX, Tensor, Traced, Value, as_row, lift, list_elements
 from .number_functions import maximum, minimum
 
 _CASTS = "to astype float int long bool half bfloat16 clone contiguous cpu cuda detach".split()
@@ -253,6 +253,23 @@ class Row(Traced):
             return Row(rank, self._get_shape, lambda positions: function(lift(self._get(positions)), *others))
         return Row(rank, get_shape, get)
 
+    @staticmethod
+    def call_by_name(name, what, arguments, options):
+        """Calls a function of another library, some of whose arguments are rows."""
+        first = arguments[0]
+        if name in ("__getitem__", "getitem"):
+            return first[arguments[1]]
+        if isinstance(first, Row) and name in _METHODS:
+            return getattr(first, name)(*arguments[1:], **options)
+        function = FUNCTIONS.get(name)
+        if function is None:
+            raise TraceError(f"{what} of a row of a captured tensor cannot be traced; {_suggest(name)}")
+        if name == "isin":
+            return function(*arguments, **options)
+        place = next(i for i, argument in enumerate(arguments) if isinstance(argument, Row))
+        swapped = lambda row, *rest: function(*rest[:place], row, *rest[place:], **options)
+        return arguments[place]._map(swapped, *arguments[:place], *arguments[place + 1 :])
+
     def get_elements(self):
         """All of them."""
         shape = self.shape
@@ -380,23 +397,6 @@ _METHODS = "sum mean any all amax amin max min dot gather take index_select isin
 _METHODS += "transpose swapaxes squeeze unsqueeze".split()
 
 
-def call_of_rows(name, what, arguments, options):
-    """A function of another library, some of whose arguments are rows."""
-    first = arguments[0]
-    if name in ("__getitem__", "getitem"):
-        return first[arguments[1]]
-    if isinstance(first, Row) and name in _METHODS:
-        return getattr(first, name)(*arguments[1:], **options)
-    function = FUNCTIONS.get(name)
-    if function is None:
-        raise TraceError(f"{what} of a row of a captured tensor cannot be traced; {_suggest(name)}")
-    if name == "isin":
-        return function(*arguments, **options)
-    place = next(i for i, argument in enumerate(arguments) if isinstance(argument, Row))
-    swapped = lambda row, *rest: function(*rest[:place], row, *rest[place:], **options)
-    return arguments[place]._map(swapped, *arguments[:place], *arguments[place + 1 :])
-
-
 def _reduction(name, combine):
     def method(self, dim=None, keepdim=False, *, axis=None, keepdims=False):
         return self._reduce(combine, dim if axis is None else axis, keepdim or keepdims)
@@ -456,3 +456,5 @@ for _name in (f"__{name}__" for name in _OPERATORS):
     setattr(Value, _name, _gives_way(getattr(Value, _name)))
 for _name in ("__neg__", "__pos__", "__abs__", "__invert__"):
     setattr(Row, _name, _of_elements(_name))
+
+Tensor.row_type = Row

@@ -10,20 +10,19 @@ function itself: Dynamo traces no element of a tensor at several positions of ou
 """
 
 import ctypes
-import inspect
 import operator
 import sys
 import types
 
 import torch
 
-from .attention import _prepare, autocast, get_kind
 from .errors import TraceError
 from .expressions import Tensor, Value
 from .functions import get_names
 from .masks import Mask, NotedMask, make_noted
-from .plans import Plan
+from .preparation import autocast, get_kind, prepare
 from .programs import get_training_config, without_names
+from .torch_breaks import call_eagerly, call_object_eagerly
 from .torch_operator import call
 
 _PACKAGE = __name__.partition(".")[0]
@@ -226,7 +225,7 @@ def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, *objects):
     """The configuration, that of training, the numbers of the captured tensors, and that of lengths which the mask knows."""
     maker = _Maker(objects)
     lengths = True if has_lengths else None
-    prepared, captured, lengths = _prepare(maker.make(mask), maker.make(score), scale, lengths, has_sink, return_lse)
+    prepared, captured, lengths = prepare(maker.make(mask), maker.make(score), scale, lengths, has_sink, return_lse)
     return prepared.config, get_training_config(prepared.config), captured, lengths
 
 
@@ -246,15 +245,15 @@ def _note(mask):
     return mask.note() if isinstance(mask, Mask) and not isinstance(mask, NotedMask) else mask
 
 
-def call_object(attend, index, query, key, value, lengths, sink):
-    """A call of an `Attention`, as Dynamo traces it."""
+def call_object(eager, attend, index, query, key, value, lengths, sink):
+    """A call of an `Attention`, as Dynamo traces it; `eager` is `flash_mlir.attention`."""
     given = query, key, value, lengths if attend._mask_lengths is None else None, sink
     is_anew, captured = (False, attend.captured) if attend._places is None else _get_captured(attend, index)
     if is_anew and attend._schedules == (None, None):
         mask, score, scale = attend._given
-        return attention(*given[:3], _note(mask), score, scale, *given[3:], attend.return_lse)
+        return attention(eager, *given[:3], _note(mask), score, scale, *given[3:], attend.return_lse)
     if captured is None:
-        return _call_object_eagerly(attend, *given)
+        return call_object_eagerly(attend, *given)
     configs = attend._configs[index], attend._training_configs[index]
     return call(query, key, value, lengths, sink, captured, *configs, attend.return_lse)
 
@@ -268,7 +267,7 @@ def _get_captured(attend, index):
     if not attend._places.are_all:
         return True, None
     mask, score, scale = attend._given
-    mask = mask.mask if isinstance(mask, Plan) else _note(mask)
+    mask = _note(mask) if attend._plan is None else attend._plan.mask
     found = _Description()
     noted_mask, noted_score = found.add("mask", mask), found.add("score", score)
     if isinstance(scale, torch.Tensor) or not found.is_complete:
@@ -285,39 +284,13 @@ def _get_captured(attend, index):
     return [get_kind(tensor) for tensor in tensors] != attend._kinds[: len(tensors)], None
 
 
-_REASON = (
-    "flash_mlir cannot tell what a mask or score function refers to, or scale is a tensor; before PyTorch 2.14 that is so "
-    "of functions made in the compiled one that refer to others of its variables or to globals"
-)
-# Before PyTorch 2.7 there is no place for one.
-_HAS_REASON = "reason" in inspect.signature(torch.compiler.disable).parameters
-
-
-@torch.compiler.disable(**({"reason": _REASON} if _HAS_REASON else {}))
-def _call_eagerly(*arguments):
-    from .attention import attention
-
-    return attention(*arguments)
-
-
-_CHANGED = (
-    "a number that a function of a flash_mlir.Attention refers to has changed since the object was made, which keeps it; "
-    "make another object"
-)
-
-
-@torch.compiler.disable(**({"reason": _CHANGED} if _HAS_REASON else {}))
-def _call_object_eagerly(attend, *arguments):
-    return attend(*arguments)
-
-
-def attention(query, key, value, mask, score, scale, lengths, sink, return_lse):
-    """`flash_mlir.attention`, as Dynamo traces it."""
+def attention(eager, query, key, value, mask, score, scale, lengths, sink, return_lse):
+    """`flash_mlir.attention`, as Dynamo traces it; `eager` is what it calls where it cannot be."""
     query, key, value = autocast(query, key, value)
     found = _Description()
     noted_mask, noted_score = found.add("mask", mask), found.add("score", score)
     if isinstance(scale, torch.Tensor) or not found.is_complete:
-        return _call_eagerly(query, key, value, mask, score, scale, lengths, sink, return_lse)
+        return call_eagerly(eager, query, key, value, mask, score, scale, lengths, sink, return_lse)
     if isinstance(scale, float):
         scale = scale.__float__()
     has_lengths, has_sink = lengths is not None, sink is not None
@@ -328,11 +301,3 @@ def attention(query, key, value, mask, score, scale, lengths, sink, return_lse):
     if not has_lengths and of_mask is not None:
         lengths = found.tensors[of_mask]
     return call(query, key, value, lengths, sink, captured, config, training_config, return_lse)
-
-
-@torch.compiler.disable
-def plan_eagerly(*arguments):
-    """`flash_mlir.plan`, which torch.compile calls instead of tracing it."""
-    from .plans import plan
-
-    return plan(*arguments)

@@ -6,6 +6,7 @@ from torch.autograd import forward_ad
 from . import checking
 from .masks import Mask
 from .programs import get_function, get_training_config
+from .torch_state import is_tracing, is_watched, needs_gradients, peek_transforms
 
 # Python is called once for a call of an operator: what has no gradients has no kernel for autograd either.
 _library = torch.library.Library("flash_mlir", "DEF")
@@ -94,18 +95,8 @@ def _(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, capt
     return grads + [tensor.new_empty(tensor.shape) for tensor in others]
 
 
-_count_modes = torch._C._len_torch_dispatch_stack
-_is_tracing = torch._C._is_tracing
 # What is_grads_batched makes: by another torch.vmap, of which operators learn nothing.
 _is_of_batch = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda tensor: False)
-_peek_transforms = torch._C._functorch.peek_interpreter_stack
-
-
-def is_watched():
-    """Whether something wants to see the operators that are called."""
-    return _count_modes() > 0 or _is_tracing() or _peek_transforms() is not None
-
-
 def _is_differentiated():
     """Whether a transformation of torch.func other than torch.vmap is under way."""
     kinds = torch._C._functorch.TransformType
@@ -212,14 +203,6 @@ if hasattr(torch.library, "register_vmap"):
         _map(_operator)
 
 
-def needs_gradients(*tensors):
-    """Whether gradients of one of the tensors, each of which may be None, will be asked for."""
-    for tensor in tensors:
-        if tensor is not None and tensor.requires_grad:
-            return torch.is_grad_enabled()
-    return False
-
-
 def call(query, key, value, lengths, sink, captured, config, training_config, return_lse):
     """Calls the operator, as torch.compile can trace it."""
     captured = [*captured]
@@ -240,7 +223,7 @@ def make_dispatch(config, return_lse):
     training = get_function(training_config)
 
     def dispatch(query, key, value, lengths, sink, captured, is_plain):
-        if is_plain and _peek_transforms() is None:
+        if is_plain and peek_transforms() is None:
             return _apply(training, training_config, return_lse, query, key, value, lengths, sink, *captured)
         return _call_watched(query, key, value, lengths, sink, captured, config, training_config, return_lse)
 
@@ -249,7 +232,7 @@ def make_dispatch(config, return_lse):
 
 def _call_watched(query, key, value, lengths, sink, captured, config, training_config, return_lse):
     tensors = [tensor for tensor in (query, key, value, sink, *captured) if tensor is not None]
-    if _is_tracing() or not all([isinstance(tensor, torch.Tensor) for tensor in tensors]):
+    if is_tracing() or not all([isinstance(tensor, torch.Tensor) for tensor in tensors]):
         # torch.jit.trace and torch.fx make graphs that are called with gradients and without.
         results = _WITH_GRADIENTS(query, key, value, lengths, sink, [*captured], training_config)
         return (results[0], results[1]) if return_lse else results[0]

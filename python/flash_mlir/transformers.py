@@ -17,11 +17,12 @@ import sys
 
 import torch
 
-from .attention import attention, get_shared_mask
+from .attention import attention
 from .expressions import Tensor, key_length, query_length
 from .masks import Mask, causal, is_compiling
 from .masks import mask as as_mask
 from .number_functions import tanh
+from .preparation import get_shared_mask
 
 #: Transformers takes every name with "flash" in it for one of FlashAttention's libraries, which have other masks.
 NAME = "mlir"

@@ -9,7 +9,7 @@ import pytest
 from conftest import assert_close, reference
 
 import flash_mlir as flash
-from flash_mlir.attention import _prepare
+from flash_mlir.preparation import prepare
 
 torch = pytest.importorskip("torch")
 
@@ -53,7 +53,7 @@ def test_numbers_are_read_at_each_call(make, make_score, shape):
     score = make_score(number)
     attend = flash.Attention(score=score)
     mask = flash.mask(lambda b, h, q, k: score(k - q, b, h, q, k) <= 8)
-    prepared = _prepare(None, score, None, None, False, False)[0]
+    prepared = prepare(None, score, None, None, False, False)[0]
     for factor in (1.0, 0.25, 4.0):
         number.fill_(factor)
         expected, _ = reference(*arrays, score=lambda s, b, h, q, k: s * factor)
@@ -62,7 +62,7 @@ def test_numbers_are_read_at_each_call(make, make_score, shape):
         expected, _ = reference(*arrays, lambda b, h, q, k: (k - q) * factor <= 8)
         assert_close(flash.attention(query, key, value, mask=mask), expected, "float32")
     # A number is no new kernel.
-    assert _prepare(None, score, None, None, False, False)[0] is prepared
+    assert prepare(None, score, None, None, False, False)[0] is prepared
 
 
 def test_attribute_without_dimensions_of_numpy(make):

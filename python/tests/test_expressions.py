@@ -5,13 +5,13 @@ import pytest
 from conftest import assert_close, reference
 
 import flash_mlir as flash
-from flash_mlir.attention import _prepare
+from flash_mlir.preparation import prepare
 from flash_mlir.programs import print_program
 
 
 def get_program(mask=None, score=None):
     """The text of a program."""
-    return print_program(_prepare(mask, score, None, None, False, False)[0].config, "f32", 4, 64, 64)
+    return print_program(prepare(mask, score, None, None, False, False)[0].config, "f32", 4, 64, 64)
 
 
 def check(make, mask=None, score=None, keep=None):

@@ -5,7 +5,7 @@ import pytest
 from conftest import assert_close, reference
 
 import flash_mlir as flash
-from flash_mlir.attention import _prepare
+from flash_mlir.preparation import prepare
 from flash_mlir.programs import print_program
 
 ids = (np.arange(53) // 9).astype(np.int64)
@@ -27,7 +27,7 @@ def score(s, b, h, q, k):
 @pytest.mark.parametrize("target", ["emulate:sm_90a", "sm_80", "sm_90a"])
 def test_captures(make, target):
     query, key, value = make(size=64, value_size=64, dtype=np.float16)
-    prepared, captured, _ = _prepare(keep, score, None, None, False, True)
+    prepared, captured, _ = prepare(keep, score, None, None, False, True)
     text = print_program(prepared.config, "f16", 4, 64, 64)
     kernel = flash.compile(text, target=target)
     if target.startswith("sm_"):
@@ -47,7 +47,7 @@ MASKS = [~flash.causal() | flash.prefix(4), flash.mask(lambda b, h, q, k: q * k 
 @pytest.mark.parametrize("mask", MASKS, ids=str)
 def test_masks(make, mask):
     query, key, value = make(size=64, value_size=64, dtype=np.float16)
-    prepared, _, _ = _prepare(mask, None, None, None, False, False)
+    prepared, _, _ = prepare(mask, None, None, None, False, False)
     text = print_program(prepared.config, "f16", 4, 64, 64)
     output = flash.compile(text, target="emulate:sm_90a")(query, key, value)
     np.testing.assert_allclose(

@@ -330,14 +330,14 @@ def test_copies(make_tensors):
 
 
 def test_operator(make_tensors):
-    from flash_mlir.attention import _prepare
+    from flash_mlir.preparation import prepare
 
     import flash_mlir.torch_operator  # noqa: F401
 
     operators = torch.ops.flash_mlir
     query, key, value = make_tensors("cpu", queries=5, keys=7)
     for return_lse, operator in ((False, operators.attention), (True, operators.attention_with_lse)):
-        config = _prepare(flash.causal(), None, None, None, False, return_lse)[0].config
+        config = prepare(flash.causal(), None, None, None, False, return_lse)[0].config
         torch.library.opcheck(operator.default, (query, key, value, None, None, [], config))
     # It is copied in each call.
     assert config == '{"clauses": ["mask(#flash.causal)"], "lse": true}'

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import flash_mlir as flash
-from flash_mlir import functions
-from flash_mlir.attention import _prepare
+from flash_mlir import functions, preparation
 
 FACTOR = 1.0
 LIMITS = [1.0]
@@ -161,7 +160,7 @@ def test_arrays_beside_a_mutable_object():
 
 
 def prepare(score):
-    return _prepare(None, score, None, None, False, False)[0]
+    return preparation.prepare(None, score, None, None, False, False)[0]
 
 
 def test_kernels_are_found_again():

@@ -1,0 +1,36 @@
+"""Calls that torch.compile makes in place of tracing them: where its graphs break."""
+
+import inspect
+
+import torch
+
+_REASON = (
+    "flash_mlir cannot tell what a mask or score function refers to, or scale is a tensor; before PyTorch 2.14 that is so "
+    "of functions made in the compiled one that refer to others of its variables or to globals"
+)
+# Before PyTorch 2.7 there is no place for one.
+_HAS_REASON = "reason" in inspect.signature(torch.compiler.disable).parameters
+
+
+@torch.compiler.disable(**({"reason": _REASON} if _HAS_REASON else {}))
+def call_eagerly(function, *arguments):
+    """Calls `attention`."""
+    return function(*arguments)
+
+
+_CHANGED = (
+    "a number that a function of a flash_mlir.Attention refers to has changed since the object was made, which keeps it; "
+    "make another object"
+)
+
+
+@torch.compiler.disable(**({"reason": _CHANGED} if _HAS_REASON else {}))
+def call_object_eagerly(attend, *arguments):
+    """Calls an `Attention`."""
+    return attend(*arguments)
+
+
+@torch.compiler.disable
+def plan_eagerly(plan, *arguments):
+    """Calls `plan`."""
+    return plan(*arguments)

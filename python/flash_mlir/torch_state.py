@@ -1,0 +1,20 @@
+"""What PyTorch does at the moment: what looks at operators that are called, and asks for gradients."""
+
+import torch
+
+_count_modes = torch._C._len_torch_dispatch_stack
+is_tracing = torch._C._is_tracing
+peek_transforms = torch._C._functorch.peek_interpreter_stack
+
+
+def is_watched():
+    """Whether something wants to see the operators that are called."""
+    return _count_modes() > 0 or is_tracing() or peek_transforms() is not None
+
+
+def needs_gradients(*tensors):
+    """Whether gradients of one of the tensors, each of which may be None, will be asked for."""
+    for tensor in tensors:
+        if tensor is not None and tensor.requires_grad:
+            return torch.is_grad_enabled()
+    return False
