@@ -230,7 +230,7 @@ llvm::Error Search::compare(Report::Tuned &tuned) {
   if (!llvm::is_contained(finalists, 0))
     finalists.push_back(0);
   llvm::erase_if(finalists, [&](size_t i) { return !candidates[i].executor; });
-  // In turns, so that a device that slows down does so for all of them.
+  // Interleaved, so that a device that slows down does so for all of them.
   std::vector<std::vector<double>> medians(finalists.size());
   for (unsigned round = 0; round < finalRounds; ++round)
     for (auto [i, index] : llvm::enumerate(finalists)) {

@@ -298,11 +298,11 @@ bool Block::checkRange(int64_t first, int64_t count, int64_t dimension,
                          std::to_string(size));
 }
 
-bool Block::checkTurn(int64_t turn, int64_t count, const char *where) {
-  if (turn == count)
+bool Block::checkRank(int64_t rank, int64_t count, const char *where) {
+  if (rank == count)
     return true;
   std::lock_guard<std::mutex> lock(mutex);
-  return fail(where, "has turn " + std::to_string(turn) +
+  return fail(where, "has rank " + std::to_string(rank) +
                          ", and the count is " + std::to_string(count) +
                          " when all blocks of smaller numbers have ended");
 }
@@ -470,10 +470,10 @@ extern "C" int64_t flash_emulation_claim(void *block, int64_t step,
       step, *static_cast<int32_t *>(pointer(count)));
 }
 
-extern "C" void flash_emulation_check_turn(void *block, int64_t turn,
+extern "C" void flash_emulation_check_rank(void *block, int64_t rank,
                                            int64_t count, const char *where) {
   auto *b = static_cast<Block *>(block);
-  check(b, b->checkTurn(turn, count, where));
+  check(b, b->checkRank(rank, count, where));
 }
 
 extern "C" void flash_emulation_fetch(int64_t destination, int64_t tileRows,

@@ -49,7 +49,7 @@ struct Candidate {
 struct Gain {
   int64_t headDim;
   /// From which length on, without a mask and with one, and from how many heads
-  /// of all batches: blocks of a head take turns.
+  /// of all batches: blocks of a head add in order.
   int64_t shortest, shortestMasked, fewestHeads;
   /// The same where scores are kept, and each program would compute them again;
   /// never, if absent, where there are no registers for them.
@@ -141,7 +141,7 @@ static bool paysToSumDiagonals(const Problem &problem,
 }
 
 /// Whether one program is faster than two where tiles of keys have lists of
-/// queries, with turns that are data.
+/// queries, with ranks that are data.
 static bool paysToFuseLists(const Problem &problem, const Gain &gain,
                             int64_t keyTile) {
   // What a region alone masks may leave a tile anything.

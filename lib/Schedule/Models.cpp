@@ -85,7 +85,7 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target,
   if (!hasRoles || !canHaveRoles(problem, target))
     return chooseSm80Schedule(problem, target);
   Schedule schedule = chooseSm90Schedule(problem, target);
-  // One warpgroup has nobody to take turns with.
+  // One warpgroup has none to alternate with.
   if (given.queryTile == tile::rowsOfWarpgroup)
     schedule.features = *schedule.features & ~ScheduleFeatures::PingPong;
   return schedule;

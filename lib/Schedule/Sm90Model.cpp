@@ -38,7 +38,7 @@ constexpr ScheduleFeatures specialized = ScheduleFeatures::SpecializeWarps |
                                          ScheduleFeatures::LazyRescale |
                                          ScheduleFeatures::BulkStore;
 constexpr ScheduleFeatures overlapped = specialized | ScheduleFeatures::Overlap;
-constexpr ScheduleFeatures inTurns = overlapped | ScheduleFeatures::PingPong;
+constexpr ScheduleFeatures pingPong = overlapped | ScheduleFeatures::PingPong;
 
 /// Tiles for head dimensions up to a bound and numbers of keys of a query
 /// between bounds, best first; as measured on an H200 (docs/benchmarks.md).
@@ -49,11 +49,11 @@ struct Candidate {
 };
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 constexpr Candidate candidates[] = {
-    {64, 0, unlimited, 192, 128, inTurns | ScheduleFeatures::Persistent},
-    {104, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {64, 0, unlimited, 192, 128, pingPong | ScheduleFeatures::Persistent},
+    {104, 0, unlimited, 128, 128, pingPong | ScheduleFeatures::Persistent},
     {128, 2048, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
-    {128, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
-    {192, 0, unlimited, 128, 96, inTurns | ScheduleFeatures::Persistent},
+    {128, 0, unlimited, 128, 128, pingPong | ScheduleFeatures::Persistent},
+    {192, 0, unlimited, 128, 96, pingPong | ScheduleFeatures::Persistent},
     {256, 0, unlimited, 128, 64, overlapped | ScheduleFeatures::Persistent}};
 // Rows of a masked program differ in length, and so do blocks. Where rows are
 // short, more of them at a time fill the gaps between tiles. A causal mask
@@ -61,16 +61,16 @@ constexpr Candidate candidates[] = {
 constexpr Candidate maskedCandidates[] = {
     {64, 0, 288, 64, 64, overlapped | ScheduleFeatures::Persistent, 2, 3},
     {64, 0, 768, 128, 64, specialized | ScheduleFeatures::Persistent, 3, 2},
-    {64, 0, 768, 128, 128, inTurns | ScheduleFeatures::Persistent},
-    {56, 0, unlimited, 192, 96, inTurns | ScheduleFeatures::Persistent},
-    {64, 0, unlimited, 192, 128, inTurns | ScheduleFeatures::Persistent},
-    {104, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {64, 0, 768, 128, 128, pingPong | ScheduleFeatures::Persistent},
+    {56, 0, unlimited, 192, 96, pingPong | ScheduleFeatures::Persistent},
+    {64, 0, unlimited, 192, 128, pingPong | ScheduleFeatures::Persistent},
+    {104, 0, unlimited, 128, 128, pingPong | ScheduleFeatures::Persistent},
     {128, 3072, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
-    {128, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
-    {192, 0, unlimited, 128, 96, inTurns | ScheduleFeatures::Persistent},
+    {128, 0, unlimited, 128, 128, pingPong | ScheduleFeatures::Persistent},
+    {192, 0, unlimited, 128, 96, pingPong | ScheduleFeatures::Persistent},
     {256, 0, 768, 128, 64,
      specialized | ScheduleFeatures::PingPong | ScheduleFeatures::Persistent},
-    {256, 0, unlimited, 128, 64, inTurns | ScheduleFeatures::Persistent}};
+    {256, 0, unlimited, 128, 64, pingPong | ScheduleFeatures::Persistent}};
 } // namespace
 
 bool flash::canBeWarpgroupTiles(int64_t queryTile, int64_t keyTile) {

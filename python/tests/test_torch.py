@@ -836,7 +836,7 @@ def test_order_of_sums(size, length, mask):
         "full": None,
         "causal": flash.causal(),
         "window": lambda b, h, q, k: (k <= q) & (q - k < length // 2),
-        # These leave tiles no ranges, so that lists say whose turn it is.
+        # These leave tiles no ranges, so that lists say the ranks.
         "pixels": lambda b, h, q, k: (q % 256 - k % 256).abs() <= 100,
         "documents": flash.documents(documents) & flash.causal(),
     }

@@ -173,12 +173,12 @@ gpu.module @m {
   }
 
   // Odd rows store what is two blocks further meanwhile.
-  // CHECK-LABEL: gpu.func @put_in_turns(
+  // CHECK-LABEL: gpu.func @put_interleaved(
   // CHECK:       %[[ODD:.*]] = arith.cmpi ne
   // CHECK-COUNT-8: arith.select %[[ODD]], %{{.*}}, %{{.*}} : vector<2xf32>
   // CHECK-NOT:   arith.select {{.*}} : vector<2xf32>
   // CHECK:       gpu.return
-  gpu.func @put_in_turns(%x: tensor<16x32xf32, #tile.fragment<1>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+  gpu.func @put_interleaved(%x: tensor<16x32xf32, #tile.fragment<1>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
     %c0 = arith.constant 0 : index
     %at = tile.smem_view %c0 : !tile.smem<16x32xf32, swizzle = 128>
     tile.put %x, %at {alternate, column = 0} : tensor<16x32xf32, #tile.fragment<1>> to !tile.smem<16x32xf32, swizzle = 128>
@@ -236,16 +236,16 @@ gpu.module @m {
     gpu.return
   }
 
-  // One thread looks at a count until it is the turn, then writes the next one; what
+  // One thread looks at a count until it is the rank, then writes the next one; what
   // bulk copies of others have added before is there for its own, and so for others.
-  // CHECK-LABEL: gpu.func @turns(
-  // CHECK:       %[[TURN:.*]] = arith.index_cast %{{.*}} : index to i32
-  // CHECK:       nvvm.inline_ptx "{\0A{{.*}}ld.acquire.gpu.global.b32 count, [$0];{{.*}}setp.eq.b32 isTurn, count, $1;{{.*}}fence.proxy.async.global;\0A}" ro(%[[COUNT:.*]], %[[TURN]]
+  // CHECK-LABEL: gpu.func @ordered(
+  // CHECK:       %[[RANK:.*]] = arith.index_cast %{{.*}} : index to i32
+  // CHECK:       nvvm.inline_ptx "{\0A{{.*}}ld.acquire.gpu.global.b32 count, [$0];{{.*}}setp.eq.b32 isNext, count, $1;{{.*}}fence.proxy.async.global;\0A}" ro(%[[COUNT:.*]], %[[RANK]]
   // CHECK:       arith.addi %{{.*}}, %c1
   // CHECK:       nvvm.inline_ptx "{\0Afence.proxy.async.global;\0Ast.release.gpu.global.b32 [$0], $1;\0A}"
-  gpu.func @turns(%c: memref<?xi32>, %i: index) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
-    tile.await_turn %i of %c[%i] : memref<?xi32>
-    tile.end_turn %i of %c[%i] : memref<?xi32>
+  gpu.func @ordered(%c: memref<?xi32>, %i: index) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    tile.await_rank %i of %c[%i] : memref<?xi32>
+    tile.finish_rank %i of %c[%i] : memref<?xi32>
     gpu.return
   }
 
@@ -255,7 +255,7 @@ gpu.module @m {
   gpu.func @count_up(%c: memref<?xi32>, %i: index) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
     %n = tile.count_up %c[%i] : memref<?xi32>
     %next = arith.index_cast %n : i32 to index
-    tile.end_turn %next of %c[%i] : memref<?xi32>
+    tile.finish_rank %next of %c[%i] : memref<?xi32>
     gpu.return
   }
 

@@ -152,7 +152,7 @@ def LowerTilePositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
 }
 
 def LowerTileRings : Pass<"tile-lower-rings", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Turn rings into groups of copies and barriers (sm_80)";
+  let summary = "Lower rings to groups of copies and barriers (sm_80)";
   let description = [{
     For blocks all of whose threads copy and compute. A copy is a group of
     `cp.async`, or those of all parts of a stage are; a wait waits for the thread's
@@ -178,7 +178,7 @@ def LowerTileRings : Pass<"tile-lower-rings", "::mlir::gpu::GPUFuncOp"> {
 }
 
 def LowerTileRoles : Pass<"tile-lower-roles", "::mlir::ModuleOp"> {
-  let summary = "Turn roles and their rings into mbarriers and bulk copies (sm_90a)";
+  let summary = "Lower roles and their rings to mbarriers and bulk copies (sm_90a)";
   let description = [{
     For kernels with a `tile.warp_specialize`. Each stage of a ring has two
     mbarriers: a copy by the tensor memory accelerator completes the one, or one
@@ -187,7 +187,7 @@ def LowerTileRoles : Pass<"tile-lower-roles", "::mlir::ModuleOp"> {
     the check found. A ring of two stages or more from which threads load, as statistics of rows, is full with the
     one that is filled before it in the same steps, if that is waited for first: both copies arrive at its mbarrier.
     The tensor maps with which copies are made become arguments of the kernel;
-    the host makes them before the launch. A `tile.add_in_turn` reads a slot whose place is known:
+    the host makes them before the launch. A `tile.add_in_order` reads a slot whose place is known:
     that of a `tile.ring.wait` or a `tile.smem_view`; of any other tile it is an error.
 
     ```mlir
@@ -233,7 +233,7 @@ def ConvertTileToNvx : Pass<"convert-tile-to-nvx", "::mlir::gpu::GPUFuncOp"> {
 }
 
 def ConvertNvxToLLVM : Pass<"convert-nvx-to-llvm", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "Turn thread programs into the LLVM and NVVM dialects";
+  let summary = "Convert thread programs to the LLVM and NVVM dialects";
   let description = [{
     Takes what is left when `scf` and `affine` have been lowered. Indices become
     i32: no size and no position reaches 2^31, and offsets in global memory are

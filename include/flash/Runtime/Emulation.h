@@ -87,8 +87,8 @@ public:
   bool checkRange(int64_t first, int64_t count, int64_t dimension, int64_t size,
                   const char *where);
 
-  /// Whether the `turn` has come when so many others have had theirs.
-  bool checkTurn(int64_t turn, int64_t count, const char *where);
+  /// Whether a block of this `rank` may add when so many others have added.
+  bool checkRank(int64_t rank, int64_t count, const char *where);
 
   /// The number of the tile that the block takes as its `step`-th, for all of
   /// its roles: the next count, which is one more then.
@@ -192,7 +192,7 @@ void flash_emulation_check_range(void *block, int64_t first, int64_t count,
                                  const char *where);
 int64_t flash_emulation_claim(void *block, int64_t step, int64_t count,
                               const char *where);
-void flash_emulation_check_turn(void *block, int64_t turn, int64_t count,
+void flash_emulation_check_rank(void *block, int64_t rank, int64_t count,
                                 const char *where);
 void flash_emulation_fetch(int64_t destination, int64_t tileRows,
                            int64_t rowBytes, int64_t source, int64_t rowStride,

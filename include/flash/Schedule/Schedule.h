@@ -58,7 +58,7 @@ struct Schedule {
     return features.value_or(ScheduleFeatures::None) != ScheduleFeatures::None;
   }
   /// Whether blocks of that one program add to the gradients of queries in
-  /// turns; without roles, one unit after the other adds in place.
+  /// order; without roles, one unit after the other adds in place.
   bool hasTurns() const {
     return isFused() && has(ScheduleFeatures::SpecializeWarps);
   }

@@ -1,4 +1,4 @@
-//===- Contributions.cpp - Tiles that blocks add to sums in turn ----------===//
+//===- Contributions.cpp - Tiles that blocks add to sums in order ---------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -81,7 +81,7 @@ LogicalResult BlockConverter::verifyAddition(ParallelAddOp op) {
   if (getDirection(getBlockOrder().getKind()) != Direction::None)
     return success();
   return refuse(op,
-                "blocks that add in turn take the tiles of a head one after "
+                "blocks that add in order take the tiles of a head one after "
                 "the other, in the order linear, heads_fastest, interleaved, "
                 "reverse, both_ways or longest_first");
 }
@@ -105,17 +105,17 @@ LogicalResult BlockConverter::convertContribution(ContributeOp op) {
   };
   // An order without a direction is refused where the addition is.
   Direction direction = getDirection(getBlockOrder().getKind());
-  Value turn;
+  Value rank;
   if (op.getBehind()) {
     if (direction != Direction::Backwards)
       return refuse(op, "units that others are behind take the tiles of a head "
                         "backwards, in the order reverse or longest_first");
-    turn = lookup(op.getBehind());
+    rank = lookup(op.getBehind());
   } else {
-    turn = direction == Direction::Backwards ? backwards() : forwards();
+    rank = direction == Direction::Backwards ? backwards() : forwards();
     if (direction == Direction::OfHead)
-      turn =
-          b.createOrFold<arith::SelectOp>(loc, isBackwards, backwards(), turn);
+      rank =
+          b.createOrFold<arith::SelectOp>(loc, isBackwards, backwards(), rank);
   }
   SmallVector<Value> position =
       llvm::map_to_vector(op.getPosition(), [&](Value v) { return lookup(v); });
@@ -123,7 +123,7 @@ LogicalResult BlockConverter::convertContribution(ContributeOp op) {
         counts = capture(addition.getCounts());
   SmallVector<Value> indices = position;
   indices.push_back(constant(0));
-  tile::AddInTurnOp::create(b, loc, *tile, sums, indices, turn, counts,
-                            position);
+  tile::AddInOrderOp::create(b, loc, *tile, sums, indices, rank, counts,
+                             position);
   return success();
 }

@@ -290,14 +290,14 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
       {gpu::GPUBlockMappingAttr::get(b.getContext(), gpu::MappingId::DimZ),
        gpu::GPUBlockMappingAttr::get(b.getContext(), gpu::MappingId::DimY),
        gpu::GPUBlockMappingAttr::get(b.getContext(), gpu::MappingId::DimX)});
-  bool hasTurns = false;
-  kernel.walk([&](AddInTurnOp) { hasTurns = true; });
+  bool addsInOrder = false;
+  kernel.walk([&](AddInOrderOp) { addsInOrder = true; });
   SmallVector<Value> block;
   Value number;
   scf::ForallOp loop;
-  if (hasTurns) {
+  if (addsInOrder) {
     // Blocks wait for those of smaller numbers: one after the other, each finds
-    // that its turn has come, or it never would.
+    // that the blocks before have added, or they never would.
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };

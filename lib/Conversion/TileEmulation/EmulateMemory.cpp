@@ -551,18 +551,18 @@ struct EmulateClaim : EmulationPattern<ClaimOp> {
   }
 };
 
-/// Blocks are run one after the other (see `inlineLaunch`), so that a turn
-/// which has not come never will.
-struct EmulateAddInTurn : EmulationPattern<AddInTurnOp> {
+/// Blocks are run one after the other (see `inlineLaunch`), so that a count
+/// which is less than the rank stays so.
+struct EmulateAddInOrder : EmulationPattern<AddInOrderOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult matchAndRewrite(AddInTurnOp op, OneToNOpAdaptor adaptor,
+  LogicalResult matchAndRewrite(AddInOrderOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
     Location loc = op.getLoc();
     SmemType tile = op.getTile().getType();
     calls.checkLease(b, op, adaptor.getTile()[1]);
     Value sums = single(adaptor.getSums()),
           counts = single(adaptor.getCounts()),
-          turn = single(adaptor.getTurn());
+          rank = single(adaptor.getRank());
     SmallVector<Value> indices = single(adaptor.getIndices()),
                        countIndices = single(adaptor.getCountIndices());
     Value one = constant(b, loc, 1);
@@ -571,7 +571,7 @@ struct EmulateAddInTurn : EmulationPattern<AddInTurnOp> {
     Value count = arith::IndexCastOp::create(
         b, loc, b.getIndexType(),
         memref::LoadOp::create(b, loc, counts, countIndices));
-    calls.create(b, op, "check_turn", Type(), {turn, count});
+    calls.create(b, op, "check_rank", Type(), {rank, count});
 
     // Rows that the memory does not have are left out.
     size_t rowDim = indices.size() - 1;
@@ -582,7 +582,7 @@ struct EmulateAddInTurn : EmulationPattern<AddInTurnOp> {
     emitRangeChecks(b, op, calls, sums, indices, rowDim, rows,
                     /*columns=*/Value());
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                          turn, constant(b, loc, 0));
+                                          rank, constant(b, loc, 0));
     forEachElement(
         b, loc, {rows, constant(b, loc, tile.getColumns())},
         [&](OpBuilder &b, Location loc, ValueRange at) {
@@ -596,7 +596,7 @@ struct EmulateAddInTurn : EmulationPattern<AddInTurnOp> {
           memref::StoreOp::create(b, loc, sum, sums, place);
         });
     Value next = arith::IndexCastOp::create(
-        b, loc, b.getI32Type(), arith::AddIOp::create(b, loc, turn, one));
+        b, loc, b.getI32Type(), arith::AddIOp::create(b, loc, rank, one));
     memref::StoreOp::create(b, loc, next, counts, countIndices);
     b.eraseOp(op);
     return success();
@@ -812,13 +812,12 @@ struct EmulateRead : EmulationPattern<ReadOp> {
 void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                                           EmulationCalls &calls,
                                           RewritePatternSet &patterns) {
-  patterns
-      .add<EmulatePosition, EmulateFetch, EmulateShare, EmulateRing,
-           EmulateRingAcquire, EmulateCopyAsync, EmulateRingPut,
-           EmulateRingWait<RingWaitOp>, EmulateRingWait<RingPeekOp>,
-           EmulateRingRelease, EmulateLoad, EmulateLoadRow, EmulateIsFinite,
-           EmulateMakeFinite, EmulateRingMakeFinite, EmulateRingCheckFinite,
-           EmulateRingIsFinite, EmulateRead, EmulateStore, EmulateStoreBulk,
-           EmulateClaim, EmulateAddInTurn, EmulateStoreDiagonals, EmulateClear>(
-          types, patterns.getContext(), calls);
+  patterns.add<EmulatePosition, EmulateFetch, EmulateShare, EmulateRing,
+               EmulateRingAcquire, EmulateCopyAsync, EmulateRingPut,
+               EmulateRingWait<RingWaitOp>, EmulateRingWait<RingPeekOp>,
+               EmulateRingRelease, EmulateLoad, EmulateLoadRow, EmulateIsFinite,
+               EmulateMakeFinite, EmulateRingMakeFinite, EmulateRingCheckFinite,
+               EmulateRingIsFinite, EmulateRead, EmulateStore, EmulateStoreBulk,
+               EmulateClaim, EmulateAddInOrder, EmulateStoreDiagonals,
+               EmulateClear>(types, patterns.getContext(), calls);
 }

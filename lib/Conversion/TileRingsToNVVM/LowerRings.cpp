@@ -408,7 +408,7 @@ struct LowerTileRings : flash::impl::LowerTileRingsBase<LowerTileRings> {
     WalkResult walk = getOperation().walk([](Operation *op) -> WalkResult {
       // What roles do with diagonals of their rings stays as it is.
       auto diagonals = dyn_cast<StoreDiagonalsOp>(op);
-      if (isa<AddInTurnOp>(op) ||
+      if (isa<AddInOrderOp>(op) ||
           (diagonals && !diagonals.getTile().getDefiningOp<SmemViewOp>()))
         return op->emitOpError("is for a role of one warp, and the warps of "
                                "this kernel have no roles");

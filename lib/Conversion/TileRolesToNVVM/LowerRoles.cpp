@@ -204,7 +204,7 @@ void RoleLowering::lower(Operation *op) {
       .Case([&](RingMakeFiniteOp op) { lowerMakeFinite(op); })
       .Case([&](RingIsFiniteOp op) { lowerIsFinite(op); })
       .Case([&](StoreBulkOp op) { lowerStore(op); })
-      .Case([&](AddInTurnOp op) { lowerAddInTurn(op); })
+      .Case([&](AddInOrderOp op) { lowerAddInOrder(op); })
       .Case([&](ClearOp op) { lowerClear(op); })
       .Default([&](Operation *op) { lowerPingPong(op); });
   // Threads write the zeros.
@@ -220,7 +220,7 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   kernel.walk(
       [&](RingOp ring) { numFullBarriers[ring] = ring.getNumFullBarriers(); });
   roles.walk([&](RingWaitOp wait) {
-    if (roles.addsInTurn(roles.getRoleOf(wait)))
+    if (roles.addsInOrder(roles.getRoleOf(wait)))
       added.insert(wait.getRing().getDefiningOp<RingOp>());
   });
   initializeBarriers();
@@ -235,7 +235,7 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   SmallVector<Operation *> ops;
   roles.walk([&](Operation *op) {
     if (isa<RingOpInterface, PingPongWaitOp, PingPongArriveOp, ClearOp,
-            StoreBulkOp, AddInTurnOp>(op))
+            StoreBulkOp, AddInOrderOp>(op))
       ops.push_back(op);
   });
   roles.walk([&](RingWaitOp wait) {
@@ -250,20 +250,20 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   });
   std::optional<unsigned> storing, ofPingPong;
   llvm::SmallDenseSet<Value> checked;
-  bool addsInTurn = false;
+  bool addsInOrder = false;
   for (Operation *op : ops) {
     if (auto check = dyn_cast<RingCheckFiniteOp>(op))
       checked.insert(check.getRing());
-    if (auto add = dyn_cast<AddInTurnOp>(op)) {
-      addsInTurn = true;
-      awaitTurn(add);
+    if (auto add = dyn_cast<AddInOrderOp>(op)) {
+      addsInOrder = true;
+      awaitRank(add);
     }
     if (isa<StoreBulkOp>(op))
       storing = roles.getRoleOf(op);
     if (isa<PingPongWaitOp>(op))
       ofPingPong = roles.getRoleOf(op);
   }
-  arrivesInBranch = checked.size() > 1 && !addsInTurn;
+  arrivesInBranch = checked.size() > 1 && !addsInOrder;
   for (Operation *op : ops)
     lower(op);
   loc = roles.getLoc();
@@ -307,7 +307,7 @@ struct LowerTileRoles : flash::impl::LowerTileRolesBase<LowerTileRoles> {
         return WalkResult::interrupt();
       });
       // What is added goes from where the ring's slot lies.
-      WalkResult adds = roles.walk([](AddInTurnOp add) {
+      WalkResult adds = roles.walk([](AddInOrderOp add) {
         if (isa_and_present<RingWaitOp, SmemViewOp>(
                 add.getTile().getDefiningOp()))
           return WalkResult::advance();

@@ -30,16 +30,16 @@ void RoleLowering::alternate(unsigned role) {
     Value warp = arith::SubIOp::create(
         b, loc, arith::DivUIOp::create(b, loc, thread, index(threadsOfWarp)),
         index(roles.getFirstWarp(role)));
-    Value turn = arith::RemUIOp::create(b, loc, wait.getStep(), index(warps));
+    Value owner = arith::RemUIOp::create(b, loc, wait.getStep(), index(warps));
     auto choice = scf::IfOp::create(
         b, loc,
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, turn, warp));
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, owner, warp));
     for (Operation *op : ops)
       op->moveBefore(choice.thenBlock()->getTerminator());
   }
 }
 
-void RoleLowering::awaitTurn(AddInTurnOp op) {
+void RoleLowering::awaitRank(AddInOrderOp op) {
   Operation *place = op.getTile().getDefiningOp<RingWaitOp>();
   auto isThere = [&](Value operand) {
     Operation *definition = operand.getDefiningOp();
@@ -47,16 +47,16 @@ void RoleLowering::awaitTurn(AddInTurnOp op) {
            definition->isBeforeInBlock(place);
   };
   SmallVector<Value> operands(op.getCountIndices());
-  operands.push_back(op.getTurn());
+  operands.push_back(op.getRank());
   if (!place || place->getBlock() != op->getBlock() ||
       !llvm::all_of(operands, isThere))
     place = op;
   b.setInsertionPoint(place);
-  AwaitTurnOp::create(b, op.getLoc(), op.getTurn(), op.getCounts(),
+  AwaitRankOp::create(b, op.getLoc(), op.getRank(), op.getCounts(),
                       op.getCountIndices());
 }
 
-void RoleLowering::lowerAddInTurn(AddInTurnOp op) {
+void RoleLowering::lowerAddInOrder(AddInOrderOp op) {
   SmemType tile = op.getTile().getType();
   auto view = op.getTile().getDefiningOp<SmemViewOp>();
   Value map = getTensorMap(op.getSums(), tile, {1, tile.getRows()});
@@ -71,9 +71,9 @@ void RoleLowering::lowerAddInTurn(AddInTurnOp op) {
     }
   };
   // Behind the wait for all that have put the tile. Their warps would otherwise
-  // wait for the fence of the turn that ends.
+  // wait for the fence behind the addition.
   fenceForBulkCopies();
-  auto choice = scf::IfOp::create(b, loc, isEqual(op.getTurn(), 0),
+  auto choice = scf::IfOp::create(b, loc, isEqual(op.getRank(), 0),
                                   /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -91,8 +91,8 @@ void RoleLowering::lowerAddInTurn(AddInTurnOp op) {
     });
   }
   NVVM::CpAsyncBulkCommitGroupOp::create(b, loc);
-  // The stage is given back when it has been read. The next turn begins when
-  // all is written.
+  // The stage is given back when it has been read. The block of the next rank
+  // adds when all is written.
   if (auto release = dyn_cast_if_present<RingReleaseOp>(op->getNextNode())) {
     NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, b.getI32IntegerAttr(0),
                                          /*read=*/b.getUnitAttr());
@@ -100,5 +100,6 @@ void RoleLowering::lowerAddInTurn(AddInTurnOp op) {
   }
   NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, b.getI32IntegerAttr(0),
                                        /*read=*/UnitAttr());
-  EndTurnOp::create(b, loc, op.getTurn(), op.getCounts(), op.getCountIndices());
+  FinishRankOp::create(b, loc, op.getRank(), op.getCounts(),
+                       op.getCountIndices());
 }

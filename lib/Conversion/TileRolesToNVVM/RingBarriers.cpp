@@ -215,7 +215,7 @@ void RoleLowering::arrive(Value barrier) {
 /// Without a branch: where one ends together with a choice of the program,
 /// ptxas takes all of that for divergent, and what is the same for a warp, such
 /// as the descriptors of products, goes through vector registers. But kernels
-/// that check several rings and add nothing in turn have no register for the
+/// that check several rings and add nothing in order have no register for the
 /// predicate: with it, ptxas spills gradients of keys at D = 128.
 void RoleLowering::arriveAsWarp(Value barrier) {
   NVVM::SyncWarpOp::create(b, loc, i32(-1));

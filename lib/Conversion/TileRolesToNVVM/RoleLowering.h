@@ -139,12 +139,12 @@ private:
   void waitForStores();
 
   // OrderedAdds.cpp
-  /// The thread that adds waits for its turn first, while the tile is made: an
+  /// The thread that adds waits for its rank first, while the tile is made: an
   /// answer from memory takes longer than one from shared memory.
-  void awaitTurn(AddInTurnOp op);
+  void awaitRank(AddInOrderOp op);
   /// Gives each warp of the role the tiles of its own steps.
   void alternate(unsigned role);
-  void lowerAddInTurn(AddInTurnOp op);
+  void lowerAddInOrder(AddInOrderOp op);
 
   // Claims.cpp
   /// Whether the role of the claim has the thread that claims tiles: the one
@@ -178,7 +178,7 @@ private:
   JoinedRings joined;
   /// Whether one thread carries out each role.
   mlir::SmallVector<bool> areOfOneThread;
-  /// Rings with tiles that a role adds in turn.
+  /// Rings with tiles that a role adds in order.
   llvm::SmallDenseSet<RingOp> added;
   llvm::SmallDenseMap<RingOp, int64_t> numFullBarriers;
   /// The claims of all roles.

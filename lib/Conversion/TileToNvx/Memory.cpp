@@ -705,29 +705,29 @@ static Value getCountAddress(ThreadBuilder &t, Op op, Adaptor adaptor) {
   return counts.getAddress(t, getIndices(adaptor.getIndices()));
 }
 
-/// Looks at the count until it is the turn. What others have written before
+/// Looks at the count until it is the rank. What others have written before
 /// they set it, by bulk copies or otherwise, is then there for the bulk copies
 /// that the thread starts.
-struct AwaitTurn : OpConversionPattern<tile::AwaitTurnOp> {
+struct AwaitRank : OpConversionPattern<tile::AwaitRankOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(tile::AwaitTurnOp op, OneToNOpAdaptor adaptor,
+  matchAndRewrite(tile::AwaitRankOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     Value count = getCountAddress(t, op, adaptor);
-    Value turn = arith::IndexCastOp::create(
-        rewriter, t.loc, rewriter.getI32Type(), adaptor.getTurn().front());
+    Value rank = arith::IndexCastOp::create(
+        rewriter, t.loc, rewriter.getI32Type(), adaptor.getRank().front());
     NVVM::InlinePtxOp::create(rewriter, t.loc, TypeRange(),
-                              /*readOnlyArgs=*/ValueRange{count, turn},
+                              /*readOnlyArgs=*/ValueRange{count, rank},
                               /*readWriteArgs=*/ValueRange(),
                               "{\n"
-                              ".reg .pred isTurn;\n"
+                              ".reg .pred isNext;\n"
                               ".reg .b32 count;\n"
                               "look:\n"
                               "ld.acquire.gpu.global.b32 count, [$0];\n"
-                              "setp.eq.b32 isTurn, count, $1;\n"
-                              "@!isTurn bra look;\n"
+                              "setp.eq.b32 isNext, count, $1;\n"
+                              "@!isNext bra look;\n"
                               "fence.proxy.async.global;\n"
                               "}",
                               /*predicate=*/Value());
@@ -738,16 +738,17 @@ struct AwaitTurn : OpConversionPattern<tile::AwaitTurnOp> {
 
 /// The thread has waited until its bulk copies were complete. Others add when
 /// they see the count, so it is a release: without one, additions that had been
-/// waited for were now and then carried out behind those of the next turn.
-struct EndTurn : OpConversionPattern<tile::EndTurnOp> {
+/// waited for were now and then carried out behind the additions of the next
+/// rank.
+struct FinishRank : OpConversionPattern<tile::FinishRankOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(tile::EndTurnOp op, OneToNOpAdaptor adaptor,
+  matchAndRewrite(tile::FinishRankOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     Value count = getCountAddress(t, op, adaptor);
-    Value next = t.add(adaptor.getTurn().front(), t.constant(1));
+    Value next = t.add(adaptor.getRank().front(), t.constant(1));
     next = arith::IndexCastOp::create(rewriter, t.loc, rewriter.getI32Type(),
                                       next);
     NVVM::InlinePtxOp::create(rewriter, t.loc, TypeRange(),
@@ -797,7 +798,7 @@ void flash::populateMemoryPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
   patterns.add<
       Dim, LoadElement, StoreElement, SmemView, Copy, LoadRow, IsFinite,
-      MakeFinite, Clear, Store, Put, AwaitTurn, EndTurn, CountUp,
+      MakeFinite, Clear, Store, Put, AwaitRank, FinishRank, CountUp,
       GridDependency<tile::AwaitDependenciesOp, NVVM::GridDepActionKind::wait>,
       GridDependency<tile::LaunchDependentsOp,
                      NVVM::GridDepActionKind::launch_dependents>>(

@@ -284,16 +284,16 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
       return success();
     }
     // An instruction that needs the result of the one before waits for it, and
-    // ptxas keeps most of their order. So two rows take turns, and each
+    // ptxas keeps most of their order. So two rows are interleaved, and each
     // has several sums on the way: four in a narrow tile, else one for each 64
     // columns. Threads with more rows have no registers for that.
     int64_t columns = op.getX().getType().getDimSize(1), blocks = columns / 8;
-    size_t rowsInTurns = result.size() <= 2 ? result.size() : 1;
+    size_t interleavedRows = result.size() <= 2 ? result.size() : 1;
     int64_t partsOfRow = result.size() > 2 ? 1
                          : columns <= 64   ? 4
                                            : columns / 64;
-    for (size_t first = 0; first < result.size(); first += rowsInTurns) {
-      SmallVector<SmallVector<Value>> parts(rowsInTurns);
+    for (size_t first = 0; first < result.size(); first += interleavedRows) {
+      SmallVector<SmallVector<Value>> parts(interleavedRows);
       for (int64_t block = 0; block < blocks; ++block)
         for (auto [i, ofRow] : llvm::enumerate(parts)) {
           size_t row = first + i;

@@ -81,7 +81,7 @@ const flash::NativeSymbol runtimeSymbols[] = {
     {"flash_emulation_check_lease", &flash_emulation_check_lease},
     {"flash_emulation_check_range", &flash_emulation_check_range},
     {"flash_emulation_claim", &flash_emulation_claim},
-    {"flash_emulation_check_turn", &flash_emulation_check_turn},
+    {"flash_emulation_check_rank", &flash_emulation_check_rank},
     {"flash_emulation_fetch", &flash_emulation_fetch},
     {"_mlir_memref_to_llvm_alloc", &_mlir_memref_to_llvm_alloc},
     {"_mlir_memref_to_llvm_aligned_alloc", &_mlir_memref_to_llvm_aligned_alloc},

@@ -24,7 +24,7 @@ CPU = [("fused, small tiles, one thread", "query_tile=16,key_tile=32"),
 GRADIENTS = "products=5,features=specialize_warps|bulk_store"
 HOPPER_GRADIENTS = [("TMA and wgmma, warps with roles", "products=7,features=specialize_warps"),
                     ("+ results by bulk copies", "products=7,features=specialize_warps|bulk_store"),
-                    ("five products, blocks add to dQ in turn", GRADIENTS),
+                    ("five products, blocks add to dQ in order", GRADIENTS),
                     ("+ products of dQ a step later", GRADIENTS + "|defer_products"),
                     ("+ blocks claim their tiles", GRADIENTS + "|defer_products|persistent")]
 AMPERE_GRADIENTS = [("seven products, tensor cores (mma.sync)", "query_tile=32,key_tile=64,products=7")]

@@ -1,11 +1,11 @@
-// Tiles that blocks add to sums in turn.
+// Tiles that blocks add to sums in order.
 // RUN: flash-opt %s --convert-linalg-to-tile --canonicalize --cse --split-input-file | FileCheck %s
 
 !sums = tensor<1x2x4x64x32xf32>
 !counts = tensor<1x2x8xi32>
 
 // A tile goes to shared memory, and from there to its place in the sums. A
-// block's turn is the number of blocks before it that add there, too: here those
+// block's rank is the number of blocks before it that add there, too: here those
 // of smaller numbers.
 
 // CHECK-LABEL: gpu.func @linear_0(
@@ -13,8 +13,8 @@
 // CHECK:         %[[P:.*]]:2 = tile.position %{{.*}} of(%{{.*}}, %{{.*}}) linear
 // CHECK:         scf.for %[[I:.*]] = %c0 to %c4 step %c1 {
 // CHECK:           %[[TILE:.*]] = tile.share %{{.*}} : tensor<64x32xf32, #tile.fragment<4>> to <64x32xf32
-// CHECK:           %[[TURN:.*]] = arith.subi %[[P]]#1, %[[FIRST]]
-// CHECK:           tile.add_in_turn %[[TILE]], %[[SUMS]][%c0, %[[P]]#0, %[[I]], %c0] turn(%[[TURN]]) of %[[COUNTS]][%c0, %[[P]]#0, %[[I]]]
+// CHECK:           %[[RANK:.*]] = arith.subi %[[P]]#1, %[[FIRST]]
+// CHECK:           tile.add_in_order %[[TILE]], %[[SUMS]][%c0, %[[P]]#0, %[[I]], %c0] rank(%[[RANK]]) of %[[COUNTS]][%c0, %[[P]]#0, %[[I]]]
 func.func @linear(%first: index, %end: index, %n: !counts) -> (!sums, !counts) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -59,8 +59,8 @@ func.func @linear(%first: index, %end: index, %n: !counts) -> (!sums, !counts) {
 // CHECK:           %[[BEFORE:.*]] = arith.subi %[[P]]#1, %{{.*}}
 // CHECK:           %[[BEHIND:.*]] = arith.subi %{{.*}}, %[[P]]#1
 // CHECK:           %[[BACKWARDS:.*]] = arith.subi %[[BEHIND]], %c1
-// CHECK:           %[[TURN:.*]] = arith.select %[[P]]#2, %[[BACKWARDS]], %[[BEFORE]]
-// CHECK:           tile.add_in_turn {{.*}} turn(%[[TURN]])
+// CHECK:           %[[RANK:.*]] = arith.select %[[P]]#2, %[[BACKWARDS]], %[[BEFORE]]
+// CHECK:           tile.add_in_order {{.*}} rank(%[[RANK]])
 func.func @both_ways(%first: index, %end: index, %zeros: !counts) -> (!sums, !counts) {
   %c0 = arith.constant 0 : index
   %x = arith.constant 1.0 : f32
@@ -93,9 +93,9 @@ func.func @both_ways(%first: index, %end: index, %zeros: !counts) -> (!sums, !co
 
 // CHECK-LABEL: gpu.func @behind(
 // CHECK:         %[[N:.*]] = memref.load
-// CHECK:         %[[TURN:.*]] = arith.index_cast %[[N]]
-// CHECK:         tile.add_in_turn {{.*}} turn(%[[TURN]])
-func.func @behind(%turns: tensor<4xi32>) -> (!sums, !counts) {
+// CHECK:         %[[RANK:.*]] = arith.index_cast %[[N]]
+// CHECK:         tile.add_in_order {{.*}} rank(%[[RANK]])
+func.func @behind(%ranks: tensor<4xi32>) -> (!sums, !counts) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %x = arith.constant 1.0 : f32
@@ -106,9 +106,9 @@ func.func @behind(%turns: tensor<4xi32>) -> (!sums, !counts) {
     %e = tensor.empty() : tensor<64x32xf32>
     %t = linalg.fill ins(%x : f32) outs(%e : tensor<64x32xf32>) -> tensor<64x32xf32>
     %i = arith.divui %j, %c64 : index
-    %n = tensor.extract %turns[%i] : tensor<4xi32>
-    %turn = arith.index_cast %n : i32 to index
-    %p = flash.contribute %t to %none[%c0, %h, %c0] behind(%turn) : tensor<64x32xf32> to !sums
+    %n = tensor.extract %ranks[%i] : tensor<4xi32>
+    %rank = arith.index_cast %n : i32 to index
+    %p = flash.contribute %t to %none[%c0, %h, %c0] behind(%rank) : tensor<64x32xf32> to !sums
     scf.forall.in_parallel {
       flash.parallel_add %p to %s counting %c : !sums, !counts
     }

@@ -1019,7 +1019,7 @@ func.func @f(%x: f32, %first: !sums) -> (!sums, !counts) {
     %none = tensor.empty() : !sums
     %p = flash.contribute %t to %none[%c0, %h, %c0] among(%c0 to %j) : tensor<64x32xf32> to !sums
     scf.forall.in_parallel {
-      // expected-error @below {{'flash.parallel_add' op has no translation to a block program: blocks that add in turn take the tiles of a head one after the other, in the order linear, heads_fastest, interleaved, reverse, both_ways or longest_first}}
+      // expected-error @below {{'flash.parallel_add' op has no translation to a block program: blocks that add in order take the tiles of a head one after the other, in the order linear, heads_fastest, interleaved, reverse, both_ways or longest_first}}
       flash.parallel_add %p to %s counting %c : !sums, !counts
     }
   } {tile.order = #tile.order<snake>}

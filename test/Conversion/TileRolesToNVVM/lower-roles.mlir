@@ -86,8 +86,8 @@ gpu.module @m {
   gpu.func @unknown_place(%t: !tile.smem<64x32xf32, swizzle = 128>, %s: memref<?x32xf32>, %c: memref<?xi32>, %i: index) kernel {
     tile.warp_specialize @consumer(warps = 4, registers = 128) {
     } @adder(warps = 1, registers = 40) {
-      // expected-error @below {{'tile.add_in_turn' op must add a tile that tile.ring.wait or tile.smem_view gives to a role}}
-      tile.add_in_turn %t, %s[%i] turn(%i) of %c[%i] : !tile.smem<64x32xf32, swizzle = 128> to memref<?x32xf32>, memref<?xi32>
+      // expected-error @below {{'tile.add_in_order' op must add a tile that tile.ring.wait or tile.smem_view gives to a role}}
+      tile.add_in_order %t, %s[%i] rank(%i) of %c[%i] : !tile.smem<64x32xf32, swizzle = 128> to memref<?x32xf32>, memref<?xi32>
     }
     gpu.return
   }
@@ -671,15 +671,15 @@ module attributes {gpu.container_module} {
 // -----
 
 // A role of one warp adds tiles that others have put into a ring: one thread waits
-// for its turn, then for the tile, stores or adds the panels, arrives alone when they have been read,
-// and ends its turn when they are there for all blocks. They put columns of f32
+// for its rank, then for the tile, stores or adds the panels, arrives alone when they have been read,
+// and counts when they are there for all blocks. They put columns of f32
 // so that no two lanes have the same bank.
 !tile = !tile.smem<64x64xf32, swizzle = 128>
 !ring = !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
 !x = tensor<64x64xf32, #tile.fragment<4>>
 !sums = memref<?x?x64xf32>
 !counts = memref<?xi32>
-// CHECK-LABEL: gpu.func @turns(
+// CHECK-LABEL: gpu.func @ordered(
 // The warpgroup's four warps fill the stage, and one arrival frees it.
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c4_i32
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
@@ -687,10 +687,10 @@ module attributes {gpu.container_module} {
 // CHECK-NOT:     nvvm.fence.proxy
 // CHECK:         nvvm.elect.sync
 // CHECK-NOT:     nvvm.mbarrier
-// CHECK:         tile.await_turn %[[TURN:.*]] of %[[COUNTS:.*]][%[[I:.*]]] : memref<?xi32>
+// CHECK:         tile.await_rank %[[RANK:.*]] of %[[COUNTS:.*]][%[[I:.*]]] : memref<?xi32>
 // CHECK:         nvvm.mbarrier.try_wait.parity
 // CHECK:         nvvm.fence.proxy
-// CHECK:         %[[FIRST:.*]] = arith.cmpi eq, %[[TURN]], %c0
+// CHECK:         %[[FIRST:.*]] = arith.cmpi eq, %[[RANK]], %c0
 // CHECK-NEXT:    scf.if %[[FIRST]] {
 // CHECK-COUNT-2:   nvvm.cp.async.bulk.tensor.global.shared.cta
 // CHECK:         } else {
@@ -700,14 +700,14 @@ module attributes {gpu.container_module} {
 // CHECK-NOT:     inline_ptx
 // CHECK:         nvvm.mbarrier.arrive
 // CHECK-NEXT:    nvvm.cp.async.bulk.wait_group 0{{$}}
-// CHECK-NEXT:    tile.end_turn %[[TURN]] of %[[COUNTS]][%[[I]]] : memref<?xi32>
+// CHECK-NEXT:    tile.finish_rank %[[RANK]] of %[[COUNTS]][%[[I]]] : memref<?xi32>
 module attributes {gpu.container_module} {
   func.func @launch(%m: !sums, %c: !counts, %n: index) {
-    gpu.launch_func @m::@turns blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%m : !sums, %c : !counts, %n : index)
+    gpu.launch_func @m::@ordered blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%m : !sums, %c : !counts, %n : index)
     return
   }
   gpu.module @m {
-    gpu.func @turns(%m: !sums, %c: !counts, %n: index) kernel {
+    gpu.func @ordered(%m: !sums, %c: !counts, %n: index) kernel {
       %c0 = arith.constant 0 : index
       %x = arith.constant dense<1.0> : !x
       %r = tile.ring {barriers = 16384 : i64, offset = 0 : i64} : !ring
@@ -716,7 +716,7 @@ module attributes {gpu.container_module} {
         tile.ring.put %x to %r[%c0] : !x to !ring
       } @adder(warps = 1, registers = 104) {
         %t = tile.ring.wait %r[%c0] : !ring
-        tile.add_in_turn %t, %m[%n, %c0] turn(%n) of %c[%n] : !tile to !sums, !counts
+        tile.add_in_order %t, %m[%n, %c0] rank(%n) of %c[%n] : !tile to !sums, !counts
         tile.ring.release %r[%c0] : !ring
       }
       gpu.return
@@ -743,10 +743,10 @@ module attributes {gpu.container_module} {
 // CHECK:         %[[OWN:.*]] = arith.remui %[[STEP:.*]], %c2 : index
 // CHECK:         %[[IS:.*]] = arith.cmpi eq, %[[OWN]], %{{.*}} : index
 // CHECK-NEXT:    scf.if %[[IS]] {
-// CHECK:           tile.await_turn
+// CHECK:           tile.await_rank
 // CHECK:           nvvm.mbarrier.try_wait.parity
 // CHECK:           nvvm.mbarrier.arrive
-// CHECK:           tile.end_turn
+// CHECK:           tile.finish_rank
 // CHECK-NEXT:    }
 module attributes {gpu.container_module} {
   func.func @launch(%m: !sums, %c: !counts, %n: index) {
@@ -763,7 +763,7 @@ module attributes {gpu.container_module} {
         tile.ring.put %x to %r[%c0] : !x to !ring
       } @adder(warps = 2, registers = 104) {
         %t = tile.ring.wait %r[%c0] : !ring
-        tile.add_in_turn %t, %m[%n, %c0] turn(%n) of %c[%n] : !tile to !sums, !counts
+        tile.add_in_order %t, %m[%n, %c0] rank(%n) of %c[%n] : !tile to !sums, !counts
         tile.ring.release %r[%c0] : !ring
       }
       gpu.return
@@ -773,7 +773,7 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// A turn that is known behind the wait for the tile only is awaited there.
+// A rank that is known behind the wait for the tile only is awaited there.
 !tile = !tile.smem<64x64xf32, swizzle = 128>
 !ring = !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
 !x = tensor<64x64xf32, #tile.fragment<4>>
@@ -781,8 +781,8 @@ module attributes {gpu.container_module} {
 // CHECK:         nvvm.elect.sync
 // CHECK:         nvvm.mbarrier.try_wait.parity
 // CHECK:         tile.smem_view
-// CHECK-NEXT:    %[[TURN:.*]] = arith.addi
-// CHECK-NEXT:    tile.await_turn %[[TURN]]
+// CHECK-NEXT:    %[[RANK:.*]] = arith.addi
+// CHECK-NEXT:    tile.await_rank %[[RANK]]
 gpu.module @m {
   gpu.func @late_turn(%m: memref<?x?x64xf32>, %c: memref<?xi32>, %n: index) kernel {
     %c0 = arith.constant 0 : index
@@ -793,8 +793,8 @@ gpu.module @m {
       tile.ring.put %x to %r[%c0] : !x to !ring
     } @adder(warps = 1, registers = 104) {
       %t = tile.ring.wait %r[%c0] : !ring
-      %turn = arith.addi %n, %n : index
-      tile.add_in_turn %t, %m[%n, %c0] turn(%turn) of %c[%n] : !tile to memref<?x?x64xf32>, memref<?xi32>
+      %rank = arith.addi %n, %n : index
+      tile.add_in_order %t, %m[%n, %c0] rank(%rank) of %c[%n] : !tile to memref<?x?x64xf32>, memref<?xi32>
       tile.ring.release %r[%c0] : !ring
     }
     gpu.return
@@ -872,7 +872,7 @@ module attributes {gpu.container_module} {
         scf.for %t = %c0 to %tiles step %c1 {
           %n = tile.claim %t of %c[%c0] {offset = 65584 : i64} : memref<?xi32>
           %d = tile.ring.wait %s[%t] : !sums
-          tile.add_in_turn %d, %m[%n, %c0] turn(%n) of %c[%n] : !tile to memref<?x?x64xf32>, memref<?xi32>
+          tile.add_in_order %d, %m[%n, %c0] rank(%n) of %c[%n] : !tile to memref<?x?x64xf32>, memref<?xi32>
           tile.ring.release %s[%t] : !sums
         }
       }

@@ -47,7 +47,7 @@ gpu.module @kernels {
       %p = tile.mma_async %kt, %ht transpose_a : !smem, !smem -> !tile.pending<!acc>
       %d = tile.mma_wait %p : !tile.pending<!acc>
       %t = tile.share %d : !acc to !wide
-      tile.add_in_turn %t, %sums[%i, %c0] turn(%c0) of %counts[%i] : !wide to !sums, !counts
+      tile.add_in_order %t, %sums[%i, %c0] rank(%c0) of %counts[%i] : !wide to !sums, !counts
       scf.yield %h : !half
     }
     tile.store %l, %x[%c0] : !half to !mx

@@ -2,7 +2,7 @@
 // asks of the result.
 // DEFINE: %{passes} = --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-delay-waits,tile-verify-async)))"
 // RUN: flash-opt %s %{passes} | FileCheck %s
-// RUN: sed '/@statistics(%/,/gpu.return/{s|// ADD: ||;s/@other(warps = 4/@adder(warps = 1/}' %s | flash-opt %{passes} | FileCheck %s --check-prefix=TURNS
+// RUN: sed '/@statistics(%/,/gpu.return/{s|// ADD: ||;s/@other(warps = 4/@adder(warps = 1/}' %s | flash-opt %{passes} | FileCheck %s --check-prefix=ORDERED
 
 !tile = !tile.smem<64x64xf16, swizzle = 128>
 !ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
@@ -203,7 +203,7 @@ gpu.module @m {
     } @adder(warps = 1, registers = 24) {
       %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
         %dqs = tile.ring.wait %dqr[%t] : !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
-        tile.add_in_turn %dqs, %s[%i] turn(%c0) of %c[%i] : !tile.smem<64x64xf32, swizzle = 128> to memref<?x64xf32>, memref<?xi32>
+        tile.add_in_order %dqs, %s[%i] rank(%c0) of %c[%i] : !tile.smem<64x64xf32, swizzle = 128> to memref<?x64xf32>, memref<?xi32>
         tile.ring.release %dqr[%t] : !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
         %next = arith.addi %t, %c1 : index
         scf.yield %next : index
@@ -229,17 +229,17 @@ gpu.module @m {
   // CHECK-DAG:     tile.ring.release %[[LR]][%[[T]]]
   // CHECK-DAG:     tile.ring.release %[[DR]][%[[T]]]
 
-  // Beside additions in turn, which take as long as a step, they are loaded where they are
+  // Beside ordered additions, which take as long as a step, they are loaded where they are
   // needed.
 
-  // TURNS-LABEL: gpu.func @statistics(
-  // TURNS:         tile.mma_async
-  // TURNS-NEXT:    %[[DPP:.*]] = tile.mma_async
-  // TURNS:         tile.mma_wait %{{.*}} younger(%[[DPP]]
-  // TURNS:         tile.load
-  // TURNS:         tile.mma_wait %[[DPP]]
-  // TURNS-NEXT:    tile.load
-  // TURNS:       @adder
+  // ORDERED-LABEL: gpu.func @statistics(
+  // ORDERED:         tile.mma_async
+  // ORDERED-NEXT:    %[[DPP:.*]] = tile.mma_async
+  // ORDERED:         tile.mma_wait %{{.*}} younger(%[[DPP]]
+  // ORDERED:         tile.load
+  // ORDERED:         tile.mma_wait %[[DPP]]
+  // ORDERED-NEXT:    tile.load
+  // ORDERED:       @adder
 
   // A thread that has no registers left for them loads them where they are needed. They
   // are waited for while products run.
@@ -309,7 +309,7 @@ gpu.module @m {
     } @other(warps = 4, registers = 24) {
       %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
         %dst = tile.ring.wait %pr[%t] : !tile.ring<2, !tile.smem<64x64xf32, swizzle = 128>>
-        // ADD: tile.add_in_turn %dst, %a[%i] turn(%c0) of %c[%i] : !tile.smem<64x64xf32, swizzle = 128> to memref<?x64xf32>, memref<?xi32>
+        // ADD: tile.add_in_order %dst, %a[%i] rank(%c0) of %c[%i] : !tile.smem<64x64xf32, swizzle = 128> to memref<?x64xf32>, memref<?xi32>
         tile.ring.release %pr[%t] : !tile.ring<2, !tile.smem<64x64xf32, swizzle = 128>>
         %next = arith.addi %t, %c1 : index
         scf.yield %next : index

@@ -37,8 +37,8 @@
 // ROLES:         nvvm.mbarrier.init %{{.*}}, %[[READERS]]
 // ROLES:         scf.for
 // ROLES:           %[[WARP:.*]] = arith.subi %{{.*}}, %c10
-// ROLES:           %[[TURN:.*]] = arith.remui %{{.*}}, %c2
-// ROLES:           %[[OWN:.*]] = arith.cmpi eq, %[[TURN]], %[[WARP]]
+// ROLES:           %[[OWNER:.*]] = arith.remui %{{.*}}, %c2
+// ROLES:           %[[OWN:.*]] = arith.cmpi eq, %[[OWNER]], %[[WARP]]
 // ROLES:           scf.if %[[OWN]] {
 // ROLES:             nvvm.mbarrier.try_wait.parity
 // ROLES:             tile.store_diagonals
@@ -72,7 +72,7 @@ gpu.module @kernels {
       %d = tile.mma_wait %p : !tile.pending<!acc>
       %t = tile.share %d : !acc to !wide
       tile.store_diagonals %ht, %diagonals[%i] : !scores to !diagonals
-      tile.add_in_turn %t, %sums[%i, %c0] turn(%c0) of %counts[%i] : !wide to !sums, !counts
+      tile.add_in_order %t, %sums[%i, %c0] rank(%c0) of %counts[%i] : !wide to !sums, !counts
     }
     gpu.return
   }

@@ -997,7 +997,7 @@ func.func @f(%a: !tile.smem<128x64xf16, swizzle = 128>, %b: !tile.smem<64x64xf16
 !tile = !tile.smem<64x32xf32, swizzle = 128>
 func.func @f(%t: !tile, %s: memref<?x?x32xf32>, %c: memref<?xi32>, %i: index) {
   // expected-error @below {{adds whole rows, so it takes 2 indices, got 3}}
-  tile.add_in_turn %t, %s[%i, %i, %i] turn(%i) of %c[%i] : !tile to memref<?x?x32xf32>, memref<?xi32>
+  tile.add_in_order %t, %s[%i, %i, %i] rank(%i) of %c[%i] : !tile to memref<?x?x32xf32>, memref<?xi32>
   return
 }
 
@@ -1006,7 +1006,7 @@ func.func @f(%t: !tile, %s: memref<?x?x32xf32>, %c: memref<?xi32>, %i: index) {
 !tile = !tile.smem<64x32xf32, swizzle = 128>
 func.func @f(%t: !tile, %s: memref<?x?x64xf32>, %c: memref<?xi32>, %i: index) {
   // expected-error @below {{needs as many columns in memory as in the tile, 32}}
-  tile.add_in_turn %t, %s[%i, %i] turn(%i) of %c[%i] : !tile to memref<?x?x64xf32>, memref<?xi32>
+  tile.add_in_order %t, %s[%i, %i] rank(%i) of %c[%i] : !tile to memref<?x?x64xf32>, memref<?xi32>
   return
 }
 
@@ -1015,15 +1015,15 @@ func.func @f(%t: !tile, %s: memref<?x?x64xf32>, %c: memref<?xi32>, %i: index) {
 !tile = !tile.smem<64x32xf32, swizzle = 128>
 func.func @f(%t: !tile, %s: memref<?x?x32xf32>, %c: memref<?x?xi32>, %i: index) {
   // expected-error @below {{needs an index for each dimension of the counts: 2, got 1}}
-  tile.add_in_turn %t, %s[%i, %i] turn(%i) of %c[%i] : !tile to memref<?x?x32xf32>, memref<?x?xi32>
+  tile.add_in_order %t, %s[%i, %i] rank(%i) of %c[%i] : !tile to memref<?x?x32xf32>, memref<?x?xi32>
   return
 }
 
 // -----
 
 func.func @f(%c: memref<?x?xi32>, %i: index) {
-  // expected-error @below {{'tile.await_turn' op needs an index for each dimension of the counts: 2, got 1}}
-  tile.await_turn %i of %c[%i] : memref<?x?xi32>
+  // expected-error @below {{'tile.await_rank' op needs an index for each dimension of the counts: 2, got 1}}
+  tile.await_rank %i of %c[%i] : memref<?x?xi32>
   return
 }
 
@@ -1070,8 +1070,8 @@ func.func @f(%c: memref<?xi32>, %i: index) {
 // -----
 
 func.func @f(%c: memref<?xi32>, %i: index) {
-  // expected-error @below {{'tile.end_turn' op needs an index for each dimension of the counts: 1, got 2}}
-  tile.end_turn %i of %c[%i, %i] : memref<?xi32>
+  // expected-error @below {{'tile.finish_rank' op needs an index for each dimension of the counts: 1, got 2}}
+  tile.finish_rank %i of %c[%i, %i] : memref<?xi32>
   return
 }
 

@@ -290,15 +290,15 @@ func.func @diagonals(%t: !tile.smem<128x64xbf16, swizzle = 128>, %sums: memref<?
   return
 }
 
-// CHECK-LABEL: func @turns(
-func.func @turns(%t: !tile.smem<64x32xf32, swizzle = 128>, %sums: memref<?x?x32xf32>, %counts: memref<?xi32>, %i: index) {
-  // CHECK: tile.add_in_turn %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] turn(%{{.*}}) of %{{.*}}[%{{.*}}] : <64x32xf32, swizzle = 128> to memref<?x?x32xf32>, memref<?xi32>
-  tile.add_in_turn %t, %sums[%i, %i] turn(%i) of %counts[%i]
+// CHECK-LABEL: func @ranks(
+func.func @ranks(%t: !tile.smem<64x32xf32, swizzle = 128>, %sums: memref<?x?x32xf32>, %counts: memref<?xi32>, %i: index) {
+  // CHECK: tile.add_in_order %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] rank(%{{.*}}) of %{{.*}}[%{{.*}}] : <64x32xf32, swizzle = 128> to memref<?x?x32xf32>, memref<?xi32>
+  tile.add_in_order %t, %sums[%i, %i] rank(%i) of %counts[%i]
       : !tile.smem<64x32xf32, swizzle = 128> to memref<?x?x32xf32>, memref<?xi32>
-  // CHECK: tile.await_turn %{{.*}} of %{{.*}}[%{{.*}}] : memref<?xi32>
-  tile.await_turn %i of %counts[%i] : memref<?xi32>
-  // CHECK: tile.end_turn %{{.*}} of %{{.*}}[%{{.*}}] : memref<?xi32>
-  tile.end_turn %i of %counts[%i] : memref<?xi32>
+  // CHECK: tile.await_rank %{{.*}} of %{{.*}}[%{{.*}}] : memref<?xi32>
+  tile.await_rank %i of %counts[%i] : memref<?xi32>
+  // CHECK: tile.finish_rank %{{.*}} of %{{.*}}[%{{.*}}] : memref<?xi32>
+  tile.finish_rank %i of %counts[%i] : memref<?xi32>
   return
 }
 

@@ -172,17 +172,17 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// Where blocks add in turn, they claim their tiles, which the last of the counts counts.
-// CHECK-LABEL: func.func @in_turn(
+// Where blocks add in order, they claim their tiles, which the last of the counts counts.
+// CHECK-LABEL: func.func @in_order(
 // CHECK-SAME:    %[[BLOCKS:[a-z0-9]+]]: index
 // CHECK:         %[[GRID:.*]] = arith.minui %[[BLOCKS]],
 // There is a count besides those of tiles.
 // CHECK:         %[[COUNTS:.*]] = memref.dim %{{.*}}, %c1{{.*}} : memref<?x?xi32>
 // CHECK:         %[[SUMS:.*]] = memref.dim %{{.*}}, %c1{{.*}} : memref<?x?x?x64xf32>
 // CHECK:         %[[IS_MORE:.*]] = arith.cmpi sgt, %[[COUNTS]], %[[SUMS]]
-// CHECK:         cf.assert %[[IS_MORE]], "the kernel 'turns' claims its tiles, which takes a count more than there are tiles to add to"
-// CHECK:         gpu.launch_func @m::@turns blocks in (%[[GRID]], %c1, %c1) {{.*}} %[[BLOCKS]] : index)
-// CHECK-LABEL: gpu.func @turns(
+// CHECK:         cf.assert %[[IS_MORE]], "the kernel 'ordered' claims its tiles, which takes a count more than there are tiles to add to"
+// CHECK:         gpu.launch_func @m::@ordered blocks in (%[[GRID]], %c1, %c1) {{.*}} %[[BLOCKS]] : index)
+// CHECK-LABEL: gpu.func @ordered(
 // CHECK-SAME:    %[[C:[a-z0-9]+]]: memref<?x?xi32>, %[[TILES:[a-z0-9]+]]: index
 // CHECK:         %[[ROWS:.*]] = memref.dim %[[C]], %c0
 // CHECK:         %[[ROW:.*]] = arith.subi %[[ROWS]], %c1
@@ -190,19 +190,19 @@ module attributes {gpu.container_module} {
 // CHECK:         %[[COLUMN:.*]] = arith.subi %[[COLUMNS]], %c1
 // CHECK:         scf.for %[[STEP:.*]] = %c0{{.*}} to %[[TILES]]
 // CHECK-NEXT:      %[[NUMBER:.*]] = tile.claim %[[STEP]] of %[[C]][%[[ROW]], %[[COLUMN]]]
-// CHECK-NEXT:      tile.add_in_turn %{{.*}} turn(%[[NUMBER]])
+// CHECK-NEXT:      tile.add_in_order %{{.*}} rank(%[[NUMBER]])
 module attributes {gpu.container_module} {
-  func.func @in_turn(%n: index, %t: !tile.smem<64x64xf32, swizzle = 128>, %s: memref<?x?x?x64xf32>, %c: memref<?x?xi32>) {
+  func.func @in_order(%n: index, %t: !tile.smem<64x64xf32, swizzle = 128>, %s: memref<?x?x?x64xf32>, %c: memref<?x?xi32>) {
     %c1 = arith.constant 1 : index
-    gpu.launch_func @m::@turns blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1)
+    gpu.launch_func @m::@ordered blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1)
         args(%t : !tile.smem<64x64xf32, swizzle = 128>, %s : memref<?x?x?x64xf32>, %c : memref<?x?xi32>)
     return
   }
   gpu.module @m {
-    gpu.func @turns(%t: !tile.smem<64x64xf32, swizzle = 128>, %s: memref<?x?x?x64xf32>, %c: memref<?x?xi32>) kernel attributes {flash.schedule = #flash.schedule<features = persistent>} {
+    gpu.func @ordered(%t: !tile.smem<64x64xf32, swizzle = 128>, %s: memref<?x?x?x64xf32>, %c: memref<?x?xi32>) kernel attributes {flash.schedule = #flash.schedule<features = persistent>} {
       %c0 = arith.constant 0 : index
       %i = gpu.block_id x
-      tile.add_in_turn %t, %s[%c0, %c0, %c0] turn(%i) of %c[%c0, %c0] : !tile.smem<64x64xf32, swizzle = 128> to memref<?x?x?x64xf32>, memref<?x?xi32>
+      tile.add_in_order %t, %s[%c0, %c0, %c0] rank(%i) of %c[%c0, %c0] : !tile.smem<64x64xf32, swizzle = 128> to memref<?x?x?x64xf32>, memref<?x?xi32>
       gpu.return
     }
   }

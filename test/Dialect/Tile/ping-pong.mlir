@@ -32,7 +32,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // The scores of two steps are one turn.
+  // The scores of two steps are one phase.
   // CHECK-LABEL: gpu.func @two_steps(
   // CHECK:       tile.ping_pong.wait
   // CHECK-NEXT:  tile.mma_async %{{.*}} transpose_b
@@ -50,7 +50,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A turn ends before a choice in which all warpgroups meet.
+  // A phase ends before a choice in which all warpgroups meet.
   // CHECK-LABEL: gpu.func @meeting(
   // CHECK:       tile.ping_pong.wait
   // CHECK-NEXT:  tile.mma_async %{{.*}} transpose_b

@@ -94,8 +94,8 @@ gpu.module @m {
     tile.ring.acquire %r[%c0] : !ring
     tile.ring.put %d to %r[%c0] : !scores to !ring
     %t = tile.ring.wait %r[%c0] : !ring
-    // expected-error @below {{'tile.add_in_turn' op adds a tile that is in no ring, or that others read; the role that waits for its turn has it alone}}
-    tile.add_in_turn %t, %s[%c0] turn(%c0) of %c[%c0] : !wide to memref<?x64xf32>, memref<?xi32>
+    // expected-error @below {{'tile.add_in_order' op adds a tile that is in no ring, or that others read; the role that adds it has it alone}}
+    tile.add_in_order %t, %s[%c0] rank(%c0) of %c[%c0] : !wide to memref<?x64xf32>, memref<?xi32>
     %x = tile.load %t : !wide to !scores
     tile.ring.release %r[%c0] : !ring
     gpu.return

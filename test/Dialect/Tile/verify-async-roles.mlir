@@ -794,9 +794,9 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @kernel(%x: !x) kernel {
     tile.warp_specialize @consumer(warps = 8, registers = 128) {
-      // expected-note @below {{the turn}}
+      // expected-note @below {{where it goes on}}
       tile.ping_pong.wait
-      // expected-error @below {{'tile.reduce_rows' op is done by all warpgroups together, of which one has a turn here}}
+      // expected-error @below {{'tile.reduce_rows' op is done by all warpgroups together, of which one goes on here}}
       %c = tile.reduce_rows add %x : !x to tensor<64xf32, #tile.columns<8>>
       tile.ping_pong.arrive
     }
@@ -819,14 +819,14 @@ gpu.module @m {
 
 // -----
 
-// One thread waits for its turn while the others compute.
+// One thread waits for its rank while the others compute.
 !tile = !tile.smem<64x64xf32, swizzle = 128>
 !ring = !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
 !x = tensor<64x64xf32, #tile.fragment<4>>
 !sums = memref<?x64xf32>
 !counts = memref<?xi32>
 gpu.module @m {
-  gpu.func @turns(%x: !x, %s: !sums, %c: !counts, %i: index) kernel {
+  gpu.func @ordered(%x: !x, %s: !sums, %c: !counts, %i: index) kernel {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
     tile.warp_specialize @consumer(warps = 4, registers = 128) {
@@ -834,7 +834,7 @@ gpu.module @m {
       tile.ring.put %x to %r[%c0] : !x to !ring
     } @adder(warps = 1, registers = 40) {
       %t = tile.ring.wait %r[%c0] : !ring
-      tile.add_in_turn %t, %s[%c0] turn(%i) of %c[%c0] : !tile to !sums, !counts
+      tile.add_in_order %t, %s[%c0] rank(%i) of %c[%c0] : !tile to !sums, !counts
       tile.ring.release %r[%c0] : !ring
     }
     gpu.return
@@ -849,15 +849,15 @@ gpu.module @m {
 !sums = memref<?x64xf32>
 !counts = memref<?xi32>
 gpu.module @m {
-  gpu.func @turns(%x: !x, %s: !sums, %c: !counts, %i: index) kernel {
+  gpu.func @ordered(%x: !x, %s: !sums, %c: !counts, %i: index) kernel {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
     tile.warp_specialize @consumer(warps = 4, registers = 128) {
       tile.ring.acquire %r[%c0] : !ring
       tile.ring.put %x to %r[%c0] : !x to !ring
       %t = tile.ring.wait %r[%c0] : !ring
-      // expected-error @below {{'tile.add_in_turn' op is for a role of one warp or two: those that compute would wait for other blocks}}
-      tile.add_in_turn %t, %s[%c0] turn(%i) of %c[%c0] : !tile to !sums, !counts
+      // expected-error @below {{'tile.add_in_order' op is for a role of one warp or two: those that compute would wait for other blocks}}
+      tile.add_in_order %t, %s[%c0] rank(%i) of %c[%c0] : !tile to !sums, !counts
       tile.ring.release %r[%c0] : !ring
     }
     gpu.return
@@ -872,12 +872,12 @@ gpu.module @m {
 !sums = memref<?x64xf32>
 !counts = memref<?xi32>
 gpu.module @m {
-  gpu.func @turns(%t: !tile, %s: !sums, %c: !counts, %i: index) kernel {
+  gpu.func @ordered(%t: !tile, %s: !sums, %c: !counts, %i: index) kernel {
     %c0 = arith.constant 0 : index
     tile.warp_specialize @consumer(warps = 4, registers = 128) {
     } @adder(warps = 1, registers = 40) {
-      // expected-error @below {{'tile.add_in_turn' op adds a tile that is not waited for in its role}}
-      tile.add_in_turn %t, %s[%c0] turn(%i) of %c[%c0] : !tile to !sums, !counts
+      // expected-error @below {{'tile.add_in_order' op adds a tile that is not waited for in its role}}
+      tile.add_in_order %t, %s[%c0] rank(%i) of %c[%c0] : !tile to !sums, !counts
     }
     gpu.return
   }
@@ -891,7 +891,7 @@ gpu.module @m {
 !sums = memref<?x64xf32>
 !counts = memref<?xi32>
 gpu.module @m {
-  gpu.func @turns(%x: !x, %s: !sums, %c: !counts, %i: index) kernel {
+  gpu.func @ordered(%x: !x, %s: !sums, %c: !counts, %i: index) kernel {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
     tile.warp_specialize @consumer(warps = 4, registers = 128) {
@@ -899,8 +899,8 @@ gpu.module @m {
       tile.ring.put %x to %r[%c0] : !x to !ring
     } @adder(warps = 1, registers = 40) {
       %t = tile.ring.wait %r[%c0] : !ring
-      tile.add_in_turn %t, %s[%c0] turn(%i) of %c[%c0] : !tile to !sums, !counts
-      // expected-error @below {{'tile.clear' op is not for a role that adds tiles in turn: its thread waits for stages and gives them back}}
+      tile.add_in_order %t, %s[%c0] rank(%i) of %c[%c0] : !tile to !sums, !counts
+      // expected-error @below {{'tile.clear' op is not for a role that adds tiles in order: its thread waits for stages and gives them back}}
       tile.clear %t warps(1) : !tile
       tile.ring.release %r[%c0] : !ring
     }

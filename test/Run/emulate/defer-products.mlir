@@ -94,7 +94,7 @@ module attributes {gpu.container_module} {
         %p = tile.mma_async %xt, %ht transpose_a : !smem, !smem -> !tile.pending<!acc>
         %d = tile.mma_wait %p : !tile.pending<!acc>
         %t = tile.share %d : !acc to !wide
-        tile.add_in_turn %t, %sums[%i, %c0] turn(%block) of %counts[%i] : !wide to !sums, !counts
+        tile.add_in_order %t, %sums[%i, %c0] rank(%block) of %counts[%i] : !wide to !sums, !counts
       }
       scf.for %i = %middle to %c5 step %c1 {
         %at = arith.muli %i, %c64 : index
@@ -107,7 +107,7 @@ module attributes {gpu.container_module} {
         %q = tile.mma_async %xt, %ht transpose_a : !smem, !smem -> !tile.pending<!acc>
         %d = tile.mma_wait %q : !tile.pending<!acc>
         %t = tile.share %d : !acc to !wide
-        tile.add_in_turn %t, %sums[%i, %c0] turn(%block) of %counts[%i] : !wide to !sums, !counts
+        tile.add_in_order %t, %sums[%i, %c0] rank(%block) of %counts[%i] : !wide to !sums, !counts
       }
       gpu.return
     }

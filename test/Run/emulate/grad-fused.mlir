@@ -1,7 +1,7 @@
-// Gradients as one program, whose blocks add to those of queries in turn: with keys
+// Gradients as one program, whose blocks add to gradients of queries in order: with keys
 // of several numbers of tiles, masks from either side, groups, lengths, open sizes, and
 // with more heads than fit a wave, of which the last ones come forwards. A
-// block whose turn has not come when it is there is an error of the emulation.
+// block that comes before its rank is an error of the emulation.
 // DEFINE: %{run} = flash-run %s --target=emulate:sm_90a --check
 // DEFINE: %{open} = --shape 0=1x2x130x64 --shape 1=1x1x390x64 --shape 2=1x1x390x48 --shape 3=1x2x130x48 --shape 4=1
 // DEFINE: %{no-queries} = --shape 0=1x2x0x64 --shape 1=1x1x390x64 --shape 2=1x1x390x48 --shape 3=1x2x0x48 --shape 4=1
@@ -15,7 +15,7 @@
 // CHECK: check: ok
 
 // RUN: flash-run %s --target=emulate:sm_90a --function=causal --dump=l2 | FileCheck %s --check-prefix=L2
-// L2: tile.add_in_turn
+// L2: tile.add_in_order
 
 #schedule = #flash.schedule<products = 5>
 

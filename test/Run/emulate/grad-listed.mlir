@@ -1,7 +1,7 @@
-// Gradients as one program that goes through lists of tiles, which say whose turn
-// it is: documents, of groups of heads and with lengths and open sizes, a window of each head, and
-// a mask of positions that leaves no ranges. A block whose turn has not come when it
-// is there is an error of the emulation.
+// Gradients as one program that goes through lists of tiles, which say the rank
+// of each block: documents, of groups of heads and with lengths and open sizes, a window of each head, and
+// a mask of positions that leaves no ranges. A block that comes before its
+// rank is an error of the emulation.
 // DEFINE: %{run} = flash-run %s --target=emulate:sm_90a --check
 // DEFINE: %{open} = --shape 0=2x2x300x64 --shape 1=2x1x390x64 --shape 2=2x1x390x48 --shape 3=2x2x300x48 --shape 4=2 --shape 5=1
 // RUN: %{run} --function=documents --fill=4=70 | FileCheck %s
@@ -13,7 +13,7 @@
 
 // RUN: flash-run %s --target=emulate:sm_90a --function=documents --dump=l2 | FileCheck %s --check-prefix=L2
 // L2: memref.load %{{.*}} : memref<1x1x5x10xi32
-// L2: tile.add_in_turn
+// L2: tile.add_in_order
 
 #schedule = #flash.schedule<products = 5, block_map = 1>
 

@@ -1,5 +1,5 @@
 // Gradients where warps have roles, with what schedules propose and what not:
-// rotated loops, turns, persistent blocks, other tiles, two programs of keys.
+// rotated loops, ordered additions, persistent blocks, other tiles, two programs of keys.
 // DEFINE: %{features} = specialize_warps|bulk_store
 // DEFINE: %{sizes} = --shape 0=1x2x130x64 --shape 1=1x1x170x64 --shape 2=1x1x170x48 --shape 3=1x2x130x48 --shape 4=1
 // DEFINE: %{schedule} =

@@ -1,5 +1,5 @@
 // Sums over the rows of a tile, between warps and, where these have roles, between
-// warpgroups that take turns: as on the CPU. What they exchange goes through
+// warpgroups that alternate: as on the CPU. What they exchange goes through
 // shared memory, at a barrier of the warps that hold the tile.
 // DEFINE: %{features} = specialize_warps|overlap|ping_pong
 // RUN: sed 's/FEATURES/features = %{features}, stages = 2, /' %s > %t-roles.mlir

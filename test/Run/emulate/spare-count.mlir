@@ -1,4 +1,4 @@
-// Blocks that claim their tiles count them behind the counts of turns: a count that is
+// Blocks that claim their tiles count them behind the counts of ordered additions: a count that is
 // no tile's has to be there.
 // RUN: flash-opt %s --flash-attach-target=multiprocessors=1 --tile-persist -o %t.mlir
 // RUN: flash-run %t.mlir --target=emulate --shape=1=3 --fill=1=0
@@ -26,7 +26,7 @@ module attributes {gpu.container_module} {
       %i = gpu.block_id x
       %row = arith.muli %i, %c64 : index
       %t = tile.fetch %x[%row] : memref<128x64xf32> to !tile.smem<64x64xf32, swizzle = 128>
-      tile.add_in_turn %t, %sums[%i, %c0] turn(%c0) of %c[%i] : !tile.smem<64x64xf32, swizzle = 128> to !sums, memref<?xi32>
+      tile.add_in_order %t, %sums[%i, %c0] rank(%c0) of %c[%i] : !tile.smem<64x64xf32, swizzle = 128> to !sums, memref<?xi32>
       gpu.return
     }
   }

@@ -82,7 +82,7 @@ def FlashCpuOwnResults : Pass<"flash-cpu-own-results"> {
 }
 
 def FlashCpuMicrokernel : Pass<"flash-cpu-microkernel"> {
-  let summary = "Turn linalg operations on buffers into register tiles";
+  let summary = "Convert linalg operations on buffers to register tiles";
   let description = [{
     Every linalg operation (and `memref.copy`) becomes loops over register
     tiles: `mr` rows times `nr` vectors of the dimension that is innermost and
@@ -210,7 +210,7 @@ def FlashCpuOutlineParallel
 }
 
 def FlashCpuLowerAssert : Pass<"flash-cpu-lower-assert", "::mlir::ModuleOp"> {
-  let summary = "Turn cf.assert into a call of the runtime's failure function";
+  let summary = "Convert cf.assert to a call of the runtime's failure function";
   let description = [{
     The runtime unwinds to the caller of the kernel, which reports the message.
 

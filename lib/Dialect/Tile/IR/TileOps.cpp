@@ -132,7 +132,7 @@ int64_t RingOp::getNumFullBarriers() {
     if (!isa<RingWaitOp>(user) || !roles)
       continue;
     unsigned role = roles.getRoleOf(user);
-    if (roles.addsInTurn(role))
+    if (roles.addsInOrder(role))
       return getNumStages() * roles.getNumWarps(role);
   }
   return getNumStages();
@@ -332,7 +332,7 @@ LogicalResult StoreBulkOp::verify() {
                             tile.getElementType(), tile.getDimSize(1));
 }
 
-/// Checks the memory in which turns are counted.
+/// Checks the memory in which ordered additions are counted.
 static LogicalResult verifyCounts(Operation *op, MemRefType counts,
                                   size_t numIndices) {
   if (static_cast<int64_t>(numIndices) == counts.getRank())
@@ -341,7 +341,7 @@ static LogicalResult verifyCounts(Operation *op, MemRefType counts,
          << counts.getRank() << ", got " << numIndices;
 }
 
-LogicalResult AddInTurnOp::verify() {
+LogicalResult AddInOrderOp::verify() {
   SmemType tile = getTile().getType();
   MemRefType memory = getSums().getType();
   if (static_cast<int64_t>(getIndices().size()) != memory.getRank() - 1)
@@ -372,11 +372,11 @@ LogicalResult StoreDiagonalsOp::verify() {
   return success();
 }
 
-LogicalResult AwaitTurnOp::verify() {
+LogicalResult AwaitRankOp::verify() {
   return verifyCounts(*this, getCounts().getType(), getIndices().size());
 }
 
-LogicalResult EndTurnOp::verify() {
+LogicalResult FinishRankOp::verify() {
   return verifyCounts(*this, getCounts().getType(), getIndices().size());
 }
 
@@ -630,16 +630,16 @@ template <typename OpTy> static bool hasAny(Region &role) {
       .wasInterrupted();
 }
 
-bool WarpSpecializeOp::addsInTurn(unsigned role) {
-  return hasAny<AddInTurnOp>(getRoles()[role]);
+bool WarpSpecializeOp::addsInOrder(unsigned role) {
+  return hasAny<AddInOrderOp>(getRoles()[role]);
 }
 
 bool WarpSpecializeOp::alternates(unsigned role) {
-  return addsInTurn(role) || hasAny<StoreDiagonalsOp>(getRoles()[role]);
+  return addsInOrder(role) || hasAny<StoreDiagonalsOp>(getRoles()[role]);
 }
 
 bool WarpSpecializeOp::isOfOneThread(unsigned role) {
-  return (getNumWarps(role) == 1 || addsInTurn(role)) &&
+  return (getNumWarps(role) == 1 || addsInOrder(role)) &&
          !getRoles()[role]
               .walk([](Operation *op) {
                 auto ringOp = dyn_cast<RingOpInterface>(op);
@@ -647,7 +647,7 @@ bool WarpSpecializeOp::isOfOneThread(unsigned role) {
                     ringOp && (ringOp.hasRingEffect(RingEffect::Acquire) ||
                                isa<CopyAsyncOp>(op));
                 bool isAddition =
-                    isa<AddInTurnOp, RingWaitOp, RingReleaseOp, ClaimOp>(op);
+                    isa<AddInOrderOp, RingWaitOp, RingReleaseOp, ClaimOp>(op);
                 return isa<TileDialect>(op->getDialect()) && !isCopy &&
                                !isAddition
                            ? WalkResult::interrupt()

@@ -39,7 +39,7 @@ static int64_t getCopiedRows(BlockArgument argument) {
     if (auto store = dyn_cast<StoreBulkOp>(user);
         store && store.getDestination() == argument)
       rows = std::max(rows, store.getStageType().getRows());
-    if (auto add = dyn_cast<AddInTurnOp>(user);
+    if (auto add = dyn_cast<AddInOrderOp>(user);
         add && add.getSums() == argument)
       rows = std::max(rows, add.getTile().getType().getRows());
   }

@@ -322,11 +322,11 @@ namespace {
 struct DelayWaits : flash::tile::impl::DelayWaitsBase<DelayWaits> {
   void runOnOperation() override {
     getOperation().walk([&](WarpSpecializeOp roles) {
-      // A warp that adds in turn alone takes as long as a step: what shortens
+      // A warp that adds in order alone takes as long as a step: what shortens
       // the others' makes all of it slower then.
       bool addsAlone = false;
       for (unsigned role = 0; role < roles.getNumRoles(); ++role)
-        addsAlone |= roles.addsInTurn(role) && roles.getNumWarps(role) == 1;
+        addsAlone |= roles.addsInOrder(role) && roles.getNumWarps(role) == 1;
       roles.walk([&](scf::ForOp loop) {
         std::optional<int64_t> registers;
         if (!addsAlone)

@@ -96,10 +96,10 @@ static Value computeAtLaunch(OpBuilder &b, Value scalar, IRMapping &atLaunch) {
   return atLaunch.lookup(scalar);
 }
 
-/// An op of the kernel that waits for its turn; null if none does.
-static AddInTurnOp findTurn(gpu::GPUFuncOp kernel) {
-  AddInTurnOp found;
-  kernel.walk([&](AddInTurnOp add) { found = add; });
+/// An ordered addition of the kernel; null if it has none.
+static AddInOrderOp findOrderedAdd(gpu::GPUFuncOp kernel) {
+  AddInOrderOp found;
+  kernel.walk([&](AddInOrderOp add) { found = add; });
   return found;
 }
 
@@ -134,16 +134,16 @@ static std::pair<scf::ForOp, Value> emitWaves(OpBuilder &b, Location loc,
 }
 
 /// Emits a loop over tiles that blocks claim, and returns it, with the number
-/// of the tile. Those claimed are counted by the last of the counts of turns,
+/// of the tile. The last count of the ordered additions counts claimed tiles,
 /// which is nobody's: there are more than tiles (flash.parallel_add).
 static std::pair<scf::ForOp, Value> emitClaims(OpBuilder &b, Location loc,
-                                               Value tiles, AddInTurnOp turn) {
+                                               Value tiles, AddInOrderOp add) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  Value counts = turn.getCounts();
+  Value counts = add.getCounts();
   SmallVector<Value> last;
-  for (int64_t d = 0; d < turn.getCounts().getType().getRank(); ++d) {
+  for (int64_t d = 0; d < add.getCounts().getType().getRank(); ++d) {
     Value size = memref::DimOp::create(b, loc, counts, d);
     last.push_back(arith::SubIOp::create(b, loc, size, constant(1)));
   }
@@ -168,9 +168,9 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   llvm::SetVector<Operation *> ops = getOpsOfBlocks(body);
   SmallVector<Value> scalars = getScalarsOfLaunch(body, ops);
   Type index = IndexType::get(kernel.getContext());
-  AddInTurnOp turn = findTurn(kernel);
+  AddInOrderOp add = findOrderedAdd(kernel);
   SmallVector<Value> numbers;
-  for (unsigned i = 0; i < (turn ? numbersOfClaims : numbersOfWaves); ++i)
+  for (unsigned i = 0; i < (add ? numbersOfClaims : numbersOfWaves); ++i)
     numbers.push_back(body.addArgument(index, loc));
   for (Value scalar : scalars)
     scalar.replaceUsesWithIf(body.addArgument(index, loc), [&](OpOperand &use) {
@@ -179,8 +179,8 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   OpBuilder b(body.getTerminator());
   kernel.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
   auto [loop, number] =
-      turn ? emitClaims(b, loc, numbers[0], turn)
-           : emitWaves(b, loc, numbers[0], numbers[1], numbers[2]);
+      add ? emitClaims(b, loc, numbers[0], add)
+          : emitWaves(b, loc, numbers[0], numbers[1], numbers[2]);
   for (Operation *op : ops) {
     if (auto blockId = dyn_cast<gpu::BlockIdOp>(op)) {
       blockId.replaceAllUsesWith(number);
@@ -193,16 +193,16 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
 }
 
 /// Asserts that the counts have one that is no tile's.
-static void assertSpareCount(gpu::LaunchFuncOp launch, AddInTurnOp turn) {
+static void assertSpareCount(gpu::LaunchFuncOp launch, AddInOrderOp add) {
   OpBuilder b(launch);
   Location loc = launch.getLoc();
   auto getSize = [&](Value memory, int64_t dim) -> Value {
     unsigned number = cast<BlockArgument>(memory).getArgNumber();
     return memref::DimOp::create(b, loc, launch.getKernelOperand(number), dim);
   };
-  int64_t last = turn.getCountIndices().size() - 1;
-  Value counts = getSize(turn.getCounts(), last),
-        tiles = getSize(turn.getSums(), last);
+  int64_t last = add.getCountIndices().size() - 1;
+  Value counts = getSize(add.getCounts(), last),
+        tiles = getSize(add.getSums(), last);
   Value isMore =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, counts, tiles);
   cf::AssertOp::create(b, loc, isMore,
@@ -261,8 +261,8 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
            llvm::zip(kernel.getArguments(), launch.getKernelOperands()))
         atLaunch.map(argument, operand);
       SmallVector<Value> added = {count};
-      if (AddInTurnOp turn = findTurn(kernel))
-        assertSpareCount(launch, turn);
+      if (AddInOrderOp add = findOrderedAdd(kernel))
+        assertSpareCount(launch, add);
       else
         added = countWaves(b, loc, count, grid);
       for (Value scalar : scalars.lookup(kernel))

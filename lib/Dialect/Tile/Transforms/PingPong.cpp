@@ -1,4 +1,4 @@
-//===- PingPong.cpp - Warpgroups take turns on the tensor cores -----------===//
+//===- PingPong.cpp - Warpgroups alternate on the tensor cores ------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -50,9 +50,10 @@ template <typename OpTy> static bool isOnTilesOf(Operation *op) {
   });
 }
 
-/// Of the role that adds tiles in turn, and of the one that adds up diagonals.
+/// What belongs to the role that adds tiles in order, and to the one that adds
+/// up diagonals.
 /// Consumers wait for tiles of the latter, too.
-static constexpr auto isAddition = isOnTilesOf<AddInTurnOp>;
+static constexpr auto isAddition = isOnTilesOf<AddInOrderOp>;
 static constexpr auto isOfDiagonals = isOnTilesOf<StoreDiagonalsOp>;
 
 /// The ops of the kernel that a role must carry out: those on tiles and rings,
@@ -313,17 +314,17 @@ static FailureOr<CheckedRings> findCheckedRings(gpu::GPUFuncOp kernel) {
   return checked;
 }
 
-/// Whether tiles are added in turn; failure where a role of its own cannot.
+/// Whether tiles are added in order; failure where a role of its own cannot.
 static FailureOr<bool> findAdditions(gpu::GPUFuncOp kernel) {
   bool found = false;
-  WalkResult walk = kernel.walk([&](AddInTurnOp add) -> WalkResult {
+  WalkResult walk = kernel.walk([&](AddInOrderOp add) -> WalkResult {
     found = true;
     auto wait = add.getTile().getDefiningOp<RingWaitOp>();
     if (wait && wait->hasOneUse())
       return WalkResult::advance();
     return add.emitOpError(
         "adds a tile that is in no ring, or that others read; "
-        "the role that waits for its turn has it alone");
+        "the role that adds it has it alone");
   });
   if (walk.wasInterrupted())
     return failure();
@@ -399,7 +400,7 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   RoleRegisters ofRoles =
       getRoleRegisters(*warps / warpsOfWarpgroup, getCtasPerSm(kernel));
   // Of the warpgroup behind the consumers the first warp is the producer, the
-  // next ones add tiles in turn or add up diagonals if there are such, and the
+  // next ones add tiles in order or add up diagonals if there are such, and the
   // last ones have the non-finite check.
   bool checks = !checked->rings.empty();
   SmallVector<StringRef> names = {"consumer", "producer"};

@@ -63,7 +63,7 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
   roles.getRoles()[role].walk([&](Operation *op) {
     copies |= isCopy(op);
     checks |= isCheck(op);
-    adds |= isa<AddInTurnOp>(op);
+    adds |= isa<AddInOrderOp>(op);
     hasDiagonals |= isa<StoreDiagonalsOp>(op);
   });
   int64_t warps = roles.getNumWarps(role);
@@ -81,16 +81,17 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
     if (copies && isOfTile && !isCopy(op))
       return refuse(op, "is not for a role that copies: its thread acquires "
                         "stages and copies into them");
-    if (isa<AddInTurnOp>(op) && warps > mostAlternatingWarps)
+    if (isa<AddInOrderOp>(op) && warps > mostAlternatingWarps)
       return refuse(op, "is for a role of one warp or two: those that compute "
                         "would wait for other blocks");
-    if (auto add = dyn_cast<AddInTurnOp>(op);
+    if (auto add = dyn_cast<AddInOrderOp>(op);
         add && !add.getTile().getDefiningOp<RingWaitOp>())
       return refuse(op, "adds a tile that is not waited for in its role");
     if (adds && warps <= mostAlternatingWarps && isOfTile &&
-        !isa<AddInTurnOp>(op) && !waitsOrReleases(op))
-      return refuse(op, "is not for a role that adds tiles in turn: its thread "
-                        "waits for stages and gives them back");
+        !isa<AddInOrderOp>(op) && !waitsOrReleases(op))
+      return refuse(op,
+                    "is not for a role that adds tiles in order: its thread "
+                    "waits for stages and gives them back");
     if (auto diagonals = dyn_cast<StoreDiagonalsOp>(op);
         diagonals && (warps > mostAlternatingWarps ||
                       !diagonals.getTile().getDefiningOp<RingWaitOp>()))
@@ -198,10 +199,10 @@ LogicalResult flash::tile::verifyPingPong(PingPongWaitOp wait) {
     WalkResult walk = op->walk([&](Operation *inner) {
       if (!isMeeting(inner))
         return WalkResult::advance();
-      inner->emitOpError("is done by all warpgroups together, of which one has "
-                         "a turn here")
+      inner->emitOpError("is done by all warpgroups together, of which one "
+                         "goes on here")
               .attachNote(wait.getLoc())
-          << "the turn";
+          << "where it goes on";
       return WalkResult::interrupt();
     });
     if (walk.wasInterrupted())

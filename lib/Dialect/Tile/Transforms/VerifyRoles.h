@@ -23,7 +23,7 @@ mlir::LogicalResult verifyRoles(WarpSpecializeOp roles);
 /// waits for a step that another never does.
 mlir::LogicalResult verifyCounts(WarpSpecializeOp roles);
 
-/// Checks that turns are taken and passed on alternately.
+/// Checks that waits and arrivals of the ping-pong alternate.
 mlir::LogicalResult verifyPingPong(PingPongWaitOp wait);
 mlir::LogicalResult verifyPingPong(PingPongArriveOp arrive);
 

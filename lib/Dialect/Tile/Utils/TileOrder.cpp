@@ -104,8 +104,8 @@ TileOfHead flash::tile::emitBothWays(OpBuilder &builder, Location loc,
                                      const MaskedTiles &tiles, int64_t waves,
                                      Value number) {
   // Forwards, the less queries a tile has the later it has to begin. With two
-  // waves of tiles in turns it does; with four, which measured best, no wait is
-  // passed on. With fewer tiles than a wave all begin at the same time.
+  // interleaved waves of tiles it does; with four, which measured best, no wait
+  // is passed on. With fewer tiles than a wave all begin at the same time.
   constexpr int64_t wavesForwards = 4, wavesBackwards = 1;
   IndexBuilder b{builder, loc};
   Value zero = b.constant(0), one = b.constant(1);

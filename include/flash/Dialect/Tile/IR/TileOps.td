@@ -500,7 +500,7 @@ def Tile_WarpSpecializeOp
     - Register tiles belong to the role that starts at warp 0. Warpgroups of four
       of its warps go at their own pace.
     - Copies into rings are started by one thread of a role of one warp. So are
-      additions in turn (`tile.add_in_turn`), of a role of their own.
+      ordered additions (`tile.add_in_order`), of a role of their own.
     - A check whether tiles are finite, and what makes them so, is shared by all
       warps of a role, the last of the block.
 
@@ -552,13 +552,13 @@ def Tile_WarpSpecializeOp
     void leaveRegisters(unsigned from, unsigned role, int64_t enough);
     /// The role that carries out the op, which is in one.
     unsigned getRoleOf(::mlir::Operation *op);
-    /// Whether the role adds tiles in turn.
-    bool addsInTurn(unsigned role);
+    /// Whether the role adds tiles in order.
+    bool addsInOrder(unsigned role);
     /// Whether the warps of the role, if it has two, have the tiles of every
-    /// other step each: it adds tiles in turn or stores sums of diagonals.
+    /// other step each: it adds tiles in order or stores sums of diagonals.
     bool alternates(unsigned role);
     /// Whether one thread carries the role out, or one of each warp that adds: it
-    /// only starts copies, or adds tiles in turn.
+    /// only starts copies, or adds tiles in order.
     bool isOfOneThread(unsigned role);
   }];
 }
@@ -566,7 +566,7 @@ def Tile_WarpSpecializeOp
 def Tile_PingPongWaitOp : Tile_Op<"ping_pong.wait"> {
   let summary = "waits until the warpgroup before has arrived";
   let description = [{
-    Ping-pong: the consumer warpgroups take turns. Each goes on until it arrives
+    Ping-pong: the consumer warpgroups alternate. Each goes on until it arrives
     for the next one, the last for the first, which need not wait the first time.
     All warpgroups wait, and arrive, equally often.
 
@@ -980,18 +980,18 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
   }];
 }
 
-def Tile_AddInTurnOp : Tile_Op<"add_in_turn",
+def Tile_AddInOrderOp : Tile_Op<"add_in_order",
     [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "adds a shared-memory tile to global memory, in an order";
   let description = [{
-    Blocks that add to the same tile of a kernel's argument have turns 0, 1, 2 and
+    Blocks that add to the same tile of a kernel's argument have ranks 0, 1, 2 and
     so on, whatever blocks finish first, so that sums are the same from run to run.
-    `counts` says how many have had theirs. The op waits until that is its `turn`;
+    `counts` says how many have added. The op waits until that is its `rank`;
     the first one stores the tile, as there is nothing yet, and all others add it;
-    when its elements are there for all blocks, the count becomes `turn + 1`.
+    when its elements are there for all blocks, the count becomes `rank + 1`.
 
     ```mlir
-    tile.add_in_turn %dq, %sums[%b, %h, %i, %c0] turn(%turn) of %counts[%b, %h, %i]
+    tile.add_in_order %dq, %sums[%b, %h, %i, %c0] rank(%rank) of %counts[%b, %h, %i]
         : !tile.smem<128x64xf32, swizzle = 128> to memref<?x?x?x128x64xf32>, memref<?x?x?xi32>
     ```
 
@@ -999,17 +999,17 @@ def Tile_AddInTurnOp : Tile_Op<"add_in_turn",
     does not have are left out. Counts are 0 when the kernel starts.
 
     A GPU starts blocks by their numbers, and may have none left for the others when
-    some wait. So a block waits only for blocks of smaller numbers: turns follow
+    some wait. So a block waits only for blocks of smaller numbers: ranks follow
     the order of blocks, or of tiles that these claim (`tile.claim`). Emulation, which runs such blocks one after the other,
-    refuses a turn that has not come. One thread of a warp waits and adds
-    (`cp.reduce.async.bulk`), while others compute. Of a role of two warps each has
+    refuses a rank above the count. One thread of a warp waits and adds
+    (`cp.reduce.async.bulk`), while others compute. In a role of two warps each warp has
     the tiles of every other step.
   }];
   let arguments = (ins Tile_SmemType:$tile, MemRefOf<[F32]>:$sums,
-                       Variadic<Index>:$indices, Index:$turn,
+                       Variadic<Index>:$indices, Index:$rank,
                        MemRefOf<[I32]>:$counts, Variadic<Index>:$count_indices);
   let assemblyFormat = [{
-    $tile `,` $sums `[` $indices `]` `turn` `(` $turn `)` `of`
+    $tile `,` $sums `[` $indices `]` `rank` `(` $rank `)` `of`
     $counts `[` $count_indices `]` attr-dict
     `:` type($tile) `to` type($sums) `,` type($counts)
   }];
@@ -1044,9 +1044,9 @@ def Tile_StoreDiagonalsOp : Tile_Op<"store_diagonals",
 def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the next tile that no block has, or the end of a loop";
   let description = [{
-    Blocks that claim tiles take one after the other, as they get done, by numbers that go up. So a block whose turn
-    has not come (`tile.add_in_turn`) waits for tiles that others have claimed before it and work on. The count is
-    that of the tiles claimed; it is 0 when the kernel starts.
+    Blocks that claim tiles take one after the other, as they get done, by numbers that go up. So a block that waits
+    for its rank (`tile.add_in_order`) waits for tiles that others have claimed before it and work on. The count is
+    the number of claimed tiles; it is 0 when the kernel starts.
 
     The op is the first in a loop over tiles: an `scf.for` from 0 in steps of 1 up to their number, whose `step` it
     has. Where no tile is left the loop ends. Each role of the block has the op, and all get the same number: one thread of
@@ -1159,34 +1159,34 @@ def Tile_CountUpOp : Tile_Op<"count_up", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
-class Tile_TurnOp<string mnemonic> : Tile_Op<mnemonic> {
-  let arguments = (ins Index:$turn, MemRefOf<[I32]>:$counts,
+class Tile_RankOp<string mnemonic> : Tile_Op<mnemonic> {
+  let arguments = (ins Index:$rank, MemRefOf<[I32]>:$counts,
                        Variadic<Index>:$indices);
   let assemblyFormat = [{
-    $turn `of` $counts `[` $indices `]` attr-dict `:` type($counts)
+    $rank `of` $counts `[` $indices `]` attr-dict `:` type($counts)
   }];
   let hasVerifier = 1;
 }
 
-def Tile_AwaitTurnOp : Tile_TurnOp<"await_turn"> {
-  let summary = "waits until a count is a turn";
+def Tile_AwaitRankOp : Tile_RankOp<"await_rank"> {
+  let summary = "waits until a count is a rank";
   let description = [{
-    The first half of `tile.add_in_turn`, for one thread: what other blocks have
+    The first half of `tile.add_in_order`, for one thread: what other blocks have
     added before, by bulk copies, is there for those that it starts.
 
     ```mlir
-    tile.await_turn %turn of %counts[%b, %h, %i] : memref<?x?x?xi32>
+    tile.await_rank %rank of %counts[%b, %h, %i] : memref<?x?x?xi32>
     ```
   }];
 }
 
-def Tile_EndTurnOp : Tile_TurnOp<"end_turn"> {
-  let summary = "makes a count the number of the next turn";
+def Tile_FinishRankOp : Tile_RankOp<"finish_rank"> {
+  let summary = "makes a count the next rank";
   let description = [{
     The second half: for one thread, whose bulk copies are complete.
 
     ```mlir
-    tile.end_turn %turn of %counts[%b, %h, %i] : memref<?x?x?xi32>
+    tile.finish_rank %rank of %counts[%b, %h, %i] : memref<?x?x?xi32>
     ```
   }];
 }

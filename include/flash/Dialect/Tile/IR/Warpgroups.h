@@ -25,8 +25,8 @@ constexpr int64_t getCheckWarps(int64_t ctasPerSm) {
 }
 
 /// The warps of a role that have the tiles of every other step each, at most.
-/// Waiting for a turn, for additions to be complete, and the release that ends
-/// a turn take one warp as long as a step of 64 queries, unless products of the
+/// Waiting for a rank, for additions to be complete, and the release behind
+/// them take one warp as long as a step of 64 queries, unless products of the
 /// step are deferred; sums of diagonals take it longer.
 constexpr int64_t mostAlternatingWarps = 2;
 

@@ -130,7 +130,7 @@ def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
     }
     ```
 
-    Where blocks add in turn (`tile.add_in_turn`), not all of them need be running, and who waits for one
+    Where blocks add in order (`tile.add_in_order`), not all of them need be running, and who waits for one
     that cannot start waits for ever. So they claim tiles (`tile.claim`), which the last of the counts counts.
     That it is no tile's, the host asserts.
 
@@ -171,7 +171,7 @@ def DivideByReciprocals : Pass<"tile-divide-by-reciprocals", "::mlir::ModuleOp">
 }
 
 def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Turn fetches into rings that asynchronous copies fill";
+  let summary = "Make of fetches rings that asynchronous copies fill";
   let description = [{
     Every `tile.fetch` becomes a ring and the four operations of one step, which
     all stay where the fetch was; nothing overlaps yet. So does every
@@ -379,7 +379,7 @@ def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
     computed, and what threads put into rings has been put: others wait for that.
     Where a thread has registers for it, what it loads from rings to compute with the
     first result is loaded before that product starts, and what it computes with
-    another one before that is waited for, unless one warp alone adds in turn, which
+    another one before that is waited for, unless one warp alone adds in order, which
     takes as long as a step.
     A product is waited for where something needs its result, or at the
     iteration's end, and a stage is given back behind the last of its readers.
@@ -468,7 +468,7 @@ def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
     products and computes the maxima of these (FlashAttention-3, arXiv
     2407.08608, section 3.2, with the exponentials too, which ptxas does
     not leave there; so they come behind the deferred products, beside the
-    rounding and the sums, which take turns with them). What else depends on a
+    rounding and the sums, which are interleaved with them). What else depends on a
     product stays behind the leading ones. The
     first iteration without its deferred products comes before the loop, the last
     deferred products after it. Behind a loop that is always entered, since its
@@ -536,12 +536,12 @@ def DelayFinite : Pass<"tile-delay-finite", "::mlir::gpu::GPUFuncOp"> {
 }
 
 def PingPong : Pass<"tile-ping-pong", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Let warpgroups take turns on the tensor cores";
+  let summary = "Let warpgroups alternate on the tensor cores";
   let description = [{
     For kernels whose `flash.schedule` has `ping_pong`. While one warpgroup's
     products run the others compute exponentials (FlashAttention-3, arXiv
     2407.08608, section 3.1): products that give scores, and those started with
-    them, wait for the warpgroup's turn.
+    them, wait for the warpgroup's phase.
 
     ```mlir
     tile.ping_pong.wait

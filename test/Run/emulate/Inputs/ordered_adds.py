@@ -1,7 +1,7 @@
-"""The inputs of turns.mlir, and what its result has to be.
+"""The inputs of ordered-adds.mlir, and what its result has to be.
 
-    turns.py inputs PREFIX
-    turns.py check PREFIX
+    ordered_adds.py inputs PREFIX
+    ordered_adds.py check PREFIX
 """
 
 import sys

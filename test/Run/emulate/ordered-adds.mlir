@@ -1,26 +1,26 @@
 // Blocks add products, whose first operands are transposed, to the same tiles in
-// turn: with tiles that are fetched and shared as they stand, through rings, and by
+// order: with tiles that are fetched and shared as they stand, through rings, and by
 // warps with roles, to the same bits, and to what numpy has.
 // DEFINE: %{rings} = gpu.module(gpu.func(tile-make-rings)),
 // DEFINE: %{verify} = gpu.module(gpu.func(tile-verify-async)),canonicalize,cse
-// RUN: %python %S/Inputs/turns.py inputs %t
+// RUN: %python %S/Inputs/ordered_adds.py inputs %t
 // RUN: flash-opt %s --pass-pipeline='builtin.module(%{rings}%{verify})' -o %t-rings.mlir
 // RUN: flash-opt %s --pass-pipeline='builtin.module(%{rings}tile-specialize-warps,%{verify})' -o %t-roles.mlir
 // RUN: FileCheck %s --input-file=%t-roles.mlir
 // RUN: flash-run %s --target=emulate --inputs=%t-x.npy,%t-y.npy --outputs=%t-a.npy
 // RUN: flash-run %t-rings.mlir --target=emulate --inputs=%t-x.npy,%t-y.npy --outputs=%t-b.npy
 // RUN: flash-run %t-roles.mlir --target=emulate --inputs=%t-x.npy,%t-y.npy --outputs=%t-c.npy
-// RUN: %python %S/Inputs/turns.py check %t
+// RUN: %python %S/Inputs/ordered_adds.py check %t
 // RUN: cmp %t-a.npy %t-b.npy
 // RUN: cmp %t-a.npy %t-c.npy
 
-// Turns against the order of blocks, where a GPU might wait for ever.
-// RUN: sed 's/turn(%block)/turn(%against)/' %s > %t-against.mlir
+// Ranks against the order of blocks, where a GPU might wait for ever.
+// RUN: sed 's/rank(%block)/rank(%against)/' %s > %t-against.mlir
 // RUN: not flash-run %t-against.mlir --target=emulate 2>&1 | FileCheck %s --check-prefix=AGAINST
-// AGAINST: error: tile.add_in_turn at {{.*}}: has turn 4, and the count is 0 when all blocks of smaller numbers have ended (block 0)
+// AGAINST: error: tile.add_in_order at {{.*}}: has rank 4, and the count is 0 when all blocks of smaller numbers have ended (block 0)
 
 // RUN: not flash-run %t-rings.mlir --target=sm_80 --dump=ptx 2>&1 | FileCheck %s --check-prefix=SM80
-// SM80: 'tile.add_in_turn' op is for a role of one warp, and the warps of this kernel have no roles
+// SM80: 'tile.add_in_order' op is for a role of one warp, and the warps of this kernel have no roles
 // RUN: flash-run %t-roles.mlir --target=sm_90a --dump=ptx | FileCheck %s --check-prefix=SM90
 
 // CHECK:      tile.warp_specialize @consumer(warps = 4,
@@ -32,7 +32,7 @@
 // CHECK-NOT:    %[[R]]
 // CHECK:      } @adder(warps = 2,
 // CHECK:        %[[T:.*]] = tile.ring.wait %[[R]][%[[I:.*]]] :
-// CHECK-NEXT:   tile.add_in_turn %[[T]], %{{.*}}[%[[I]], %c0] turn(%block_id_x) of %{{.*}}[%[[I]]]
+// CHECK-NEXT:   tile.add_in_order %[[T]], %{{.*}}[%[[I]], %c0] rank(%block_id_x) of %{{.*}}[%[[I]]]
 // CHECK-NEXT:   tile.ring.release %[[R]][%[[I]]]
 
 // The first operand is transposed, which the first of the last two numbers says.
@@ -98,7 +98,7 @@ module attributes {gpu.container_module} {
         %p = tile.mma_async %xt, %yt transpose_a : !smem, !smem -> !tile.pending<!acc>
         %d = tile.mma_wait %p : !tile.pending<!acc>
         %t = tile.share %d : !acc to !wide
-        tile.add_in_turn %t, %sums[%i, %c0] turn(%block) of %counts[%i] : !wide to !sums, !counts
+        tile.add_in_order %t, %sums[%i, %c0] rank(%block) of %counts[%i] : !wide to !sums, !counts
       }
       gpu.return
     }

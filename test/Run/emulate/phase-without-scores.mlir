@@ -1,4 +1,4 @@
-// Scores that the region does not use: the last product of a turn is not followed by what is computed from them.
+// Scores that the region does not use: the last product of a phase is not followed by what is computed from them.
 // RUN: flash-run %s --target=emulate:sm_90a --check | FileCheck %s
 // CHECK: check: ok
 !t = tensor<1x2x256x128xf16>
