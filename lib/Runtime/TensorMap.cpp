@@ -1,4 +1,4 @@
-//===- TensorMap.cpp - What the hardware asks of tensor maps --------------===//
+//===- TensorMap.cpp - What the hardware requires of tensor maps ----------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -28,7 +28,7 @@ int64_t getFillingBlocks(const TargetInfo &target, int64_t queryTile);
 
 /// Whether the target and the problem allow products of warpgroups.
 bool canHaveRoles(const Problem &problem, const TargetInfo &target);
-/// Whether tiles of such sizes, 0 for any, can be those of warpgroups.
+/// Whether warpgroups can have tiles of such sizes, 0 for any.
 bool canBeWarpgroupTiles(int64_t queryTile, int64_t keyTile);
 
 /// The best schedule for threads with vectors and caches.

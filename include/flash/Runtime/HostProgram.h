@@ -83,7 +83,7 @@ struct HostProgram {
     /// What the strides must be where the caller gives them: `dynamic`, or a
     /// number.
     llvm::SmallVector<int64_t, 4> strides;
-    /// The caller's must be those of a dense tensor.
+    /// The caller's strides must be the strides of a dense tensor.
     bool isDense = false;
     /// The caller's address is a multiple of this many bytes.
     int64_t alignment = 16;
@@ -156,20 +156,20 @@ struct HostProgram {
   unsigned getResultInput(unsigned result) const;
   unsigned getResultOutput(unsigned result) const;
 
-  /// Runs the code and so computes everything but addresses; of those of the
-  /// arguments, only the alignment is looked at. Results are dense, or have the
-  /// strides of `places`, one for each, which must be such as `Result` says.
-  /// Errors name the argument, dimension or kernel. Reuses the memory of
-  /// `call`, which is unspecified after an error.
+  /// Runs the code and so computes everything but addresses; of the
+  /// arguments' addresses, only the alignment is looked at. Results are dense,
+  /// or have the strides of `places`, one for each, which must be such as
+  /// `Result` says. Errors name the argument, dimension or kernel. Reuses the
+  /// memory of `call`, which is unspecified after an error.
   llvm::Error prepare(llvm::ArrayRef<TensorArgument> arguments,
                       Invocation &call,
                       llvm::ArrayRef<TensorArgument> places = {}) const;
 
-  /// Puts addresses into the parameters of a prepared call: those of the
-  /// arguments, one for each result, and one for each allocation of the call.
-  /// May be repeated. Tensor maps are encoded here; `encode` is not called by
-  /// programs without them. Errors: those of `encode`, and tensors at addresses
-  /// that no tensor map can have.
+  /// Puts addresses into the parameters of a prepared call: the addresses
+  /// of the arguments, one for each result, and one for each allocation of the
+  /// call. May be repeated. Tensor maps are encoded here; `encode` is not
+  /// called by programs without them. Errors: as `encode`, and tensors at
+  /// addresses that no tensor map can have.
   llvm::Error bind(llvm::ArrayRef<TensorArgument> arguments,
                    llvm::ArrayRef<uint64_t> results,
                    llvm::ArrayRef<uint64_t> scratch, Invocation &call,
@@ -196,7 +196,7 @@ struct Invocation {
   };
 
   /// Device memory that the kernels of the call need for themselves: where it
-  /// begins, if all of it is one piece, and its bytes, of which there may be 0.
+  /// begins, if all of it is one piece, and its bytes; there may be none.
   struct Scratch {
     int64_t offset, bytes;
   };

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a tensor map says, and what the hardware asks of it. No dependency on
-// the driver, which does the encoding (Runtime/Cuda/TensorMap.h).
+// What a tensor map says, and what the hardware requires of it. No dependency
+// on the driver, which does the encoding (Runtime/Cuda/TensorMap.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +60,7 @@ struct TensorMapOptions {
   llvm::ArrayRef<int64_t> box;
   /// Rows of this many bytes are swizzled in shared memory: 0, 32, 64 or 128.
   int swizzleBytes = 0;
-  /// What the L2 cache fetches at least: 0 (no more than asked for), 64, 128 or
+  /// What the L2 cache fetches at least: 0 (no more than is read), 64, 128 or
   /// 256 bytes.
   int l2PromotionBytes = 256;
 };

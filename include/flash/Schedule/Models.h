@@ -14,19 +14,18 @@
 
 namespace flash {
 
-/// With as many queries, a tile of those of one head is half full where warps
-/// have roles. Models do not pack the heads of more queries.
+/// With as many queries, a tile of one head is half full where warps have
+/// roles. Models do not pack the heads of more queries.
 constexpr int64_t mostPackedQueries = 32;
 
 /// How many query heads of a key head a model packs into a tile: as many as
-/// possible where there are so few queries that those of one head leave most of
-/// a tile empty, else 1. Of `given`, keys that are fixed already, it takes the
-/// tile of queries.
+/// possible where the queries of one head leave most of a tile empty, else 1.
+/// `given` has keys that are fixed already; it uses the tile of queries.
 int64_t choosePackedHeads(const Problem &problem, const TargetInfo &target,
                           const Schedule &given);
 
-/// What a model proposes, with `packedHeads` of the problem. Of `given`, keys
-/// that are fixed already, it takes whether warps have roles; what it proposes
+/// What a model proposes, with `packedHeads` of the problem. `given` has keys
+/// that are fixed already; it uses whether warps have roles. What it proposes
 /// is merged below them (Schedule::over).
 Schedule chooseSchedule(const Problem &problem, const TargetInfo &target,
                         const Schedule &given);
@@ -39,16 +38,17 @@ Schedule chooseSchedule(const Problem &problem, const TargetInfo &target,
 std::string completeSchedule(const Problem &problem, const TargetInfo &target,
                              Schedule &schedule);
 
-/// Whether a mask is worth a block map in the call: two kernels, which ask it
-/// of each query and key once for all heads where only the running program
-/// knows it, against the tiles that attention leaves out then (microseconds,
-/// CostModel.cpp). Not on a single tile of keys; where sizes are open, it is.
+/// Whether a mask is worth a block map in the call: two kernels, which
+/// evaluate it for each query and key once for all heads where only the running
+/// program knows it, against the tiles that attention leaves out then
+/// (microseconds, CostModel.cpp). Not on a single tile of keys; where sizes are
+/// open, it is.
 bool paysToListTiles(const Problem &problem, const TargetInfo &target,
                      const Schedule &schedule);
 
 /// What is proposed for gradients, whose programs go over tiles of queries and
-/// over tiles of keys. Of `given`, keys that are fixed already, it takes
-/// whether warps have roles.
+/// over tiles of keys. `given` has keys that are fixed already; it
+/// uses whether warps have roles.
 Schedule chooseGradSchedule(const Problem &problem, const TargetInfo &target,
                             const Schedule &given);
 

@@ -14,8 +14,8 @@
 
 namespace flash {
 
-/// An attention, as far as schedules ask. Sizes are absent where they are known
-/// at run time only.
+/// An attention, as far as schedules depend on it. Sizes are absent where they
+/// are known at run time only.
 struct Problem {
   mlir::Type element;
   /// The products' precision where it is less than the element's ("tf32"), else
@@ -40,8 +40,8 @@ struct Problem {
   bool keepsScores = false;
   /// The score region reads a captured tensor at each query and key.
   bool readsPairs = false;
-  /// The gradient of a captured tensor is a sum of those of scores at the same
-  /// distance.
+  /// The gradient of a captured tensor is a sum of gradients of scores at the
+  /// same distance.
   bool sumsByDistance = false;
   /// Whether the attention's gradients are what is computed.
   bool isGradient = false;

@@ -26,20 +26,21 @@ namespace flash {
 /// The values of the keys; absent where nobody says. #flash.schedule documents
 /// what they mean.
 struct Schedule {
-  /// Products of gradients by two programs, each of which computes scores, and
-  /// by one.
+  /// What the key `products` says of gradients: one program of five products,
+  /// or separate programs over queries and over keys, which both compute
+  /// scores. These have seven products; with `keyPrograms = 2` they have eight.
   static constexpr int64_t separateProducts = 7, fusedProducts = 5;
 
   std::optional<int64_t> queryTile, keyTile, queryStep, keyStep, products,
       keyPrograms, packedHeads, warps, stages, queryStages, ctasPerSm;
   std::optional<ScheduleFeatures> features;
-  /// Those that the features are without, where `features` is left to others.
+  /// What the features are without, where `features` is left to others.
   ScheduleFeatures leftOut = ScheduleFeatures::None;
   std::optional<int64_t> blockMap, numSplits, splitCtas, splitKeys;
 
   bool isEmpty() const { return *this == Schedule(); }
-  /// Of gradients, the queries that the program over tiles of keys visits at a
-  /// time, and the keys that the one over tiles of queries does.
+  /// For gradients, the queries that the program over tiles of keys visits at a
+  /// time, and the keys that the program over tiles of queries visits.
   int64_t getQueryStep() const { return queryStep.value_or(*queryTile); }
   int64_t getKeyStep() const { return keyStep.value_or(*keyTile); }
   /// Whether gradients are one program over tiles of keys, with five products.
@@ -49,7 +50,7 @@ struct Schedule {
   int64_t getQueriesOfTile() const { return *queryTile / getPackedHeads(); }
   /// Whether it says what only block programs have.
   bool isOfBlocks() const;
-  /// Whether it asks for any of `feature`.
+  /// Whether it has any of `feature`.
   bool has(ScheduleFeatures feature) const {
     return features && bitEnumContainsAny(*features, feature);
   }

@@ -45,16 +45,16 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     visits the keys `key_step` at a time, and one of tiles of `key_tile` keys,
     which visits the queries `query_step` at a time. Steps that are not written
     are as long as the tiles. With `key_programs = 2` the gradients of keys and
-    those of values are computed by a program each, where registers do not hold
+    the gradients of values are computed by a program each, where registers do not hold
     both. `products = 5` makes one program of the two, over tiles of keys, which adds to the
     gradients of queries, too, in a fixed order (`flash.parallel_add`): scores are computed once, and there are five
-    products in place of seven. On GPUs it is for warps with roles, for a `query_step` or a head dimension that is as long as `key_tile`,
-    and for masks that leave each tile one range of tiles; on the CPU for all. `products = 7` asks for both programs. Only a
+    products in place of seven (eight with `key_programs = 2`). On GPUs it is for warps with roles, for a `query_step` or a head dimension that is as long as `key_tile`,
+    and for masks that leave each tile one range of tiles; on the CPU for all. `products = 7` stands for both programs, however many products they have. Only a
     `flash.attention_grad` has these keys.
 
     `packed_heads = P` (1 to 1024) packs P of the query heads that read the same
-    keys into each tile (packed GQA): its rows are those of `query_tile` floordiv P
-    queries, row r that of query r floordiv P and head r mod P; what is left of
+    keys into each tile (packed GQA): it has the rows of `query_tile` floordiv P
+    queries, and row r belongs to query r floordiv P and head r mod P; what is left of
     `query_tile` is padding. P divides the number of query heads of a key head,
     which the types then say. So one query, or few, fill a tile, and the keys are
     read once for all heads of the tile.
@@ -62,7 +62,7 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     On a GPU the unit is a thread block (CTA): `warps` (1 to 32) share the
     queries, 16 at a time each. `stages` (1 to 16) tiles of keys, and of values,
     are in shared memory, and `query_stages` (1 or 2) of queries where a block has
-    several; of gradients, `query_stages` are those of the programs over tiles of
+    several; for gradients, `query_stages` are the stages of the programs over tiles of
     keys, as many as `stages` if not written. `ctas_per_sm` (1 to 4) of blocks whose warps have roles share a
     multiprocessor, its registers and its shared memory; without it, one has all.
 
@@ -70,14 +70,14 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong`,
     `tile-persist` (`persistent`), `tile-bulk-stores`, `tile-defer-products` and, of the online
     softmax, to rescale the accumulator only when a maximum has grown by much
-    (`lazy_rescale`). `features = none` asks for none of them,
+    (`lazy_rescale`). `features = none` is none of them,
     `features = -overlap|-ping_pong` for what is proposed without these two. With `sum_diagonals` the program of
-    five products also adds up the gradients of scores by their distance, for those of captured
-    tensors that are read by distance and added to the score; there is no program of their own then.
+    five products also adds up the gradients of scores by their distance, which gives the gradients of captured
+    tensors that are read by distance and added to the score; these have no program of their own then.
 
     `block_map = 1` has the device list the tiles that a mask leaves (`flash-make-block-maps`) where only the
-    running program knows them, or where they are no range and a loop would ask of each whether it is visited; 0 has
-    it visit all, or ask. It says nothing of masks that leave each tile of queries one range.
+    running program knows them, or where they are no range and a loop would test each tile; with 0 it
+    visits all tiles, or tests each. It says nothing of masks that leave each tile of queries one range.
 
     With few queries there are few CTAs, too few to fill a GPU. Split-KV
     (Flash-Decoding) then cuts the key tiles of a query tile into splits, each of
@@ -94,7 +94,7 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     and splits in theirs, so that the bits of a row depend on its keys and on
     the schedule's `key_tile`, `split_keys` and `features` alone, and not on the
     other rows, heads and batches, on how long a padded batch is, or on what types
-    say of sizes. `lazy_rescale`, which asks rows together, is left out unless
+    say of sizes. `lazy_rescale`, which decides for several rows together, is left out unless
     `features` says it.
 
     Every key may be left out. On a `flash.attention`, `flash-select-schedule`

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where sizes change from call to call, those of one class have the same
+// Where sizes change from call to call, all sizes of one class have the same
 // version of a program: it is scheduled for their typical size, and knows what
 // they are all divisible by.
 //
@@ -51,12 +51,12 @@ inline int64_t getCommonDivisor(int64_t size) {
 inline int64_t getSizeClass(int64_t size) {
   if (size <= largestExactSize)
     return size;
-  // The four lowest bits of a typical size are 0, and that of 65 is an exact
-  // size.
+  // The four lowest bits of a typical size are 0, and 65 has an exact
+  // typical size.
   return getTypicalSize(size) + 1 + getCommonDivisor(size) / 64;
 }
 
-/// The length that a version for CPUs is scheduled for, of which there are few:
+/// The length that a version for CPUs is scheduled for. There are few of them:
 /// tiles may be somewhat larger than a short length. It is divisible by no
 /// tile, as not all lengths that it stands for are.
 inline int64_t getCpuLength(int64_t length) {

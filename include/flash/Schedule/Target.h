@@ -94,7 +94,8 @@ std::optional<int64_t> findMultiprocessors(mlir::Operation *op);
 llvm::FailureOr<TargetInfo> getTarget(mlir::Operation *op,
                                       llvm::StringRef name);
 
-/// How many there are for a kernel: without the attribute, those of sm_90a.
+/// How many multiprocessors there are for a kernel: without the attribute, as
+/// many as sm_90a has.
 int64_t getMultiprocessors(mlir::Operation *op);
 
 } // namespace flash

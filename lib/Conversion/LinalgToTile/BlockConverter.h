@@ -20,8 +20,8 @@
 namespace flash {
 
 /// A value of the program that an argument of a kernel stands for. The kernel
-/// sees the dimensions of a tensor in an order of its own, so that those of a
-/// tile come last.
+/// sees the dimensions of a tensor in an order of its own, so that the
+/// dimensions of a tile come last.
 struct Capture {
   mlir::Value value;
   llvm::SmallVector<unsigned> order;
@@ -103,7 +103,8 @@ private:
     /// How many of them lie along the last of two dimensions; null if all.
     mlir::IntegerAttr packed;
   };
-  /// The place of a tile of `shape` whose last dimension is that of the memory.
+  /// The place of a tile of `shape` whose last dimension is the last dimension
+  /// of the memory.
   Place getPlace(const MemoryTile &tile, llvm::ArrayRef<int64_t> shape);
   void setInsertionPointAt(mlir::Operation *definition, bool isEarly);
   /// A tile of memory that the loop may read.
@@ -185,7 +186,7 @@ private:
   mlir::FailureOr<mlir::Value> getOperand(mlir::linalg::LinalgOp op,
                                           mlir::OpOperand &operand,
                                           unsigned rows, unsigned columns);
-  /// Gives the body those of the operands that it reads.
+  /// Gives the body the operands that it reads.
   mlir::LogicalResult setArguments(BodyEmitter &body, mlir::linalg::LinalgOp op,
                                    llvm::ArrayRef<mlir::OpOperand *> operands,
                                    unsigned rows, unsigned columns);
@@ -205,7 +206,7 @@ private:
   mlir::Value isBackwards;
   llvm::SmallVector<Capture> captures;
   /// The fetches, by the values of the program and by what these come to, and
-  /// the tiles that were read as warp rows, and vectors, and those of registers
+  /// the tiles that were read as warp rows, and vectors, and tiles of registers
   /// in shared memory.
   llvm::DenseMap<mlir::Value, mlir::Value> fetched, warpRows, vectors, shared;
   llvm::SmallVector<std::pair<MemoryTile, tile::FetchOp>> fetches;

@@ -16,7 +16,7 @@ namespace flash {
 
 /// Emits what the body of a linalg operation computes for all elements of a
 /// tile. Arithmetic becomes the same operations on tiles, on vectors for each
-/// row or column or on scalars as long as these will do. A body that asks for
+/// row or column or on scalars as long as these will do. A body that uses
 /// positions or reads memory becomes a `tile.map`.
 class BodyEmitter {
 public:

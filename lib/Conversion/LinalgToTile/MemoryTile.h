@@ -46,7 +46,7 @@ struct MemoryTile {
   /// Whether copies to shared memory can make the tile: it is dense, and the
   /// rest is zero or anything.
   bool isPlain() const;
-  /// Whether rows of `columns` elements, all of which exist, start at multiples
+  /// Whether rows of `columns` elements, which all exist, start at multiples
   /// of so many elements. Strides that only the call tells are taken to be: it
   /// asserts that.
   bool isAligned(int64_t columns, int64_t elements) const;
@@ -73,7 +73,7 @@ bool isMemoryTile(mlir::Value tile, mlir::scf::ForallOp loop);
 mlir::RankedTensorType getMemoryType(mlir::Value tile,
                                      mlir::scf::ForallOp loop);
 
-/// The tile of memory that a value is of which `isMemoryTile` holds. Fails,
+/// The tile of memory that a value is for which `isMemoryTile` holds. Fails,
 /// after an error at the operation, where one takes part of a padded tile, or
 /// pads with what depends on the position.
 llvm::FailureOr<MemoryTile> getMemoryTile(mlir::Value tile,

@@ -13,11 +13,11 @@
 
 namespace flash::tile {
 
-/// The rings of whose stages nobody need ask whether they are full, each with
-/// the ring whose barriers say so for both: it is filled right before in the
-/// same steps, and waited for before by all that wait for the other. These are
-/// rings that threads load from, as statistics of rows; a product could start
-/// before its second operand is there.
+/// The rings whose stages need no barrier that says whether they are full, each
+/// with the ring whose barriers say so for both: it is filled right before in
+/// the same steps, and waited for before by all that wait for the other. These
+/// are rings that threads load from, as statistics of rows; a product could
+/// start before its second operand is there.
 using JoinedRings = llvm::SmallDenseMap<mlir::Operation *, RingOp>;
 JoinedRings findJoinedRings(WarpSpecializeOp roles);
 

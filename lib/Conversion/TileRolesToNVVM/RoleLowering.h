@@ -59,8 +59,8 @@ private:
   Value sharedPointer(Value offset);
   Value warpgroup();
   /// The i32, which is the same for all threads of a warp. That a shuffle says
-  /// so lets ptxas see that branches are taken by whole warps, inside of which
-  /// it keeps addresses and descriptors in one register for a warp.
+  /// so lets ptxas see that branches are taken by whole warps, where it keeps
+  /// addresses and descriptors in one register for a warp.
   Value uniform(Value value);
   /// The threads of a warpgroup meet.
   void meet();

@@ -86,7 +86,7 @@ public:
   void resetPeakMemory();
 
 private:
-  /// Kernels of the same name and stream are one entry, that of the last.
+  /// Kernels of the same name and stream are one entry, for the last of them.
   struct Launch {
     std::string kernel;
     CUstream stream;

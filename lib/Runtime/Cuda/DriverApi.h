@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Own declarations, so that no CUDA toolkit is needed to build. Names, values
-// and signatures are those of the CUDA Driver API reference manual;
+// and signatures are taken from the CUDA Driver API reference manual;
 // unittests/CudaApiTest.cpp compares them with cuda.h where there is one.
 //
 //===----------------------------------------------------------------------===//
@@ -27,7 +27,7 @@ using CUfunction = struct CUfunc_st *;
 using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
 
-/// Only the values that are told apart.
+/// Only the values that are distinguished.
 enum CUresult : int {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
@@ -155,7 +155,7 @@ enum CUtensorMapL2promotion : int {
   CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3,
 };
 enum CUtensorMapFloatOOBfill : int { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 };
-/// CUDA 12 asks for a multiple of 64, CUDA 13 of 128.
+/// CUDA 12 requires a multiple of 64, CUDA 13 of 128.
 struct alignas(128) CUtensorMap {
   uint64_t opaque[16];
 };

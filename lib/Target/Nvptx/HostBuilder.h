@@ -64,7 +64,7 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> finish();
 
   runtime::HostProgram program;
-  /// Where operations are added, and on behalf of which.
+  /// Where operations are added, and their location.
   mlir::OpBuilder b;
   mlir::Location loc;
   /// The argument of the function.

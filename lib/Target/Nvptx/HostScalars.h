@@ -13,7 +13,7 @@
 
 namespace flash {
 
-/// Turns `arith` and `affine` operations on scalars into those of a host
+/// Makes of `arith` and `affine` operations on scalars operations of a host
 /// program: index, i32 and i64 become i64, where an i32 keeps its sign and its
 /// range; floats, which are only passed on, the i64 with their bits.
 class HostScalars {

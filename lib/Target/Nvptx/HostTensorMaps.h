@@ -13,7 +13,7 @@
 
 namespace flash {
 
-/// Turns `nvgpu.tma.create.descriptor` into recipes of tensor maps.
+/// Makes of `nvgpu.tma.create.descriptor` recipes of tensor maps.
 class HostTensorMaps {
 public:
   HostTensorMaps(const HostScalars &scalars, const HostViews &views)

@@ -56,7 +56,7 @@ struct HostView {
   HostView rebuild(mlir::ValueRange values) const;
 };
 
-/// Turns `memref` operations that only make a view into arithmetic.
+/// Makes arithmetic of `memref` operations that only make a view.
 class HostViews {
 public:
   HostViews(HostBuilder &builder, HostScalars &scalars)

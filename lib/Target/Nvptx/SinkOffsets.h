@@ -15,8 +15,8 @@ namespace flash {
 /// Copies an address at a constant distance from another to the blocks that use
 /// it, so that the distance becomes part of the instructions: `[%r7+1536]`.
 /// Loop-invariant code motion takes it out of loops, where each distance would
-/// take a register, and the code generator takes back only those of plain loads
-/// and stores.
+/// take a register, and the code generator moves back only the offsets of plain
+/// loads and stores.
 struct SinkOffsetsPass : llvm::PassInfoMixin<SinkOffsetsPass> {
   llvm::PreservedAnalyses run(llvm::Function &function,
                               llvm::FunctionAnalysisManager &);

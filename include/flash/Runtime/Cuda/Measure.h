@@ -39,7 +39,7 @@ struct MeasureOptions {
   double budgetSeconds = 1.0;
   /// Ends it after one run.
   double patienceSeconds = 10.0;
-  /// Ends it after three runs none of which was faster.
+  /// Ends it after three runs, if none was faster.
   double hopelessSeconds = std::numeric_limits<double>::infinity();
   /// Whether each run starts with an empty L2 cache.
   bool flushL2 = true;

@@ -81,8 +81,8 @@ public:
   ~CpuExecutable();
 
   /// Runs the kernel on contiguous tensors, whose static sizes and element
-  /// types must be those of the compiled function: it cannot tell. A failed
-  /// assertion or allocation comes back as an error.
+  /// types must be the types of the compiled function, which does not check
+  /// them. A failed assertion or allocation comes back as an error.
   llvm::Error invoke(llvm::ArrayRef<StridedBuffer> inputs,
                      llvm::SmallVectorImpl<OwnedBuffer> &results) const;
 

@@ -90,7 +90,7 @@ def FlashCpuMicrokernel : Pass<"flash-cpu-microkernel"> {
     vector iteration arguments, so that a product accumulated over `d` keeps
     its accumulators in registers. Sizes that the tile does not divide get
     smaller tiles; a dynamic size ends in a loop of single lanes. The order in
-    which values are accumulated is that of the original operation, whatever
+    which values are accumulated is the order of the original operation, whatever
     the tile. A sum starts from zero, and is added to the output as a whole: its
     error then does not depend on how large the output was before.
 
@@ -144,7 +144,7 @@ def FlashCpuExpandMath : Pass<"flash-cpu-expand-math"> {
     (relative); the other f32 functions go through the approximations that
     MLIR has, or to libm. Functions on f16 and bf16 are computed in f32; those
     on f64 are taken apart into scalars for libm. Integer powers of reals become
-    powers of reals; those of integers, clamps, and whether a number is infinite or
+    powers of reals; integer powers of integers, clamps, and whether a number is infinite or
     normal, become arithmetic. exp2 of anything below -126
     is exactly 0, so that a masked score contributes nothing.
 

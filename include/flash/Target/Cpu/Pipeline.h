@@ -16,11 +16,11 @@ namespace flash {
 struct CpuBackendOptions : mlir::PassPipelineOptions<CpuBackendOptions> {
   Option<int64_t> vectorBits{
       *this, "vector-bits",
-      llvm::cl::desc("Width of a vector register; 0 asks the host"),
+      llvm::cl::desc("Width of a vector register; 0 for what the host has"),
       llvm::cl::init(0)};
   Option<int64_t> registers{
       *this, "registers",
-      llvm::cl::desc("Number of vector registers; 0 asks the host"),
+      llvm::cl::desc("Number of vector registers; 0 for what the host has"),
       llvm::cl::init(0)};
   Option<int64_t> maxStackBytes{
       *this, "max-stack-bytes",

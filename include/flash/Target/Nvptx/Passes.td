@@ -41,7 +41,7 @@ def FlashGpuContract : Pass<"flash-gpu-contract"> {
   let summary = "Let a product and the sum that it is part of be one instruction";
   let description = [{
     Scores are scaled before a score function changes them, a slope is multiplied by a
-    distance and added: a product and a sum, each of which is rounded, where the
+    distance and added: a product and a sum, which are both rounded, where the
     machine has one instruction that rounds once. Sums, differences and products are
     marked with `fastmath<contract>`, so that the code generator takes it:
 
@@ -56,7 +56,7 @@ def FlashGpuContract : Pass<"flash-gpu-contract"> {
     What is compared or made an integer, such as the number of a bucket, is left as it
     is written: the forward and the gradients would not always contract the same, and
     a number that is rounded in another way may be another integer. Maxima are no
-    comparisons: that of a row of scores would leave all scores as they are.
+    comparisons: the maximum of a row of scores would leave all scores as they are.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
@@ -114,8 +114,8 @@ def FlashGpuShareSums : Pass<"flash-gpu-share-sums"> {
     %offset = arith.addi %base, %c8 : i64
     ```
 
-    Sums are those of indices, which do not overflow in a kernel; for a conversion,
-    cast to 32 bits or more. Constants are those up to 2^24, and terms are taken
+    Sums are sums of indices, which do not overflow in a kernel; for a conversion,
+    cast to 32 bits or more. Constants are at most 2^24, and terms are taken
     apart up to 16. Terms that all threads have in common are added first.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
@@ -148,7 +148,7 @@ def FlashGpuPairLoads : Pass<"flash-gpu-pair-loads"> {
 
     Groups have 4 to 32 pairs, and nothing that may write is between their loads. Loads
     of 32 bits stay alone, since two of each pair take more registers than there are.
-    So do keys that are rows of a tile, as those of gradients, which are eight apart
+    So do keys that are rows of a tile, as in gradients, which are eight apart
     in a thread.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",

@@ -47,7 +47,7 @@ std::string getNvptxChips();
 /// does.
 void initializeNvptx();
 
-/// Registers the dialects of which a thread program consists (gpu.module, llvm
+/// Registers the dialects of thread programs (gpu.module, llvm
 /// and nvvm) and their translation to LLVM IR.
 void registerNvptxDialects(mlir::DialectRegistry &registry);
 

@@ -833,9 +833,9 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
   let description = [{
     A map that is given is what it is. Any other is computed.
 
-    Tiles of which something is known are told first: those that the mask leaves out or whole (`MaskTiles.h`), that lie
+    Tiles whose kind is known are set first: tiles that the mask leaves out or whole (`MaskTiles.h`), that lie
     behind the lengths, or for which the region's comparisons, at the ends of a tile's positions, have one result. A unit
-    of which all tiles are told asks no elements. Where the mask is all, and known, nobody does, and the second
+    whose tiles are all known evaluates no elements. Where the mask is all, and known, no unit does, and the second
     loop is the only one.
 
     The first loop counts what a mask leaves of each pair of tiles: a unit has one
@@ -1003,7 +1003,7 @@ def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
 }
 
 def DecomposeIsFinite : Pass<"flash-decompose-is-finite", "::mlir::func::FuncOp"> {
-  let summary = "Write the questions of a tile as reductions";
+  let summary = "Expand tests of whole tiles into reductions";
   let description = [{
     For the CPU; GPUs have operations for them. `flash.any` becomes a disjunction
     over the rows, and `flash.zero_nonfinite` a choice for each element. For values that are not finite a sum tells: 0 times a finite

@@ -183,7 +183,7 @@ def Host_ReleaseOp : Host_Op<"release"> {
 def Host_LaunchOp : Host_Op<"launch"> {
   let summary = "queues a kernel";
   let description = [{
-    The number is that of the launch in the list of the program, which says how
+    The number is the place of the launch in the list of the program, which says how
     the kernel takes its parameters (`flash::runtime::HostProgram::Launch`). The
     values are the grid, the block, the bytes of dynamic shared memory, then of
     each parameter: its value; of a pointer the address of the memory and an

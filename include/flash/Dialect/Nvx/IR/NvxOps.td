@@ -78,7 +78,7 @@ def Nvx_WarpgroupMmaOp : Nvx_Op<"warpgroup_mma"> {
     its inner dimension otherwise; so has the first in shared memory its rows if
     `transpose_a`. The elements are f16 or bf16.
 
-    The registers of the result must not be used, nor those of `a` and `c`
+    The registers of the result must not be used, nor the registers of `a` and `c`
     changed, before `nvx.warpgroup_wait`. `nvvm.wgmma.fence.aligned` comes
     before, `nvvm.wgmma.commit.group.sync.aligned` after it.
 
@@ -107,7 +107,7 @@ def Nvx_WarpgroupWaitOp : Nvx_Op<"warpgroup_wait"> {
   let summary = "waits for all but the last products of the warpgroup";
   let description = [{
     `wgmma.wait_group`: at most `pending` of the committed groups are still
-    running afterwards. The values are those of registers that products use;
+    running afterwards. The values are registers that products use;
     their users thereby come after the wait.
 
     ```mlir

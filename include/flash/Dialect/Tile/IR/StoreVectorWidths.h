@@ -1,4 +1,4 @@
-//===- StoreVectorWidths.h - What stores ask of strides ---------*- C++ -*-===//
+//===- StoreVectorWidths.h - What stores require of strides -----*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@
 namespace flash::tile {
 
 /// Of a gpu.launch_func: for each operand of the kernel, how many elements a
-/// thread stores to it at a time, or 0 if it stores none or asks nothing.
+/// thread stores to it at a time, or 0 if it stores none or requires nothing.
 /// Strides other than the innermost must be multiples. Memory that the host
 /// allocates has such strides, which is known and would fold assertions; but
 /// callers may give results others.

@@ -40,8 +40,8 @@ enum class RingEffect { Acquire, Fill, Wait, Peek, Release, CheckFinite, Ask };
 /// Whether the tensor has a value for each row of matrices.
 bool isOfRows(mlir::Type type);
 
-/// The type of a value for each lane that has elements of these rows, of which
-/// `rows` has one value each.
+/// The type of a value for each lane that has elements of these rows; `rows`
+/// has one value for each row.
 mlir::RankedTensorType getLanesType(mlir::RankedTensorType rows);
 } // namespace flash::tile
 

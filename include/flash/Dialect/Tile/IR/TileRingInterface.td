@@ -14,7 +14,7 @@ def Tile_RingOpInterface : OpInterface<"RingOpInterface"> {
   let cppNamespace = "::flash::tile";
   let description = [{
     An operation on the stage of one step of a ring. Passes that schedule, check
-    or split programs ask for its effect, not for its name:
+    or split programs look at its effect, not at its name:
 
     | effect        | the stage                                                      |
     |---------------|----------------------------------------------------------------|

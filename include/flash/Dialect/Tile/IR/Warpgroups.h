@@ -39,10 +39,10 @@ constexpr int64_t rowsOfDiagonals = 128;
 /// (tile-defer-products).
 constexpr int64_t stagesOfSharedProducts = 2;
 
-/// Of an mbarrier.
+/// The size of an mbarrier.
 constexpr int64_t barrierBytes = 8;
 
-/// Of the 16 named barriers of a block: 0 is that of all its threads; each
+/// A block has 16 named barriers: at 0 all its threads meet; each
 /// warpgroup has one at which it alone meets, and one for ping-pong; all
 /// consumers have one.
 constexpr int64_t firstMeetingBarrier = 1, firstPingPongBarrier = 8,
@@ -60,12 +60,12 @@ constexpr int64_t registerGranularity = 8;
 /// 24, and with 32 of two blocks).
 constexpr int64_t registersOfBusyProducer = 40;
 
-/// Of a producer that goes through a list in memory, such as that of a block
+/// Registers of a producer that goes through a list in memory, such as a block
 /// map, beside warps that check values.
 constexpr int64_t registersOfListReader = 56;
 
-/// Of a warp that adds up diagonals: two elements of eight matrices of 8 x 8,
-/// what is loaded of others, and addresses (ptxas spilled with 40).
+/// Registers of a warp that adds up diagonals: two elements of eight matrices
+/// of 8 x 8, what is loaded of others, and addresses (ptxas spilled with 40).
 constexpr int64_t registersOfDiagonals = 56;
 
 /// What each thread of a block with this number of consumer warpgroups starts

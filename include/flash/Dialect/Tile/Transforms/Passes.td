@@ -23,7 +23,7 @@ def MergeKernels : Pass<"tile-merge-kernels", "::mlir::ModuleOp"> {
     ```mlir
     gpu.launch_func @kernels::@f ...
     gpu.launch_func @kernels::@f_0 ...
-    // becomes, where the body of @f_0 is that of @f,
+    // becomes, where @f_0 and @f have equal bodies,
     gpu.launch_func @kernels::@f ...
     gpu.launch_func @kernels::@f ...
     ```
@@ -34,7 +34,7 @@ def PartialSums : Pass<"tile-partial-sums", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Add up the sums of lanes after the loop";
   let description = [{
     A sum for each row that loops carry, multiply and add the sums of tiles to
-    is held by four lanes, or all of a warp, each of which can have a sum of its
+    is held by four lanes, or all of a warp, and each lane can have a sum of its
     own: to add these up takes two shuffles, or five, once behind
     the loops rather than for each tile. The first is divided among the lanes,
     which is exact.
@@ -57,7 +57,7 @@ def AnyOfLanes : Pass<"tile-any-of-lanes", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Vote before maxima are shuffled";
   let description = [{
     Whether the maximum of a row is above a bound, as a lazily rescaled softmax
-    asks for each tile, is whether that of one of its lanes is. So a vote needs no
+    tests for each tile, is whether the maximum of one of its lanes is. So a vote needs no
     shuffles; only where it says yes maxima are shuffled.
 
     ```mlir
@@ -81,7 +81,7 @@ def HoistProducts : Pass<"tile-hoist-products", "::mlir::gpu::GPUFuncOp"> {
   let description = [{
     For kernels whose `flash.schedule` has `specialize_warps`. A product that is
     left out under a condition, such as values that are not finite, cannot
-    overlap with anything, as its end is that of the choice. Behind the choice
+    overlap with anything, as it ends with the choice. Behind the choice
     it can. Where it was left out its second operand is cleared, so that it adds
     nothing: a finite number times zero. Exponentials (`math.exp2` or `math.exp`,
     rounded or not) are finite where rows are shifted by about their maximum;
@@ -212,7 +212,7 @@ def Prefetch : Pass<"tile-prefetch", "::mlir::gpu::GPUFuncOp"> {
     ring is started where its stage has just become free: after the first wait of
     another ring that follows the release (all threads meet there anyway), for
     the step that is as many stages ahead. Copies of the first steps go before
-    the loops. The loops of a chain, each of which counts the steps on, are treated
+    the loops. The loops of a chain, which all count the steps on, are treated
     as one: the tiles of the next come behind the end of the one before, wherever
     they lie. Where the rows of copies are read from memory that the kernel does not
     write, such as a list of tiles, the row of a later step is read where there is such
@@ -251,12 +251,12 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     in two: the consumers' part is all but the acquires and copies; the
     producer's is these, the loops and branches around them, and the scalars
     that they need. Neither waits for the other but at the rings, so copies run
-    as far ahead as there are stages. Products become those of warpgroups, which
+    as far ahead as there are stages. Products become products of warpgroups, which
     each have 64 rows of the query tile.
 
-    Where the program asks whether a tile is finite (`tile.is_finite`), there is
+    Where the program tests whether a tile is finite (`tile.is_finite`), there is
     a third part, the non-finite check: it goes through all steps of the tile's
-    ring and checks those that are asked about; consumers ask what it found.
+    ring and checks the tested ones; consumers read what it found.
 
     ```mlir
     scf.for %j = ... iter_args(%acc = ..., %t = %c0) {
@@ -320,7 +320,7 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
     ```
 
     Where no tile follows and no memory is left, as in programs of gradients, they go in the place of
-    a tile like them of which each warpgroup has read its own rows, by products or by itself.
+    a tile like them whose rows each warpgroup has read for itself, by products or loads.
 
     ```mlir
     tile.ring.release %keys[%c0] : ...
@@ -423,12 +423,12 @@ def DeferProducts : Pass<"tile-defer-products", "::mlir::gpu::GPUFuncOp"> {
     For kernels whose `flash.schedule` has `defer_products`. Where threads put a
     tile into a ring for a product that reads the rows of all of them, and put
     the result into another ring for another role, all warpgroups wait for the slowest
-    one in each iteration. The product that an iteration has instead is that of the tile of
+    one in each iteration. The product that an iteration has instead is the product with the tile of
     the iteration before, which all have put by then, so that they need not run in step:
     one computes while another multiplies. The ring has two stages for that
     (`tile-make-rings`).
 
-    Before the loops zeros are put, whose product nobody asks for, and behind them
+    Before the loops zeros are put, whose product is not used, and behind them
     comes the product of the last tile. So steps count one further. Tiles that it does
     not read are given back before it, so that the next ones are copied meanwhile.
 
@@ -472,7 +472,7 @@ def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
     product stays behind the leading ones. The
     first iteration without its deferred products comes before the loop, the last
     deferred products after it. Behind a loop that is always entered, since its
-    bounds are constants or a choice around it asks for an iteration, other loops
+    bounds are constants or a choice around it guarantees an iteration, other loops
     go on with what it carries: the last deferred products of one run in the
     first iteration of the next.
 

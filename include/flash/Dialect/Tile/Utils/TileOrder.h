@@ -13,7 +13,7 @@
 
 namespace flash::tile {
 
-/// The tiles of queries under a mask, of which the last of a head are taken for
+/// The tiles of queries under a mask. The last tiles of a head are taken for
 /// the longest: `heads` times `tilesOfHead`, each for one number from 0 on.
 struct MaskedTiles {
   mlir::Value heads, tilesOfHead;
@@ -55,7 +55,7 @@ TileOfHead emitLongestFirst(mlir::OpBuilder &b, mlir::Location loc,
 /// The order for blocks that take one tile of each wave, every other wave
 /// backwards (tile-persist). What a block gets in two waves, a tile of one
 /// head and one of the next, is as long as what any other gets; so heads follow
-/// each other, and the keys that all blocks read at the same time are those of
+/// each other, and the keys that all blocks read at the same time belong to
 /// few heads. Only the last waves go by length, all their heads together: that
 /// spreads what fills no two waves. All waves do unless `haveEvenPairs`,
 /// which is whether a tile and its counterpart from the other end of a head are
