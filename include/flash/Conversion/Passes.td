@@ -17,8 +17,8 @@ def ConvertFlashToSCF : Pass<"convert-flash-to-scf", "::mlir::func::FuncOp"> {
     Rows of an address operation (`AddressOpInterface`) are read and written where they lie in memory.
 
     Each `flash.visit` becomes the loops over the tiles that its mask, its list or its range leaves, with
-    a copy of the step in each: tiles that are known to be full have no mask, those of which
-    all rows exist no count of rows and no padding. `flash.load_rows` becomes a slice, padded where
+    a copy of the step in each: tiles that are known to be full have no mask, and tiles whose rows
+    all exist have no count of rows and no padding. `flash.load_rows` becomes a slice, padded where
     rows may be missing.
 
     Where visited and full tiles are ranges there are up to four loops:
@@ -39,7 +39,7 @@ def ConvertFlashToSCF : Pass<"convert-flash-to-scf", "::mlir::func::FuncOp"> {
     all loops by the bounds of this one: there is a tile to visit, or there is none.
 
     Where `tiles` has sets, one loop over the hull tests each tile. A visit of batches or heads becomes two
-    loops, of which at least one is empty, unless the sets ask for the batch or the head:
+    loops, and at least one of them is empty, unless the sets depend on the batch or the head:
 
     ```mlir
     flash.visit heads ... { flash.captured_grad_step ... at[%b, %h, %i, %j] ... mask(#flash.causal) }
@@ -79,7 +79,7 @@ def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
       goes through the inner dimension in a loop. A computed tile that an
       operation takes the other way round goes through shared memory.
     - Elementwise `linalg` and `arith` become arithmetic on tiles, or on a value
-      for each row or column as long as that will do; one that asks for indices
+      for each row or column as long as that will do; one that uses indices
       becomes `tile.map`.
     - A reduction of rows becomes `tile.fold` and `tile.reduce`, of columns
       `tile.reduce_rows`: sums, products, largest and smallest elements, of f32.
@@ -132,10 +132,8 @@ def CheckHost : Pass<"flash-check-host", "::mlir::func::FuncOp"> {
 def LowerTilePositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
   let summary = "Compute which tile a block takes from its number";
   let description = [{
-    Each `tile.position` becomes arithmetic on indices, or the reading of its
-    table, for which the host asserts that it has an entry for each block. A wave
-    is as many blocks as the multiprocessors hold, of which the module says how
-    many there are (`flash.multiprocessors`); with
+    Each `tile.position` becomes arithmetic on indices. A wave is as many blocks as the multiprocessors hold, whose number is an attribute of
+    the module (`flash.multiprocessors`); with
     `ctas_per_sm = 2` in the schedule of the kernel, twice as many. Orders for blocks that wait for each other have
     heads of one wave together, of two if the kernel is persistent.
 
@@ -146,16 +144,14 @@ def LowerTilePositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
     %i = arith.remui %number, %tiles : index
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::cf::ControlFlowDialect",
-                           "::mlir::memref::MemRefDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def LowerTileRings : Pass<"tile-lower-rings", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Lower rings to groups of copies and barriers (sm_80)";
   let description = [{
-    For blocks all of whose threads copy and compute. A copy is a group of
-    `cp.async`, or those of all parts of a stage are; a wait waits for the thread's
+    For blocks in which all threads copy and compute. A copy is a group of
+    `cp.async`, or the copies of all parts of a stage are one; a wait waits for the thread's
     own groups, leaving as many pending as were started after the awaited one, and
     then for all threads at a barrier. Acquiring needs a barrier only if none lies
     between the release and it. An `scf.if` around nothing but copies becomes a
@@ -187,8 +183,8 @@ def LowerTileRoles : Pass<"tile-lower-roles", "::mlir::ModuleOp"> {
     the check found. A ring of two stages or more from which threads load, as statistics of rows, is full with the
     one that is filled before it in the same steps, if that is waited for first: both copies arrive at its mbarrier.
     The tensor maps with which copies are made become arguments of the kernel;
-    the host makes them before the launch. A `tile.add_in_order` reads a slot whose place is known:
-    that of a `tile.ring.wait` or a `tile.smem_view`; of any other tile it is an error.
+    the host makes them before the launch. A `tile.add_in_order` reads a tile at a known address:
+    the result of a `tile.ring.wait` or a `tile.smem_view`; any other tile is an error.
 
     ```mlir
     %kt = tile.ring.wait %ring[%t]
@@ -209,7 +205,7 @@ def ConvertTileToNvx : Pass<"convert-tile-to-nvx", "::mlir::gpu::GPUFuncOp"> {
     Every register tile becomes the vector of the registers that one thread
     holds, in the order of its layout; tiles of 16-bit elements become vectors
     of i32, two elements in each. Shared-memory tiles become pointers, products
-    `mma.sync` or, those of warpgroups, `nvx.warpgroup_mma`, copies `cp.async`. A
+    `mma.sync` or, for warpgroups, `nvx.warpgroup_mma`, copies `cp.async`. A
     memref becomes a pointer, its dynamic sizes
     and its dynamic strides (in elements), in this order.
 
@@ -249,7 +245,7 @@ def EmulateTiles : Pass<"tile-emulate", "::mlir::ModuleOp"> {
     In place of `tile-allocate-smem` and all that follows. A launch becomes a
     parallel loop over its blocks around the kernel's body; register tiles become
     tensors without a layout, tiles in shared memory buffers of their rows and
-    columns. Values are those of a GPU but for the order of additions inside a
+    columns. Values are the same as on a GPU but for the order of additions inside a
     product, whose factors are extended to f32 (or rounded to tf32) exactly.
 
     Rings become calls of a run-time library. It checks the order of the

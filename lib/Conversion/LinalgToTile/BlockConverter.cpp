@@ -242,15 +242,9 @@ void BlockConverter::emitPosition() {
     trips.push_back(
         b.createOrFold<arith::CeilDivSIOp>(loc, extent, lookup(step[d])));
   }
-  tile::OrderAttr order = getBlockOrder();
-  Value table;
-  if (std::optional<int64_t> argument = order.getArgument()) {
-    auto function = forall->getParentOfType<FunctionOpInterface>();
-    table = capture(function.getArgument(*argument));
-    order = tile::OrderAttr::get(b.getContext(), order.getKind());
-  }
   Value number = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
-  auto position = tile::PositionOp::create(b, loc, number, trips, order, table);
+  auto position =
+      tile::PositionOp::create(b, loc, number, trips, getBlockOrder());
   unit = position.getResult(trips.size() - 1);
   if (position.getNumResults() > trips.size())
     isBackwards = position.getResults().back();

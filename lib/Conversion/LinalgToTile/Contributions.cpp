@@ -68,7 +68,6 @@ static Direction getDirection(tile::OrderKind order) {
     return Direction::OfHead;
   case tile::OrderKind::Snake:
   case tile::OrderKind::Pairs:
-  case tile::OrderKind::Table:
     return Direction::None;
   }
   llvm_unreachable("unknown order");

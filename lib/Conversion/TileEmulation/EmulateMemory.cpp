@@ -147,13 +147,6 @@ struct EmulatePosition : EmulationPattern<PositionOp> {
   using EmulationPattern::EmulationPattern;
   LogicalResult matchAndRewrite(PositionOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
-    if (op.getTable()) {
-      Location loc = op.getLoc();
-      Value first = constant(b, loc, 0);
-      Value entries = memref::DimOp::create(b, loc, op.getTable(), first);
-      calls.create(b, op, "check_range", Type(),
-                   {op.getNumber(), constant(b, loc, 1), first, entries});
-    }
     b.replaceOp(op, emitPosition(b, op, flash::getMultiprocessors(op)));
     return success();
   }

@@ -11,8 +11,6 @@
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace flash {
 #define GEN_PASS_DEF_LOWERTILEPOSITIONS
@@ -21,22 +19,6 @@ namespace flash {
 
 using namespace mlir;
 using namespace flash::tile;
-
-/// Asserts that a table of tiles has an entry for each block.
-static void assertEntries(gpu::LaunchFuncOp launch, Value table) {
-  OpBuilder b(launch);
-  Location loc = launch.getLoc();
-  Value first = arith::ConstantIndexOp::create(b, loc, 0);
-  Value entries = memref::DimOp::create(b, loc, table, first);
-  Value isEnough =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, entries,
-                            launch.getGridSizeOperandValues().x);
-  cf::AssertOp::create(b, loc, isEnough,
-                       "the kernel '" +
-                           launch.getKernelName().getValue().str() +
-                           "' takes its tiles from a table, which has fewer "
-                           "entries than there are tiles");
-}
 
 /// Folds what is computed from `values`: of a dimension of one tile the index
 /// is known, and nothing that the host can compute need be passed to the
@@ -65,8 +47,6 @@ namespace {
 struct LowerTilePositions
     : flash::impl::LowerTilePositionsBase<LowerTilePositions> {
   void runOnOperation() override {
-    SymbolTableCollection symbols;
-    DenseMap<Operation *, SmallVector<unsigned, 1>> tables;
     SmallVector<PositionOp> positions;
     getOperation().walk([&](PositionOp op) { positions.push_back(op); });
     for (PositionOp op : positions) {
@@ -75,8 +55,6 @@ struct LowerTilePositions
         op.emitOpError("is outside of any kernel");
         return signalPassFailure();
       }
-      if (auto table = dyn_cast_if_present<BlockArgument>(op.getTable()))
-        tables[kernel].push_back(table.getArgNumber());
       OpBuilder b(op);
       int64_t blocks = flash::getMultiprocessors(kernel) * getCtasPerSm(kernel);
       // Claimed some time before it is begun, a tile waits for the one before
@@ -93,12 +71,6 @@ struct LowerTilePositions
       });
       foldUsers(position);
     }
-    getOperation().walk([&](gpu::LaunchFuncOp launch) {
-      Operation *kernel =
-          symbols.lookupNearestSymbolFrom(launch, launch.getKernelAttr());
-      for (unsigned table : tables.lookup(kernel))
-        assertEntries(launch, launch.getKernelOperand(table));
-    });
   }
 };
 } // namespace

@@ -155,37 +155,3 @@ gpu.module @m {
     gpu.return
   }
 }
-
-// -----
-
-// A table says which tile comes when; the host asserts that it is long enough.
-// CHECK-LABEL: func.func @launch(
-// CHECK-SAME:    %[[BLOCKS:.*]]: index, %{{.*}}: index, %[[TABLE:.*]]: memref<?xi32>,
-// CHECK:         %[[ENTRIES:.*]] = memref.dim %[[TABLE]], %
-// CHECK:         %[[ENOUGH:.*]] = arith.cmpi sge, %[[ENTRIES]], %[[BLOCKS]] : index
-// CHECK:         cf.assert %[[ENOUGH]], "the kernel 'table' takes its tiles from a table, which has fewer entries than there are tiles"
-// CHECK:         gpu.launch_func @m::@table
-// CHECK-LABEL: gpu.func @table(
-// CHECK-SAME:    %[[T:.*]]: index, %[[ENTRIES:.*]]: memref<?xi32>,
-// CHECK:         %[[ID:.*]] = gpu.block_id x
-// CHECK:         %[[ENTRY:.*]] = memref.load %[[ENTRIES]][%[[ID]]]
-// CHECK:         %[[TILE:.*]] = arith.index_cast %[[ENTRY]] : i32 to index
-// CHECK:         arith.divui %[[TILE]], %[[T]]
-// CHECK:         arith.remui %[[TILE]], %[[T]]
-module attributes {gpu.container_module} {
-  func.func @launch(%blocks: index, %t: index, %table: memref<?xi32>, %m: memref<?x?xf32>) {
-    %c1 = arith.constant 1 : index
-    gpu.launch_func @m::@table blocks in (%blocks, %c1, %c1) threads in (%c1, %c1, %c1)
-        args(%t : index, %table : memref<?xi32>, %m : memref<?x?xf32>)
-    return
-  }
-  gpu.module @m {
-    gpu.func @table(%t: index, %table: memref<?xi32>, %m: memref<?x?xf32>) kernel {
-      %id = gpu.block_id x
-      %p:2 = tile.position %id of (%t, %t) table(%table : memref<?xi32>)
-      %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
-      memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
-      gpu.return
-    }
-  }
-}

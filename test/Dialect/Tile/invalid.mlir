@@ -723,31 +723,7 @@ func.func @f(%n: index) {
 // -----
 
 func.func @f(%n: index) {
-  // expected-error @below {{needs a table for the order 'table', and for no other}}
-  %i = tile.position %n of (%n) table
-  return
-}
-
-// -----
-
-func.func @f(%n: index, %table: memref<?xi32>) {
-  // expected-error @below {{needs a table for the order 'table', and for no other}}
-  %i = tile.position %n of (%n) linear(%table : memref<?xi32>)
-  return
-}
-
-// -----
-
-func.func @f(%n: index, %table: memref<?xi32>) {
-  // expected-error @below {{has its table as an operand, not as an argument of a function}}
-  %i = "tile.position"(%n, %n, %table) <{operandSegmentSizes = array<i32: 1, 1, 1>, order = #tile.order<table(0)>}> : (index, index, memref<?xi32>) -> index
-  return
-}
-
-// -----
-
-func.func @f(%n: index) {
-  // expected-error @below {{expected an order of tiles: linear, longest_first, snake, pairs, heads_fastest or table}}
+  // expected-error @below {{expected an order of tiles, one of linear, longest_first, snake, pairs, heads_fastest, reverse, interleaved, both_ways, backwards}}
   %i = tile.position %n of (%n) shortest_first
   return
 }
@@ -766,33 +742,6 @@ func.func @f(%n: index) {
   // expected-error @below {{'scf.forall' op needs a #tile.order as attribute 'tile.order', got "linear"}}
   scf.forall (%i) in (%n) {
   } {tile.order = "linear"}
-  return
-}
-
-// -----
-
-func.func @f(%n: index) {
-  // expected-error @below {{takes its order from an argument of the function for 'table', and for nothing else}}
-  scf.forall (%i) in (%n) {
-  } {tile.order = #tile.order<snake(0)>}
-  return
-}
-
-// -----
-
-func.func @f(%n: index) {
-  // expected-error @below {{takes its order from argument 1 of a function of 1}}
-  scf.forall (%i) in (%n) {
-  } {tile.order = #tile.order<table(1)>}
-  return
-}
-
-// -----
-
-func.func @f(%n: index) {
-  // expected-error @below {{takes its order from a tensor<?xi32>, not from 'index'}}
-  scf.forall (%i) in (%n) {
-  } {tile.order = #tile.order<table(0)>}
   return
 }
 

@@ -9,22 +9,19 @@
 
 // The examples in the descriptions of the operations.
 // CHECK-LABEL: func @position(
-func.func @position(%n: index, %b: index, %h: index, %table: memref<?xi32>) {
+func.func @position(%n: index, %b: index, %h: index) {
   // CHECK: %{{.*}}:2 = tile.position %{{.*}} of(%{{.*}}, %{{.*}}) longest_first
   %p:2 = tile.position %n of (%b, %h) longest_first
-  // CHECK: %{{.*}} = tile.position %{{.*}} of(%{{.*}}) table(%{{.*}} : memref<?xi32>)
-  %i = tile.position %n of (%b) table(%table : memref<?xi32>)
+  // CHECK: %{{.*}}:2 = tile.position %{{.*}} of(%{{.*}}) both_ways
+  %i, %is_backwards = tile.position %n of (%b) both_ways
   return
 }
 
 // CHECK-LABEL: func @ordered(
-func.func @ordered(%n: index, %table: tensor<?xi32>) {
+func.func @ordered(%n: index) {
   // CHECK: {tile.order = #tile.order<pairs>}
   scf.forall (%i) in (%n) {
   } {tile.order = #tile.order<pairs>}
-  // CHECK: {tile.order = #tile.order<table(1)>}
-  scf.forall (%i) in (%n) {
-  } {tile.order = #tile.order<table(1)>}
   return
 }
 

@@ -36,27 +36,6 @@ static constexpr flash::DeclaredAttribute declaredAttributes[] = {
      [](Attribute value) { return isa<UnitAttr>(value); }},
 };
 
-/// The order of a loop over tiles, whose table is an argument of the function.
-static LogicalResult verifyOrder(Operation *op, flash::tile::OrderAttr order) {
-  bool isTable = order.getKind() == flash::tile::OrderKind::Table;
-  if (isTable != order.getArgument().has_value())
-    return op->emitOpError("takes its order from an argument of the function "
-                           "for 'table', and for nothing else");
-  if (!isTable)
-    return success();
-  auto function = op->getParentOfType<FunctionOpInterface>();
-  int64_t number = *order.getArgument();
-  int64_t count = function ? function.getNumArguments() : 0;
-  if (number < 0 || number >= count)
-    return op->emitOpError("takes its order from argument ")
-           << number << " of a function of " << count;
-  auto type = dyn_cast<RankedTensorType>(function.getArgumentTypes()[number]);
-  if (type && type.getRank() == 1 && type.getElementType().isInteger(32))
-    return success();
-  return op->emitOpError("takes its order from a tensor<?xi32>, not from ")
-         << function.getArgumentTypes()[number];
-}
-
 /// What a launch depends on is in its block. That its kernel waits is looked at
 /// where both are translated: here other threads may be changing the kernel.
 static LogicalResult verifyDependentLaunch(Operation *op) {
@@ -74,8 +53,6 @@ flash::tile::TileDialect::verifyOperationAttribute(Operation *op,
                                                    NamedAttribute attribute) {
   if (failed(flash::verifyDeclaredAttribute(op, attribute, declaredAttributes)))
     return failure();
-  if (auto order = dyn_cast<flash::tile::OrderAttr>(attribute.getValue()))
-    return verifyOrder(op, order);
   if (attribute.getName() == flash::tile::dependentLaunchAttr)
     return verifyDependentLaunch(op);
   return success();

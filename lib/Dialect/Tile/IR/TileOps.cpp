@@ -19,34 +19,24 @@ using namespace flash::tile;
 
 #include "flash/Dialect/Tile/IR/TileRingInterface.cpp.inc"
 
-/// An order, whose table is an operand.
-static ParseResult
-parseOrder(OpAsmParser &parser, OrderAttr &order,
-           std::optional<OpAsmParser::UnresolvedOperand> &table, Type &type) {
+static ParseResult parseOrder(OpAsmParser &parser, OrderAttr &order) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef keyword;
   if (parser.parseKeyword(&keyword))
     return failure();
   std::optional<OrderKind> kind = symbolizeOrderKind(keyword);
-  if (!kind)
-    return parser.emitError(loc,
-                            "expected an order of tiles: linear, "
-                            "longest_first, snake, pairs, heads_fastest or "
-                            "table");
-  order = OrderAttr::get(parser.getContext(), *kind);
-  if (succeeded(parser.parseOptionalLParen())) {
-    table.emplace();
-    return failure(parser.parseOperand(*table) || parser.parseColonType(type) ||
-                   parser.parseRParen());
+  if (!kind) {
+    std::string kinds;
+    for (uint32_t i = 0; i <= getMaxEnumValForOrderKind(); ++i)
+      kinds += (i ? ", " : "") + stringifyOrderKind(OrderKind(i)).str();
+    return parser.emitError(loc, "expected an order of tiles, one of " + kinds);
   }
+  order = OrderAttr::get(parser.getContext(), *kind);
   return success();
 }
 
-static void printOrder(OpAsmPrinter &printer, Operation *, OrderAttr order,
-                       Value table, Type type) {
+static void printOrder(OpAsmPrinter &printer, Operation *, OrderAttr order) {
   printer << stringifyOrderKind(order.getKind());
-  if (table)
-    printer << '(' << table << " : " << type << ')';
 }
 
 #define GET_OP_CLASSES
@@ -190,11 +180,6 @@ PositionOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
 LogicalResult PositionOp::verify() {
   if (getSizes().empty())
     return emitOpError("needs a grid of at least one dimension");
-  if (getOrder().getArgument())
-    return emitOpError("has its table as an operand, not as an argument of a "
-                       "function");
-  if ((getOrder().getKind() == OrderKind::Table) != !!getTable())
-    return emitOpError("needs a table for the order 'table', and for no other");
   return success();
 }
 

@@ -8,7 +8,6 @@
 #include "flash/Dialect/Tile/Utils/TileOrder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
@@ -266,11 +265,7 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
   SmallVector<Value> position(outer);
   Value rest = op.getNumber(), isBackwards;
   OrderKind kind = op.getOrder().getKind();
-  if (kind == OrderKind::Table) {
-    Value entry = memref::LoadOp::create(builder, loc, op.getTable(), rest);
-    rest =
-        arith::IndexCastOp::create(builder, loc, builder.getIndexType(), entry);
-  } else if (kind == OrderKind::HeadsFastest && outer > 1) {
+  if (kind == OrderKind::HeadsFastest && outer > 1) {
     Value numHeads = sizes[outer - 2], numTiles = sizes[outer - 1];
     position[outer - 2] = b.rem(rest, numHeads);
     rest = b.div(rest, numHeads);

@@ -124,12 +124,11 @@ def Tile_OrderKind : I32EnumAttr<"OrderKind", "in which order tiles are taken", 
     I32EnumAttrCase<"Linear", 0, "linear">,
     I32EnumAttrCase<"LongestFirst", 1, "longest_first">,
     I32EnumAttrCase<"Snake", 2, "snake">, I32EnumAttrCase<"Pairs", 3, "pairs">,
-    I32EnumAttrCase<"Table", 4, "table">,
-    I32EnumAttrCase<"HeadsFastest", 5, "heads_fastest">,
-    I32EnumAttrCase<"Reverse", 6, "reverse">,
-    I32EnumAttrCase<"Interleaved", 7, "interleaved">,
-    I32EnumAttrCase<"BothWays", 8, "both_ways">,
-    I32EnumAttrCase<"Backwards", 9, "backwards">]> {
+    I32EnumAttrCase<"HeadsFastest", 4, "heads_fastest">,
+    I32EnumAttrCase<"Reverse", 5, "reverse">,
+    I32EnumAttrCase<"Interleaved", 6, "interleaved">,
+    I32EnumAttrCase<"BothWays", 7, "both_ways">,
+    I32EnumAttrCase<"Backwards", 8, "backwards">]> {
   let cppNamespace = "::flash::tile";
   let genSpecializedAttr = 0;
 }
@@ -163,33 +162,17 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
       of a head are as long as any two such tiles. What a CTA gets in two waves,
       a tile of one head and one of the next, is as long as what any other gets;
       so heads follow each other, and the keys that all CTAs read at the same
-      time are those of few heads. Only the last waves go by length.
+      time belong to few heads. Only the last waves go by length.
     - `heads_fastest`: as `linear`, with the last two dimensions exchanged: the
       tiles of one number of all heads follow each other. For persistent CTAs where such
       tiles take as long, whatever others do: what the CTAs of a wave get is then
       alike.
-    - `table`: a table has the tile's number, as `linear` counts, for each CTA:
-      for work whose lengths only the data tell. It must have every tile once.
-      That it has as many entries is checked when it is launched, but not what
-      they are: a tile that it lacks is not written. `flash-run --check` shows
-      that, since the reference computes all.
 
     On a loop over tiles, `scf.forall`, the order is the discardable attribute
-    `tile.order`; a table is then an argument of the function, by its number:
-
-    ```mlir
-    func.func @f(%q: tensor<...>, %table: tensor<?xi32>) {
-      scf.forall (%b, %h, %i) in (...) shared_outs(...) {
-        ...
-      } {tile.order = #tile.order<table(1)>}
-    ```
+    `tile.order`.
   }];
-  let parameters = (ins EnumParameter<Tile_OrderKind>:$kind,
-                        OptionalParameter<"std::optional<int64_t>">:$argument);
-  let assemblyFormat = "`<` $kind (`(` $argument^ `)`)? `>`";
-  let builders = [AttrBuilder<(ins "OrderKind":$kind), [{
-    return $_get($_ctxt, kind, std::nullopt);
-  }]>];
+  let parameters = (ins EnumParameter<Tile_OrderKind>:$kind);
+  let assemblyFormat = "`<` $kind `>`";
 }
 
 #endif // FLASH_TILE_ATTRS_TD

@@ -38,37 +38,29 @@ def Tile_GlobalTensor : MemRefOf<[F16, BF16, F32]>;
 //===----------------------------------------------------------------------===//
 
 def Tile_PositionOp : Tile_Op<"position",
-    [AttrSizedOperandSegments, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+    [NoMemoryEffect, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "the tile that a block takes, from the number of the block";
   let description = [{
-    Of a grid of `sizes` tiles, one index for each dimension, in an `order` (see
-    `#tile.order`). Numbers from 0 to the number of tiles are defined. What
-    conversion to this level emits; `tile-lower-positions` computes it.
+    One index for each dimension of a grid of `sizes` tiles, in an `order` (see
+    `#tile.order`). Numbers from 0 to the number of tiles are defined. Conversion
+    to this level emits the op; `tile-lower-positions` computes it.
 
     ```mlir
     %b, %h, %i = tile.position %number of (%batches, %heads, %tiles) longest_first
     ```
 
-    A table of the order `table` is an operand, of an entry for each tile:
-
-    ```mlir
-    %b, %i = tile.position %number of (%batches, %tiles) table(%table : memref<?xi32>)
-    ```
-
     The order `both_ways` has one more result: whether the tiles of this head come
-    backwards, as those of most do.
+    backwards, as the tiles of most heads do.
 
     ```mlir
     %h, %i, %is_backwards = tile.position %number of (%heads, %tiles) both_ways
     ```
   }];
   let arguments = (ins Index:$number, Variadic<Index>:$sizes,
-                       Tile_OrderAttr:$order,
-                       Arg<Optional<MemRefRankOf<[I32], [1]>>, "", [MemRead]>:$table);
+                       Tile_OrderAttr:$order);
   let results = (outs Variadic<AnyTypeOf<[Index, I1]>>:$position);
   let assemblyFormat = [{
-    $number `of` `(` $sizes `)` custom<Order>($order, $table, type($table))
-    attr-dict
+    $number `of` `(` $sizes `)` custom<Order>($order) attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -129,7 +121,7 @@ def Tile_FetchOp : Tile_Op<"fetch",
     Rows `i .. i + M` of the matrix at the leading indices; rows from `rows` on
     do not exist and are zero, or anything where they are `unfilled`. In a `finite`
     tile 0 takes the place of NaN and infinities. An index
-    more, one for each dimension of the memory, is the first column, of which all
+    more, one for each dimension of the memory, is the first column, and all columns
     exist then: without it the memory has as many columns as the tile. What
     conversion to this level emits; `tile-make-rings` turns it into a ring and an
     asynchronous copy.
@@ -179,7 +171,7 @@ def Tile_ShareOp : Tile_Op<"share"> {
 }
 
 def Tile_RingOp : Tile_Op<"ring"> {
-  let summary = "a ring, all of whose stages are free";
+  let summary = "a ring whose stages are all free";
   let description = [{
     ```mlir
     %ring = tile.ring : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
@@ -208,12 +200,12 @@ def Tile_RingOp : Tile_Op<"ring"> {
     A ring that nobody uses is dropped.
 
     `tile-allocate-smem` sets `offset`, the byte of shared memory at which the
-    stages start, and for warps with roles `barriers`, that of the mbarriers of 8
-    bytes, one for each stage: those that say which are full come first, then
-    those of the empty ones, and if the ring is `checked` or `finite` those of the
-    stages that were checked; a `checked` one has 16 bytes more for what was found.
-    Where warps add its tiles in alternation, those of a second warp that say which
-    are full are behind the empty ones.
+    stages start, and for warps with roles `barriers`, the byte at which mbarriers of 8
+    bytes start, one for each stage: the barriers of full stages come first, then
+    the barriers of empty stages, and if the ring is `checked` or `finite` the barriers of
+    checked stages; a `checked` ring has 16 bytes more for what was found.
+    Where warps add its tiles in alternation, the full barriers of a second warp are behind
+    the empty ones.
   }];
   let arguments = (ins UnitAttr:$checked, UnitAttr:$finite,
                        OptionalAttr<I64Attr>:$row_stages,
@@ -246,7 +238,7 @@ def Tile_RingOp : Tile_Op<"ring"> {
     bool isFilledFromRegisters();
     /// Barriers that say which stages are full: one for each, or of tiles that
     /// warps add in alternation, for each of a warp's own. It looks at these
-    /// alone, and so at no phase of which it has missed the one before.
+    /// alone, and so never misses a phase.
     int64_t getNumFullBarriers();
     /// Of the mbarriers and of what was found, for warps with roles.
     int64_t getNumBarrierBytes() {
@@ -374,7 +366,7 @@ def Tile_RingReleaseOp : Tile_RingStepOp<"ring.release", "Release"> {
 def Tile_RingCheckFiniteOp : Tile_RingStepOp<"ring.check_finite", "CheckFinite"> {
   let summary = "checks whether the tile of a step is finite, and releases it";
   let description = [{
-    Waits until the stage is full. With `unchecked` nobody will ask, and the tile
+    Waits until the stage is full. With `unchecked` the result is not used, and the tile
     is not read.
 
     ```mlir
@@ -422,7 +414,7 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
   let description = [{
     `d = a b + c`, or `a b` without `c`, with `a : MxK` in registers or shared
     memory, `b : KxN` in shared memory, or with `transpose_b`, `b : NxK`. The
-    elements of `a` and `b` are f16, bf16 or f32, those of the result f32. The
+    elements of `a` and `b` are f16, bf16 or f32, elements of the result f32. The
     rows of a tile are spread over the warps. With `transpose_a`, for warpgroups
     only, `a : KxM` is in shared memory, and its elements are of 16 bits. Where the
     K are rows of a tile of such elements, they are a multiple of 16, as many as an
@@ -493,8 +485,8 @@ def Tile_WarpSpecializeOp
   let summary = "gives the warps of a block different things to do";
   let description = [{
     Each role is a region that some warps run, at their own pace: as many `warps`
-    as it says, behind those of the role before it, those of four and more from a
-    whole warpgroup on, or `from` a given one. Warps without a role end. What a
+    as it says, behind the warps of the role before it. Four warps and more start at a
+    whole warpgroup, or at the one that `from` gives. Warps without a role end. What a
     role does follows from its operations:
 
     - Register tiles belong to the role that starts at warp 0. Warpgroups of four
@@ -794,7 +786,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "combines the values of each row's lanes";
   let description = [{
     The second half of a reduction along the rows: two shuffles between
-    neighbouring lanes, or five between those of a warp that holds warp rows. Warps
+    neighbouring lanes, or five between the lanes of a warp that holds warp rows. Warps
     that share a row meet, and exchange theirs through shared memory: `offset`, its
     byte there, is set by `tile-allocate-smem`.
 
@@ -822,8 +814,8 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
 def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [MemoryEffects<[MemWrite]>]> {
   let summary = "combines the rows of a register tile";
   let description = [{
-    `result[j]` is all `x[i, j]` combined: those of a thread, then of the lanes
-    of its warp, then of the warps. Several warps exchange theirs through shared
+    `result[j]` is all `x[i, j]` combined: within a thread, then between the lanes
+    of its warp, then between the warps. Several warps exchange theirs through shared
     memory, and meet there: none of them may be elsewhere, as behind a
     `tile.any`. `offset`, the byte of shared memory at which each warp has its
     values, is set by `tile-allocate-smem`.
@@ -931,8 +923,8 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
       : tensor<128x64xf16, #tile.fragment<8>> to memref<?x?x?x64xf16>
     ```
 
-    Or all columns go `in` the stages of a tile that nobody reads any more, whose
-    ring has `row_stages`: each warpgroup's 64 rows where it had those of the tile.
+    Or all columns go `in` the stages of a tile that is not read any more, whose
+    ring has `row_stages`: each warpgroup's 64 rows where its rows of the tile were.
 
     ```mlir
     tile.store_bulk %o, %out[%b, %h, %i] through !tile.smem<64x256xf16, swizzle = 128>
@@ -1122,9 +1114,9 @@ def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
     neighbours that a thread has. The rows of a thread's warp go to the same rows of the
     destination, or of the 64 that its warpgroup has of its own.
 
-    Sixteen lanes at a time store four rows of eight columns of f32, of which the swizzle
-    of 128 bytes gives two the same banks. With `alternate` odd rows have the columns that
-    are 16 further meanwhile, which no other row's banks are those of; it takes a choice
+    Sixteen lanes at a time store four rows of eight columns of f32, and the swizzle
+    of 128 bytes gives two of them the same banks. With `alternate` odd rows have the columns that
+    are 16 further meanwhile, whose banks no other row uses; it takes a choice
     for each element.
 
     ```mlir
