@@ -67,13 +67,13 @@ protected:
   void printBegin();
   /// NAME_accept: of the results that a call is given.
   void printAccept();
-  /// Of the values of a launch.
+  /// Checks of the values of a launch.
   void printLaunchChecks(const HostProgram::Launch &launch);
 
 private:
   void printArgumentChecks(unsigned index);
   void printResultChecks(unsigned index);
-  /// Of `tensor`, an expression that ends in ->, which `who` names.
+  /// Checks of `tensor`, an expression that ends in ->, which `who` names.
   void printStrideChecks(llvm::StringRef tensor, llvm::StringRef who,
                          llvm::ArrayRef<int64_t> strides, bool isDense,
                          int64_t elementBytes);

@@ -26,7 +26,7 @@ enum class AbiRole : uint8_t { Pointer, Size, Stride, Scalar, TensorMap };
 struct AbiField {
   AbiType type;
   AbiRole role;
-  /// Of the size or stride; otherwise 0.
+  /// The dimension of a size or stride; otherwise 0.
   unsigned dimension = 0;
 };
 

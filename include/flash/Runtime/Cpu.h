@@ -42,7 +42,7 @@ void _mlir_memref_to_llvm_free(void *pointer);
 
 namespace flash::runtime {
 
-/// The most threads that callers may ask for.
+/// The most threads that callers may have.
 constexpr unsigned maxThreadCount = 1024;
 
 /// The number of threads that kernels use, the caller among them; 0 means what

@@ -32,8 +32,8 @@ struct TileSource {
   const void *data;
   int64_t rowStride; ///< In bytes.
   int64_t rows;
-  /// Of packed rows, so many are `packedStride` apart, and then `rowStride` the
-  /// next as many.
+  /// If rows are packed, so many are `packedStride` apart, and `rowStride` is
+  /// the distance to the next as many.
   int64_t packed = 1, packedStride = 0;
 };
 
@@ -111,7 +111,7 @@ private:
     /// The step whose tile is in the stage or, if it is free, will be next.
     int64_t step;
     TileStorage storage;
-    /// Of each part that has been copied and not been waited for.
+    /// The source of each part that has been copied and not been waited for.
     std::vector<std::optional<TileSource>> sources;
     bool isChecked = false;
     int64_t releases = 0;

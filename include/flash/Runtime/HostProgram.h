@@ -108,9 +108,9 @@ struct HostProgram {
     int argument = -1;
     /// Where it lies in the parameter buffer.
     unsigned byteOffset = 0;
-    /// Of pointers and tensor maps: the size of an element.
+    /// The size of an element, for pointers and tensor maps.
     int64_t elementBytes = 0;
-    /// Of tensor maps: the number of the recipe.
+    /// The number of the recipe, for tensor maps.
     unsigned tensorMap = 0;
     /// How many of the values of a launch are its (host.launch).
     unsigned numValues = 1;
@@ -211,7 +211,7 @@ struct Invocation {
 
   /// A parameter that is missing: the address of a tensor, or its map.
   struct Address {
-    /// Of the program's launch.
+    /// The launch of the program, and the field of its parameters.
     unsigned launch, field;
     /// Where it lies in `parameters`.
     size_t firstByte;
@@ -219,13 +219,13 @@ struct Invocation {
     /// allocation; and what comes before the first element.
     uint32_t memory;
     int64_t byteOffset;
-    /// Of tensor maps: where sizes and strides begin in `shapes`.
+    /// Where sizes and strides begin in `shapes`, for tensor maps.
     size_t firstShape;
   };
 
   llvm::SmallVector<int64_t, 64> inputs, outputs;
   llvm::SmallVector<Scratch, 4> scratch;
-  /// Of all, if it is one piece.
+  /// The bytes of all, if it is one piece.
   int64_t scratchBytes = 0;
   llvm::SmallVector<Launch, 2> launches;
   /// What CU_LAUNCH_PARAM_BUFFER_POINTER takes, where there are no tensor maps,

@@ -1,4 +1,4 @@
-//===- LaunchLimits.h - What a launch may ask for ---------------*- C++ -*-===//
+//===- LaunchLimits.h - What a launch may have ------------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -59,12 +59,12 @@ std::string completeGradSchedule(const Problem &problem,
 
 /// Schedules that the target admits, each complete, for a search: the model's
 /// own, then all tiles and features with the rest as the model would have it.
-/// Of gradients what is proposed is not among them, since it follows from the
+/// For gradients what is proposed is not among them, since it follows from the
 /// operation (proposeSchedule), and not all go with their masks and scores.
 llvm::SmallVector<Schedule> listSchedules(const Problem &problem,
                                           const TargetInfo &target);
 
-/// Those that differ from `schedule` in what the above leaves to the model:
+/// Schedules that differ from `schedule` in what the above leaves to the model:
 /// stages, warps, and splits of the keys, as far as their programs have them.
 llvm::SmallVector<Schedule> listVariations(const Problem &problem,
                                            const TargetInfo &target,

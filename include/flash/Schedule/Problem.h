@@ -25,7 +25,7 @@ struct Problem {
   /// Heads of all batches, rows of queries of all of them, and the lengths of
   /// one. Products are cut off where no schedule distinguishes them any more.
   std::optional<int64_t> heads, queries, keys;
-  /// Those of one batch, where the number of batches is not known.
+  /// The heads of one batch, where the number of batches is not known.
   std::optional<int64_t> headsOfBatch;
   /// The query heads that read the same key head, and how many of these share a
   /// tile.
@@ -54,7 +54,7 @@ struct Problem {
   /// The keys that a query sees, of those that see any: in the mean, and at
   /// most. Known if both lengths are.
   std::optional<int64_t> meanKeysPerQuery, mostKeysPerQuery;
-  /// The same of the queries that see a key, of gradients alone.
+  /// How many queries see a key, for gradients alone.
   std::optional<int64_t> meanQueriesPerKey, mostQueriesPerKey;
 
   int64_t getElementBits() const { return element.getIntOrFloatBitWidth(); }

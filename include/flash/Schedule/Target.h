@@ -44,7 +44,7 @@ struct TargetInfo {
   int64_t multiprocessors = 0;
   /// Bytes of shared memory that one block can have.
   int64_t maxSharedBytesPerBlock = 0;
-  /// The same on the GPU that has the least of those that run its kernels: a
+  /// The same on the GPU that has the least among all that run its kernels: a
   /// schedule takes more only where it says so.
   int64_t leastSharedBytesPerBlock = 0;
   /// Whether it has products of warpgroups, bulk copies, and registers that
@@ -59,7 +59,7 @@ constexpr TargetInfo cpuTarget = {"cpu"};
 constexpr TargetInfo emulateTarget = {"emulate"};
 /// An A100 has 108 multiprocessors. But the schedules of this target were
 /// measured on an H200 (docs/benchmarks.md), which has 132, and are for it.
-/// Those of compute capability 8.6, 8.9 and 12.0 have less shared memory.
+/// GPUs of compute capability 8.6, 8.9 and 12.0 have less shared memory.
 constexpr TargetInfo sm80Target = {"sm_80", /*isGpu=*/true,
                                    /*multiprocessors=*/132,
                                    /*maxSharedBytesPerBlock=*/163 * 1024,

@@ -25,7 +25,7 @@ struct TuningKey {
   std::string device, target, dtype, mask;
   int64_t headDim = 0, valueDim = 0;
   bool hasScore = false, hasLengths = false, isGradient = false;
-  /// Of gradients, see Problem.
+  /// For gradients, see Problem.
   bool sumsByDistance = false;
   /// Least powers of two, from 128, that are not exceeded; none for sizes that
   /// are known at run time only.

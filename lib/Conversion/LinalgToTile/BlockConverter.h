@@ -142,7 +142,7 @@ private:
                             const MemoryTile &place);
   /// A store of one element, which all threads make alike.
   mlir::LogicalResult convertInsertion(mlir::tensor::InsertOp op);
-  /// That of a row of sums, by a role of its own.
+  /// The insertion of a row of sums, by a role of its own.
   mlir::LogicalResult convertInsertion(InsertDiagonalsOp op);
   /// Where the element lies that `indices`, of the first dimensions, name in
   /// the part `dest` of an output.

@@ -70,7 +70,7 @@ private:
   Lookup lookup;
   CopyScalar copyScalar;
   mlir::IRMapping values;
-  /// Those of `values` that were given.
+  /// The values among `values` that were given.
   llvm::SmallVector<mlir::Value> given;
   llvm::DenseMap<unsigned, mlir::Value> indices;
   llvm::DenseMap<unsigned, unsigned> dims;

@@ -34,7 +34,7 @@ public:
   int64_t getNumWarps() const { return warps; }
   /// Whether rows of matrices are in lanes of their own.
   bool isWarpRows() const { return vector > 0; }
-  /// Of warp rows, the rows that all warps hold together.
+  /// The rows that all warps hold together, for warp rows.
   int64_t getNumRowsAtOnce() const { return 32 * warps / lanes; }
 
   /// The type in registers of a tile of the program, or null where its shape is
@@ -55,8 +55,8 @@ private:
   void chooseWarpRows(mlir::scf::ForallOp loop, int64_t wantedWarps);
 
   int64_t warps;
-  /// Of warp rows, the neighbours that a lane holds, and the lanes that share a
-  /// row.
+  /// The neighbours that a lane holds, and the lanes that share a row, for warp
+  /// rows.
   int64_t vector = 0, lanes = 0;
   /// In the order of the program: where a vector is used as both, the first use
   /// decides.

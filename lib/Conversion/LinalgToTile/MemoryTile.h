@@ -19,10 +19,10 @@ namespace flash {
 struct MemoryTile {
   /// Defined outside of the loop, or an output of it.
   mlir::Value memory;
-  /// Of the first element, in each dimension of the memory, and the distance to
-  /// the next.
+  /// The index of the first element, in each dimension of the memory, and the
+  /// distance to the next.
   llvm::SmallVector<mlir::OpFoldResult> offsets, strides;
-  /// Of each dimension of the tile: the dimension of the memory along which it
+  /// For each dimension of the tile, the dimension of the memory along which it
   /// lies, how many elements are padding in front of those that exist, and how
   /// many exist. Behind them is padding again.
   struct Dim {

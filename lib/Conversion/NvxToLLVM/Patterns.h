@@ -13,7 +13,7 @@
 
 namespace flash {
 
-/// Of the operations of a warpgroup, as inline PTX.
+/// Patterns of the operations of a warpgroup, as inline PTX.
 void populateWarpgroupPatterns(mlir::LLVMTypeConverter &converter,
                                mlir::RewritePatternSet &patterns);
 

@@ -82,16 +82,16 @@ template <typename Op> struct EmulationPattern : mlir::OpConversionPattern<Op> {
   EmulationCalls &calls;
 };
 
-/// Of shared memory, rings and stores.
+/// Patterns of shared memory, rings and stores.
 void populateMemoryEmulation(const EmulationTypes &types, EmulationCalls &calls,
                              mlir::RewritePatternSet &patterns);
-/// Of products and register tiles.
+/// Patterns of products and register tiles.
 void populateRegisterEmulation(const EmulationTypes &types,
                                EmulationCalls &calls,
                                mlir::RewritePatternSet &patterns);
 
 /// What a tile in memory holds at this point of the program, as a tensor of its
-/// own; transposed, if asked for, and with each element as `convert` makes it.
+/// own; transposed, if so wanted, and with each element as `convert` makes it.
 using ConvertElement = llvm::function_ref<mlir::Value(
     mlir::OpBuilder &, mlir::Location, mlir::Value)>;
 mlir::Value readTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Value buffer,

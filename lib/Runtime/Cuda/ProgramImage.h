@@ -16,7 +16,7 @@ namespace flash::cuda {
 /// What a program is, and what it says about itself.
 struct ProgramImage {
   bool isCubin = false;
-  /// Of PTX: ".version" and the first of ".target", such as "8.0", "sm_90a".
+  /// The ".version" and the first ".target" of PTX, such as "8.0", "sm_90a".
   llvm::StringRef version, target;
 };
 
@@ -27,7 +27,7 @@ llvm::Expected<ProgramImage> inspectProgram(llvm::StringRef image,
                                             llvm::StringRef name);
 
 /// How many parameters each kernel of PTX text has. The driver would have to be
-/// asked for one past the last, which tools that watch it report as an error.
+/// queried for one past the last, which tools that watch it report as an error.
 llvm::StringMap<int> countParameters(llvm::StringRef ptx);
 
 } // namespace flash::cuda

@@ -24,7 +24,7 @@ struct ReturnedBuffer {
   };
 
   unsigned result = 0;
-  /// Of each dimension, if the views between have an inverse.
+  /// The origin of each stride, if the views between have an inverse.
   llvm::SmallVector<StrideOrigin, 4> origins;
   bool hasInverse = true;
   bool isCollapsed = false;
@@ -37,17 +37,17 @@ struct HostView {
   /// that it is an allocation.
   std::optional<unsigned> argument, result;
   bool isScratch = false;
-  /// Of the memory's first element.
+  /// The address of the memory's first element.
   mlir::Value address;
   /// The memory's bytes, of results.
   mlir::Value bytes;
-  /// Of the first element from the memory's first, in elements.
+  /// The distance of the first element from the memory's first, in elements.
   mlir::Value offset;
   llvm::SmallVector<mlir::Value, 4> sizes, strides;
-  /// This is the whole memory, so that what a cast asks of it is asked of the
-  /// caller.
+  /// This is the whole memory, so that what a cast requires of it is required
+  /// of the caller.
   bool isWhole = false;
-  /// Of allocations whose strides callers choose.
+  /// The buffer of an allocation whose strides callers choose.
   const ReturnedBuffer *returned = nullptr;
 
   /// The values that it is made of, in the order in which `rebuild` takes them.
@@ -81,15 +81,15 @@ public:
   /// many elements at a time; 0 if that is no matter.
   void addUse(mlir::Value operand, int64_t alignment, llvm::StringRef kernel);
 
-  /// Fails, silently, if the alignment of a later element is asked for.
+  /// Fails, silently, if the alignment of a later element is required.
   llvm::LogicalResult assumeAlignment(mlir::memref::AssumeAlignmentOp op);
   void extractMetadata(mlir::memref::ExtractStridedMetadataOp op);
 
   /// Fails, silently, if the operation makes no strided view of known rank.
   llvm::LogicalResult translate(mlir::Operation *op);
 
-  /// Whether what is translated runs in each call, so that what it asks of an
-  /// argument can be asked of the caller.
+  /// Whether what is translated runs in each call, so that what it requires of
+  /// an argument can be required of the caller.
   bool isUnconditional = true;
 
 private:

@@ -18,7 +18,7 @@ class TargetMachine;
 
 namespace flash {
 
-/// The PTX version, times ten, for which `options` ask.
+/// The PTX version of `options`, times ten.
 llvm::Expected<unsigned> getPtxVersion(const PtxOptions &options);
 
 /// LLVM's code generator for this chip, with 32-bit pointers to shared memory.

@@ -23,7 +23,7 @@ struct DeviceInfo {
   std::string name;
   /// "0000:18:00.0", by which NVML knows the device.
   std::string pciBusId;
-  /// Of the driver: 1000 * major + 10 * minor.
+  /// The driver's version: 1000 * major + 10 * minor.
   int driverVersion = 0;
   /// Compute capability.
   int major = 0, minor = 0;

@@ -54,7 +54,7 @@ mlir::Value atan(FloatEmitter &e, mlir::Value x);
 mlir::Value atan2(FloatEmitter &e, mlir::Value y, mlir::Value x);
 mlir::Value erf(FloatEmitter &e, mlir::Value x);
 mlir::Value erfc(FloatEmitter &e, mlir::Value x);
-/// Of x by y, with the sign of x.
+/// The remainder of x by y, with the sign of x.
 mlir::Value remainder(FloatEmitter &e, mlir::Value x, mlir::Value y);
 } // namespace wide
 

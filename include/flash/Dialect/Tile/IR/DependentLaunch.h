@@ -12,8 +12,9 @@
 
 namespace flash::tile {
 
-/// Of a gpu.launch_func: the kernel may start before the one launched before it
-/// has ended, for which it waits itself (tile.await_dependencies).
+/// An attribute of a gpu.launch_func: the kernel may start before the one
+/// launched before it has ended, for which it waits itself
+/// (tile.await_dependencies).
 constexpr llvm::StringLiteral dependentLaunchAttr = "tile.dependent";
 
 } // namespace flash::tile

@@ -12,11 +12,11 @@
 
 namespace flash::tile {
 
-/// Of a gpu.launch_func: for each operand of the kernel, how many elements a
-/// thread stores to it at a time, or 0 if it stores none or requires nothing.
-/// Strides other than the innermost must be multiples. Memory that the host
-/// allocates has such strides, which is known and would fold assertions; but
-/// callers may give results others.
+/// An attribute of a gpu.launch_func: for each operand of the kernel, how many
+/// elements a thread stores to it at a time, or 0 if it stores none or requires
+/// nothing. Strides other than the innermost must be multiples. Memory that the
+/// host allocates has such strides, which is known and would fold assertions;
+/// but callers may give results others.
 constexpr llvm::StringLiteral storeVectorWidthsAttr =
     "tile.store_vector_widths";
 

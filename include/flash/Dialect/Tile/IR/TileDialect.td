@@ -40,7 +40,7 @@ def Tile_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
-  // Of `scf.forall`.
+  // On `scf.forall`.
   let discardableAttrs = (ins "::flash::tile::OrderAttr":$order);
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;

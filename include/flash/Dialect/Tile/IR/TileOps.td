@@ -197,7 +197,7 @@ def Tile_RingOp : Tile_Op<"ring"> {
     %ring = tile.ring copies = 2 : !tile.ring<3, !tile.smem<128x64xf16, swizzle = 128>>
     ```
 
-    A ring that nobody uses is dropped.
+    A ring without uses is dropped.
 
     `tile-allocate-smem` sets `offset`, the byte of shared memory at which the
     stages start, and for warps with roles `barriers`, the byte at which mbarriers of 8
@@ -240,7 +240,7 @@ def Tile_RingOp : Tile_Op<"ring"> {
     /// warps add in alternation, for each of a warp's own. It looks at these
     /// alone, and so never misses a phase.
     int64_t getNumFullBarriers();
-    /// Of the mbarriers and of what was found, for warps with roles.
+    /// The size of the mbarriers and of what was found, for warps with roles.
     int64_t getNumBarrierBytes() {
       int64_t others = getChecked() ? 4 : getFinite() ? 2 : 1;
       return (getNumFullBarriers() + getNumStages() * others) * 8;
@@ -532,10 +532,10 @@ def Tile_WarpSpecializeOp
       return getFirstWarp(role) + getNumWarps(role);
     }
     int64_t getNumWarpgroups(unsigned role) { return getNumWarps(role) / 4; }
-    /// Of the block.
+    /// How many warpgroups the block has.
     int64_t getNumWarpgroups();
     int64_t getNumThreads() { return 128 * getNumWarpgroups(); }
-    /// Of a thread of a role; setting it does so for all that share a warpgroup.
+    /// The registers of a thread; they are set for all roles that share a warpgroup.
     int64_t getNumRegisters(unsigned role) { return getRegisters()[role]; }
     void setNumRegisters(unsigned role, int64_t registers);
     /// Gives a role of one warp the registers to do more than count steps, such
@@ -804,7 +804,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     build($_builder, $_state, result, reduction, x, ::mlir::IntegerAttr());
   }]>];
   let extraClassDeclaration = [{
-    /// Of shared memory, in which warps exchange what they have; 0 for one.
+    /// The bytes of shared memory in which warps exchange what they have; 0 for one.
     int64_t getNumScratchBytes();
   }];
   let assemblyFormat = "$reduction $x attr-dict `:` type($x) `to` type($result)";
@@ -828,7 +828,7 @@ def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [MemoryEffects<[MemWrite]>]> {
                        OptionalAttr<I64Attr>:$offset);
   let results = (outs Tile_ColumnsTensor:$result);
   let extraClassDeclaration = [{
-    /// Of shared memory, in which warps exchange what they have; 0 for one.
+    /// The bytes of shared memory in which warps exchange what they have; 0 for one.
     int64_t getNumScratchBytes();
   }];
   let builders = [OpBuilder<(ins "::mlir::Type":$result,
@@ -932,8 +932,8 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
       : tensor<128x256xf16, #tile.fragment<8>> to memref<?x?x?x256xf16>
     ```
 
-    Or they go in the place of a tile like them, the only one of its ring, which nobody reads and
-    nobody copies to any more.
+    Or they go in the place of a tile like them, the only one of its ring, which is not read and
+    not copied to any more.
 
     ```mlir
     tile.store_bulk %dk, %out[%b, %h, %i] through !tile.smem<128x128xf16, swizzle = 128>
@@ -1061,8 +1061,8 @@ def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
   let extraClassDeclaration = [{
     /// How many numbers the thread that claims may be ahead of the others.
     static constexpr int64_t numPlaces = 2;
-    /// Of a place in shared memory: a barrier that says that a number is there,
-    /// one that says that all have read it, and the number.
+    /// The size of a place in shared memory: a barrier that says that a number is
+    /// there, one that says that all have read it, and the number.
     static constexpr int64_t bytesOfPlace = 24;
     static int64_t getNumSharedBytes() { return numPlaces * bytesOfPlace; }
   }];

@@ -17,7 +17,7 @@ namespace flash::tile {
 constexpr int64_t threadsOfWarp = 32, warpsOfWarpgroup = 4,
                   threadsOfWarpgroup = 128, rowsOfWarpgroup = 64;
 
-/// Of the four warps behind the consumers one is the producer. So many of the
+/// One of the four warps behind the consumers is the producer. So many of the
 /// others check whether tiles are finite: more are faster, but where CTAs share
 /// a multiprocessor and its issue slots tiles are small.
 constexpr int64_t getCheckWarps(int64_t ctasPerSm) {
@@ -33,9 +33,9 @@ constexpr int64_t mostAlternatingWarps = 2;
 /// The rows of tiles whose diagonals a warp adds up (tile.store_diagonals).
 constexpr int64_t rowsOfDiagonals = 128;
 
-/// Of a tile that threads put in shared memory and all warpgroups read in a
-/// product whose result leaves the loop, such as the gradients of scores: none
-/// waits until the last has read, and it may be read an iteration later
+/// Stages of a tile that threads put in shared memory and all warpgroups read
+/// in a product whose result leaves the loop, such as the gradients of scores:
+/// none waits until the last has read, and it may be read an iteration later
 /// (tile-defer-products).
 constexpr int64_t stagesOfSharedProducts = 2;
 
