@@ -18,7 +18,7 @@ configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
-.PHONY: build run test test-torch test-models bench python dist wheel docs asan fuzz programs head-dims format lint clean setup
+.PHONY: build run test test-torch test-models bench python dist wheel docs asan debug fuzz programs head-dims format lint clean setup
 
 build: setup
 	@$(call configure,$(BUILD))
@@ -71,6 +71,10 @@ asan: ## the tools with the address and undefined sanitizers
 	@$(call configure,build-asan,-DFLASH_SANITIZE=ON)
 	ninja -C build-asan -j$(JOBS) flash-opt flash-run
 
+debug: ## the tools with assertions and with what LLVM_DEBUG prints, in build-debug
+	@$(call configure,build-debug,-DFLASH_ASSERTIONS=ON)
+	ninja -C build-debug -j$(JOBS) flash-opt flash-run
+
 fuzz: asan ## ten thousand mutated inputs through the sanitized tools
 	$(PYTHON) test/Fuzz/fuzz.py --bin build-asan/bin --count 10000 --save build-asan/fuzz
 
@@ -91,4 +95,4 @@ lint:
 	$(CLANG_FORMAT) -n -Werror $(SOURCES)
 
 clean:
-	rm -rf $(BUILD) build-dist build-asan
+	rm -rf $(BUILD) build-dist build-asan build-debug

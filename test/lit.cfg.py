@@ -16,6 +16,8 @@ config.test_exec_root = os.path.join(config.flash_build_dir, "test")
 config.environment["PATH"] = os.pathsep.join(
     [config.flash_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]
 )
+if config.assertions == "ON":
+    config.available_features.add("assertions")
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%cc", config.cc))
 config.substitutions.append(("%cxx", config.cxx))

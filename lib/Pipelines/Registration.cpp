@@ -16,6 +16,7 @@
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Pipelines/Pipelines.h"
 #include "flash/Pipelines/Upstream.h"
+#include "flash/Support/DebugTypes.h"
 #include "flash/Target/Cpu/Passes.h"
 #include "flash/Target/Cpu/Pipeline.h"
 #include "flash/Target/Host/Passes.h"
@@ -28,6 +29,7 @@
 using namespace mlir;
 
 void flash::registerAllDialects(DialectRegistry &registry) {
+  readDebugTypes();
   registerUpstreamDialects(registry);
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);

@@ -9,7 +9,10 @@
 
 #include "flash/Schedule/Models.h"
 #include "flash/Schedule/SplitKV.h"
+#include "llvm/Support/Debug.h"
 #include "llvm/Support/MathExtras.h"
+
+#define DEBUG_TYPE "flash-schedule"
 
 using namespace flash;
 
@@ -128,7 +131,10 @@ bool flash::paysToListTiles(const Problem &problem, const TargetInfo &target,
   double us = usOfMap;
   if (problem.masksInRegion)
     us += usPerQuestion * double(*problem.queries) * double(*problem.keys);
-  return us < partThatMapsSave * clock.getMicroseconds(schedule, splits);
+  double saved = partThatMapsSave * clock.getMicroseconds(schedule, splits);
+  LLVM_DEBUG(llvm::dbgs() << "a block map takes " << us << " us and saves "
+                          << saved << " us\n");
+  return us < saved;
 }
 
 bool flash::hasFewTiles(const Problem &problem, const TargetInfo &target,
@@ -149,6 +155,8 @@ Schedule flash::chooseForFewTiles(const Problem &problem,
       double us = clock.getMicroseconds(schedule, splits);
       if (us >= least)
         continue;
+      LLVM_DEBUG(llvm::dbgs() << "few tiles: " << schedule.str() << ", "
+                              << splits << " splits take " << us << " us\n");
       least = us;
       best = schedule;
       best.splitCtas.reset();

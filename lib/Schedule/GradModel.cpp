@@ -8,8 +8,11 @@
 #include "ModelParts.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "llvm/Support/Debug.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+
+#define DEBUG_TYPE "flash-schedule"
 
 using namespace flash;
 using llvm::formatv;
@@ -158,13 +161,17 @@ static bool paysToFuseLists(const Problem &problem, const Gain &gain,
 /// Whether one program is faster than two where warps have roles, as far as
 /// that was measured: not with other head dimensions.
 static bool paysToFuse(const Problem &problem) {
+  auto refuse = [](llvm::StringRef reason) {
+    LLVM_DEBUG(llvm::dbgs() << "two programs of gradients: " << reason << "\n");
+    return false;
+  };
   const Candidate *candidate = findCandidate(problem, fusedCandidates);
   const Gain *gain = llvm::find_if(gains, [&](const Gain &each) {
     return problem.headDim == each.headDim && problem.valueDim == each.headDim;
   });
   if (!candidate || gain == std::end(gains) || !problem.queries ||
       !problem.keys || (problem.readsPairs && !gain->readsPairs))
-    return false;
+    return refuse("not measured for these head dimensions, sizes and reads");
   std::optional<int64_t> shortest =
       problem.isMasked ? gain->shortestMasked : gain->shortest;
   if (problem.keepsScores)
@@ -179,13 +186,14 @@ static bool paysToFuse(const Problem &problem) {
   if (!shortest || length < *shortest || isNarrow ||
       (!problem.leavesRanges &&
        !paysToFuseLists(problem, *gain, candidate->keyTile)))
-    return false;
+    return refuse("rows are short or narrow, or lists do not pay");
   if (!problem.heads)
     return true;
   bool isShort = length < (problem.isMasked ? longMaskedRow : longRow);
   int64_t tiles = *problem.heads * llvm::divideCeil(length, candidate->keyTile);
-  return isShort ? tiles >= fewestTilesOfShortRows
-                 : *problem.heads >= gain->fewestHeads;
+  bool hasEnough = isShort ? tiles >= fewestTilesOfShortRows
+                           : *problem.heads >= gain->fewestHeads;
+  return hasEnough || refuse("there are few heads");
 }
 
 static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {

@@ -8,7 +8,10 @@
 #include "ModelParts.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "llvm/Support/Debug.h"
 #include "llvm/Support/FormatVariadic.h"
+
+#define DEBUG_TYPE "flash-schedule"
 
 using namespace flash;
 using llvm::formatv;
@@ -82,8 +85,12 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target,
                       ? given.hasRoles()
                       : canBeWarpgroupTiles(given.queryTile.value_or(0),
                                             given.keyTile.value_or(0));
-  if (!hasRoles || !canHaveRoles(problem, target))
+  if (!hasRoles || !canHaveRoles(problem, target)) {
+    LLVM_DEBUG(llvm::dbgs() << "warps without roles: "
+                            << (hasRoles ? "of the target or the element type\n"
+                                         : "of the given tiles or features\n"));
     return chooseSm80Schedule(problem, target);
+  }
   Schedule schedule = chooseSm90Schedule(problem, target);
   // One warpgroup has none to alternate with.
   if (given.queryTile == tile::rowsOfWarpgroup)

@@ -9,8 +9,11 @@
 #include "ModelParts.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Debug.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+
+#define DEBUG_TYPE "flash-schedule"
 
 using namespace flash;
 using llvm::ArrayRef, llvm::formatv, llvm::SmallVector;
@@ -157,6 +160,9 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
          isShorter(mostQueries - rowsOfWarpgroup))
     mostQueries -= rowsOfWarpgroup;
   Schedule schedule = makeSchedule(*fits.front(), mostQueries);
+  LLVM_DEBUG(llvm::dbgs() << fits.size() << " candidates of " << all.size()
+                          << " fit, the first with " << schedule.str()
+                          << " of at most " << mostQueries << " queries\n");
   if (keys && !schedule.ctasPerSm &&
       hasFewTiles(problem, target, *schedule.queryTile))
     return chooseForFewTiles(problem, target,
@@ -168,6 +174,9 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   bool maySplitKeys = tiles ? *tiles <= target.multiprocessors / 2
                             : schedule.queryTile == rowsOfWarpgroup;
   if (maySplitKeys) {
+    LLVM_DEBUG(llvm::dbgs() << "keys are split: "
+                            << (tiles ? "few tiles of queries\n"
+                                      : "open sizes, and one warpgroup\n"));
     schedule.splitCtas = target.multiprocessors;
     schedule.features = *schedule.features & ~ScheduleFeatures::Persistent;
   }

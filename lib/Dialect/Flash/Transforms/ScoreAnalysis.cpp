@@ -9,7 +9,10 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Debug.h"
 #include <cmath>
+
+#define DEBUG_TYPE "flash-score-analysis"
 
 using namespace mlir;
 using namespace flash;
@@ -95,6 +98,8 @@ std::optional<Element> ScoreAnalysis::evaluate(Value value, Indices at) {
   if (--stepsLeft < 0)
     return std::nullopt;
   Result result = compute(value, at);
+  LLVM_DEBUG(if (!result) llvm::dbgs()
+             << value.getLoc() << ": not understood: " << value << "\n");
   if (result && result->isFunctionOfScore() &&
       isa<RankedTensorType>(value.getType()))
     scoreTensors.insert(value);

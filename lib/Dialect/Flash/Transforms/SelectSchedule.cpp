@@ -14,11 +14,14 @@
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Schedule/Models.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/Debug.h"
 
 namespace flash {
 #define GEN_PASS_DEF_SELECTSCHEDULE
 #include "flash/Dialect/Flash/Transforms/Passes.h.inc"
 } // namespace flash
+
+#define DEBUG_TYPE "flash-select-schedule"
 
 using namespace mlir;
 using namespace flash;
@@ -30,6 +33,9 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   /// What was measured to be best on the device; nothing if nothing was.
   FailureOr<Schedule> lookUp(AttentionOpInterface op, const Problem &problem) {
     const TuningEntry *entry = tuned.find(problem, machine);
+    LLVM_DEBUG(llvm::dbgs()
+               << op->getLoc() << ": measured: "
+               << (entry ? entry->schedule.str() : "nothing") << "\n");
     if (!entry)
       return Schedule();
     // What was measured is all of it: nothing in it is left to the model. A
@@ -100,6 +106,13 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     return success();
   }
 
+  template <typename OpTy>
+  void setSchedule(OpTy op, const Schedule &schedule) {
+    LLVM_DEBUG(llvm::dbgs()
+               << op->getLoc() << ": chosen: " << schedule.str() << "\n");
+    op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
+  }
+
   LogicalResult select(AttentionOp op) {
     Problem problem = getProblem(op);
     // The user's keys go before those that were measured, and these before the
@@ -136,7 +149,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       *schedule.features &= ~ScheduleFeatures::LazyRescale;
     if (!schedule.blockMap && !op.getKeyTiles())
       schedule.blockMap = chooseBlockMap(op, problem, schedule);
-    op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
+    setSchedule(op, schedule);
     return success();
   }
 
@@ -159,7 +172,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     // Two maps, and more than twice the work.
     if (!schedule.blockMap && !op.getKeyTiles() && !op.getQueryTiles())
       schedule.blockMap = chooseBlockMap(op, problem, schedule);
-    op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
+    setSchedule(op, schedule);
     return success();
   }
 

@@ -18,7 +18,10 @@
 #include "Projection.h"
 #include "mlir/IR/AffineExpr.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Debug.h"
 #include <numeric>
+
+#define DEBUG_TYPE "flash-mask-tiles"
 
 using namespace mlir;
 using namespace flash;
@@ -478,6 +481,13 @@ MaskTiles Analysis::run(MaskAttrInterface mask) {
     tiles.notFull.push_back(getSet(conjunct, /*numDims=*/4));
   setFullRange(notFull, tiles);
   tiles.exact &= isExact();
+  LLVM_DEBUG(llvm::dbgs() << mask << " in tiles of " << Q << " x " << K
+                          << ": visited are "
+                          << (tiles.visitedIsRange ? "a range" : "sets")
+                          << ", full are "
+                          << (tiles.fullIsRange ? "a range" : "sets")
+                          << (tiles.exact ? "" : ", not exact")
+                          << (tiles.gaveUp ? ", given up" : "") << "\n");
   return tiles;
 }
 

@@ -16,11 +16,14 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SmallSet.h"
+#include "llvm/Support/Debug.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_DEFERPRODUCTS
 #include "flash/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace flash::tile
+
+#define DEBUG_TYPE "tile-defer-products"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -391,9 +394,13 @@ struct DeferProducts : flash::tile::impl::DeferProductsBase<DeferProducts> {
     bool isPersistent = schedule.has(flash::ScheduleFeatures::Persistent);
     SmallVector<RingOp> rings;
     getOperation().walk([&](RingOp ring) { rings.push_back(ring); });
-    for (RingOp ring : rings)
-      if (std::optional<Deferred> found = match(ring, isPersistent))
+    for (RingOp ring : rings) {
+      std::optional<Deferred> found = match(ring, isPersistent);
+      LLVM_DEBUG(llvm::dbgs() << ring.getLoc() << ": products of the ring "
+                              << (found ? "are deferred\n" : "stay\n"));
+      if (found)
         defer(*found);
+    }
   }
 };
 } // namespace

@@ -10,11 +10,14 @@
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/Debug.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_DELAYFINITE
 #include "flash/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace flash::tile
+
+#define DEBUG_TYPE "tile-delay-finite"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -92,11 +95,16 @@ struct DelayFinite : flash::tile::impl::DelayFiniteBase<DelayFinite> {
   void runOnOperation() override {
     SmallVector<Operation *> users;
     getOperation().walk([&](RingOp ring) {
-      if (ring.getFinite() &&
-          llvm::all_of(ring->getUsers(), [](Operation *user) {
-            auto wait = dyn_cast<RingWaitOp>(user);
-            return !wait || isUsedLate(wait);
-          }))
+      if (!ring.getFinite())
+        return;
+      bool areLate = llvm::all_of(ring->getUsers(), [](Operation *user) {
+        auto wait = dyn_cast<RingWaitOp>(user);
+        return !wait || isUsedLate(wait);
+      });
+      LLVM_DEBUG(llvm::dbgs() << ring.getLoc() << ": tiles become finite "
+                              << (areLate ? "in the loop\n"
+                                          : "before products read them\n"));
+      if (areLate)
         llvm::append_range(users, ring->getUsers());
     });
     for (Operation *user : users) {

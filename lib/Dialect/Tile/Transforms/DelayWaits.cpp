@@ -12,11 +12,14 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/Debug.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_DELAYWAITS
 #include "flash/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace flash::tile
+
+#define DEBUG_TYPE "tile-delay-waits"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -331,7 +334,12 @@ struct DelayWaits : flash::tile::impl::DelayWaitsBase<DelayWaits> {
         std::optional<int64_t> registers;
         if (!addsAlone)
           registers = roles.getNumRegisters(roles.getRoleOf(loop));
-        if (canBeReordered(*loop.getBody()))
+        bool canBe = canBeReordered(*loop.getBody());
+        LLVM_DEBUG(llvm::dbgs()
+                   << loop.getLoc() << ": "
+                   << (canBe ? "may be reordered" : "keeps its order")
+                   << (registers ? "" : ", loads stay") << "\n");
+        if (canBe)
           Scheduler(*loop.getBody()).run(registers);
       });
     });

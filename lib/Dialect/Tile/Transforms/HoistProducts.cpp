@@ -13,11 +13,14 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/Debug.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_HOISTPRODUCTS
 #include "flash/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace flash::tile
+
+#define DEBUG_TYPE "tile-hoist-products"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -135,8 +138,10 @@ struct HoistProducts : flash::tile::impl::HoistProductsBase<HoistProducts> {
     SmallVector<scf::IfOp> choices;
     getOperation().walk([&](scf::IfOp choice) { choices.push_back(choice); });
     for (scf::IfOp choice : choices)
-      if (MmaAsyncOp product = getProduct(choice))
+      if (MmaAsyncOp product = getProduct(choice)) {
+        LLVM_DEBUG(llvm::dbgs() << product.getLoc() << ": leaves its choice\n");
         hoist(choice, product);
+      }
   }
 };
 } // namespace

@@ -10,11 +10,14 @@
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/Debug.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_KEYSFIRST
 #include "flash/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace flash::tile
+
+#define DEBUG_TYPE "tile-keys-first"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -79,10 +82,16 @@ struct KeysFirst : flash::tile::impl::KeysFirstBase<KeysFirst> {
     };
     llvm::sort(waiting,
                [&](auto &a, auto &b) { return getEnd(a) > getEnd(b); });
-    for (auto [acquire, copy] : waiting)
-      if (scf::ForOp loop = getNextCopies(copy))
+    for (auto [acquire, copy] : waiting) {
+      scf::ForOp loop = getNextCopies(copy);
+      LLVM_DEBUG(llvm::dbgs()
+                 << copy.getLoc() << ": the copy "
+                 << (loop ? "goes behind the first one of the loop\n"
+                          : "stays before the loop\n"));
+      if (loop)
         moveIntoFirstIteration(loop, {acquire, copy},
                                *loop.getOps<CopyAsyncOp>().begin());
+    }
   }
 };
 } // namespace

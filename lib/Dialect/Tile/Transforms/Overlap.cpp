@@ -15,11 +15,14 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/Support/Debug.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_OVERLAP
 #include "flash/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace flash::tile
+
+#define DEBUG_TYPE "tile-overlap"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -494,14 +497,21 @@ struct Overlap : flash::tile::impl::OverlapBase<Overlap> {
     llvm::SmallPtrSet<Operation *, 4> found;
     getOperation().walk<WalkOrder::PreOrder>([&](scf::ForOp loop) {
       std::optional<Products> parts = match(loop);
+      LLVM_DEBUG(if (!parts) llvm::dbgs()
+                 << loop.getLoc() << ": no products to put off\n");
       if (!parts || found.contains(loop))
         return;
       chains.push_back(getChain(*parts));
       for (Products &other : chains.back())
         found.insert(other.loop);
     });
-    for (SmallVector<Products> &chain : chains)
+    for (SmallVector<Products> &chain : chains) {
+      LLVM_DEBUG(llvm::dbgs()
+                 << chain.front().loop.getLoc() << ": " << chain.size()
+                 << " loops put off " << chain.front().deferred.size()
+                 << " products\n");
       rotate(chain);
+    }
   }
 };
 } // namespace

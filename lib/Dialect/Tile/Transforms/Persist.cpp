@@ -13,11 +13,14 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/Support/Debug.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_PERSIST
 #include "flash/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace flash::tile
+
+#define DEBUG_TYPE "tile-persist"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -239,8 +242,13 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
     SymbolTableCollection symbols;
     DenseMap<Operation *, SmallVector<Value>> scalars;
     getOperation().walk([&](gpu::GPUFuncOp kernel) {
-      if (isPersistent(kernel))
-        scalars[kernel] = persist(kernel);
+      if (!isPersistent(kernel))
+        return;
+      LLVM_DEBUG(llvm::dbgs()
+                 << kernel.getName() << ": blocks "
+                 << (findOrderedAdd(kernel) ? "claim tiles\n"
+                                            : "take one tile of each wave\n"));
+      scalars[kernel] = persist(kernel);
     });
     getOperation().walk([&](gpu::LaunchFuncOp launch) {
       auto kernel = symbols.lookupNearestSymbolFrom<gpu::GPUFuncOp>(

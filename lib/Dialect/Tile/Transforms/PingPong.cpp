@@ -8,11 +8,14 @@
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Schedule/Schedule.h"
+#include "llvm/Support/Debug.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_PINGPONG
 #include "flash/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace flash::tile
+
+#define DEBUG_TYPE "tile-ping-pong"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -67,6 +70,8 @@ struct PingPong : flash::tile::impl::PingPongBase<PingPong> {
         continue;
       SmallVector<MmaAsyncOp> group = getGroup(product);
       grouped.insert(group.begin(), group.end());
+      LLVM_DEBUG(llvm::dbgs() << product.getLoc() << ": a phase of "
+                              << group.size() << " products\n");
       OpBuilder b(product);
       PingPongWaitOp::create(b, product.getLoc());
       b.setInsertionPointAfter(group.back());

@@ -13,11 +13,14 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/Debug.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_PREFETCH
 #include "flash/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace flash::tile
+
+#define DEBUG_TYPE "tile-prefetch"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -59,6 +62,7 @@ public:
   /// variable, which is the row or says where to read it.
   bool canPrefetch();
   void prefetch();
+  Location getLoc() { return loops.front().op.getLoc(); }
 
 private:
   /// A tile that a copy may be started for ahead of its loop's iteration.
@@ -465,6 +469,8 @@ struct Prefetch : flash::tile::impl::PrefetchBase<Prefetch> {
     for (Chain &chain : chains)
       if (chain.canPrefetch())
         chain.prefetch();
+      else
+        LLVM_DEBUG(llvm::dbgs() << chain.getLoc() << ": copies stay\n");
   }
 };
 } // namespace
