@@ -32,6 +32,10 @@ static llvm::Error addTiles(flash::AttentionOp op, ArrayRef<TensorSpec> inputs,
       !op.getSchedule() || !isa<func::FuncOp>(op->getParentOp()))
     return createStringError("the sizes of the arguments do not tell those of "
                              "an attention in the program");
+  if (op.getBlockSizes())
+    return createStringError("which tiles are visited is in the lists of "
+                             "blocks that the program is given, not in the "
+                             "sizes of its arguments");
   int64_t nq = (*query)[2], nk = (*key)[2];
   const flash::Schedule schedule = op.getSchedule()->getValue();
   int64_t queryTile = schedule.getQueriesOfTile(), keyTile = *schedule.keyTile,

@@ -242,6 +242,7 @@ void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
 void flash::buildReferencePipeline(OpPassManager &pm) {
   NaiveOptions options;
   options.rowBlock = 64;
+  pm.nest<func::FuncOp>().addPass(createCheckBlocks());
   buildNaivePipeline(pm, options);
   pm.addPass(createAssertReads());
   pm.addPass(createPromoteToF64());
@@ -307,8 +308,14 @@ SmallVector<flash::Stage> flash::getEmulationStages(Variant variant,
                                                     const FrontOptions &options,
                                                     bool isBlockLevel) {
   SmallVector<Stage> stages;
-  if (!isBlockLevel)
+  if (!isBlockLevel) {
     stages = getBlockStages(variant, options);
+    auto build = stages.front().build;
+    stages.front().build = [build](OpPassManager &pm) {
+      pm.nest<func::FuncOp>().addPass(createCheckBlocks());
+      build(pm);
+    };
+  }
   stages.push_back({"linalg", buildEmulatePipeline});
   stages.push_back({"backend", buildBackendPipeline});
   return stages;

@@ -11,6 +11,7 @@
 #include "flash/Run/Npy.h"
 #include "flash/Run/RandomInputs.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
@@ -63,6 +64,45 @@ static llvm::Error verifyOffsets(const HostTensor &offsets, unsigned argument,
     before = offset;
   }
   return llvm::Error::success();
+}
+
+/// Makes the lists of blocks of an attention that are arguments: some blocks of
+/// keys, and of gradients the queries' blocks that are the same pairs.
+static llvm::Error makeBlocks(flash::AttentionOpInterface op,
+                              ArrayRef<TensorSpec> specs, uint64_t seed,
+                              std::vector<HostTensor> &inputs) {
+  auto getNumber = [](Value list) -> std::optional<unsigned> {
+    if (auto argument = dyn_cast<BlockArgument>(list))
+      return argument.getArgNumber();
+    return std::nullopt;
+  };
+  SmallVector<Value> lists;
+  if (auto attention = dyn_cast<flash::AttentionOp>(op.getOperation())) {
+    lists = {attention.getKeyTiles(), attention.getTileCounts()};
+  } else {
+    auto grad = cast<flash::AttentionGradOp>(op.getOperation());
+    lists = {grad.getKeyTiles(), grad.getKeyTileCounts(), grad.getQueryTiles(),
+             grad.getQueryTileCounts()};
+  }
+  SmallVector<unsigned> numbers;
+  for (Value list : lists)
+    if (std::optional<unsigned> number = getNumber(list))
+      numbers.push_back(*number);
+  auto key = getSizes(op.getKey(), specs);
+  if (numbers.size() != lists.size() || !key)
+    return llvm::Error::success();
+  // Each as often as there are attentions that have it, always the same.
+  int64_t block = op.getBlockSizes()->back();
+  fillBlocks(inputs[numbers[0]], inputs[numbers[1]],
+             llvm::divideCeil((*key)[2], block), seed, numbers[0]);
+  if (numbers.size() == 2 ||
+      transposeBlocks(inputs[numbers[0]], inputs[numbers[1]],
+                      inputs[numbers[2]], inputs[numbers[3]]))
+    return llvm::Error::success();
+  return llvm::createStringError(llvm::formatv(
+      "argument {0}, lists of blocks of queries, has no room for the pairs of "
+      "argument {1}; give it as many batches and heads, and a last size of {2}",
+      numbers[2], numbers[0], specs[numbers[0]].shape[2]));
 }
 
 /// Changes an argument as `--fill` says.
@@ -128,6 +168,14 @@ flash::run::makeInputs(func::FuncOp entry, ArrayRef<TensorSpec> specs,
                   options.seed, i);
     inputs.push_back(std::move(*input));
   }
+  llvm::Error failure = llvm::Error::success();
+  if (options.inputs.empty())
+    entry.walk([&](flash::AttentionOpInterface op) {
+      if (op.getBlockSizes() && !failure)
+        failure = makeBlocks(op, specs, options.seed, inputs);
+    });
+  if (failure)
+    return std::move(failure);
   for (const Fill &fill : options.fills)
     if (llvm::Error error = applyFill(fill, inputs))
       return std::move(error);

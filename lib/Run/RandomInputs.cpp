@@ -11,6 +11,7 @@
 #include "llvm/Support/Parallel.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace flash::run;
 
@@ -127,4 +128,56 @@ void flash::run::fillOffsets(HostTensor &tensor, int64_t rows, uint64_t seed) {
   std::sort(offsets.begin(), offsets.end());
   for (int64_t i = 0; i != count; ++i)
     tensor.set(i, offsets[i]);
+}
+
+void flash::run::fillBlocks(HostTensor &list, HostTensor &counts,
+                            int64_t numBlocks, uint64_t seed, uint64_t stream) {
+  Generator generator(seed, stream);
+  auto upTo = [&](int64_t most) {
+    return static_cast<int64_t>(generator.nextUnit() * (most + 1));
+  };
+  int64_t length = list.getSpec().shape.back();
+  std::vector<int64_t> blocks(numBlocks);
+  for (int64_t row = 0, e = counts.getSpec().getNumElements() / 2; row != e;
+       ++row) {
+    int64_t end = upTo(std::min(length, numBlocks));
+    counts.set(2 * row, upTo(end));
+    counts.set(2 * row + 1, end);
+    std::iota(blocks.begin(), blocks.end(), 0);
+    for (int64_t i = 0; i != length; ++i) {
+      if (i < end)
+        std::swap(blocks[i], blocks[i + upTo(numBlocks - 1 - i)]);
+      list.set(row * length + i, i < end ? blocks[i] : -1);
+    }
+  }
+}
+
+bool flash::run::transposeBlocks(const HostTensor &list,
+                                 const HostTensor &counts, HostTensor &toList,
+                                 HostTensor &toCounts) {
+  const auto &from = list.getSpec().shape, &to = toList.getSpec().shape;
+  if (from[0] != to[0] || from[1] != to[1])
+    return false;
+  for (int64_t i = 0, e = toList.getSpec().getNumElements(); i != e; ++i)
+    toList.set(i, -1);
+  for (int64_t i = 0, e = toCounts.getSpec().getNumElements(); i != e; ++i)
+    toCounts.set(i, 0);
+  // Partial blocks come first in both.
+  for (bool areFull : {false, true})
+    for (int64_t row = 0, e = counts.getSpec().getNumElements() / 2; row != e;
+         ++row) {
+      int64_t parts = counts.get(2 * row), end = counts.get(2 * row + 1);
+      for (int64_t i = areFull ? parts : 0; i < (areFull ? end : parts); ++i) {
+        int64_t block = list.get(row * from[3] + i);
+        int64_t toRow = row / from[2] * to[2] + block;
+        int64_t place = toCounts.get(2 * toRow + 1);
+        if (place == to[3])
+          return false;
+        toList.set(toRow * to[3] + place, row % from[2]);
+        toCounts.set(2 * toRow + 1, place + 1);
+        if (!areFull)
+          toCounts.set(2 * toRow, place + 1);
+      }
+    }
+  return true;
 }

@@ -25,6 +25,18 @@ void fillUniform(HostTensor &tensor, int64_t lo, int64_t hi, uint64_t seed,
 /// same ones for tensors of the same number of sequences and rows.
 void fillOffsets(HostTensor &tensor, int64_t rows, uint64_t seed);
 
+/// Fills a list of blocks that an attention takes and its counts, `[b, h, m,
+/// n]` and `[b, h, m, 2]`: of `numBlocks` blocks any number up to `n`, each
+/// once and in any order, of which any number is partial. Entries behind these
+/// are -1.
+void fillBlocks(HostTensor &list, HostTensor &counts, int64_t numBlocks,
+                uint64_t seed, uint64_t stream);
+
+/// Fills another list and its counts, `[b, h, numBlocks, n']`, with the same
+/// pairs of blocks from the other side. False where it has no room for them.
+bool transposeBlocks(const HostTensor &list, const HostTensor &counts,
+                     HostTensor &toList, HostTensor &toCounts);
+
 } // namespace flash::run
 
 #endif // FLASH_RUN_RANDOMINPUTS_H

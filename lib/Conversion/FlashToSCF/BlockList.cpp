@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace flash;
 
 BlockList::BlockList(OpBuilder &b, Location loc, Value tiles, Value counts,
-                     ValueRange row)
+                     ValueRange row, bool isGiven)
     : tiles(tiles), row(row) {
   // One map may be for all batches, or for all heads.
   ArrayRef<int64_t> shape = cast<RankedTensorType>(tiles.getType()).getShape();
@@ -26,8 +26,26 @@ BlockList::BlockList(OpBuilder &b, Location loc, Value tiles, Value counts,
   for (unsigned dim : {0, 1})
     if (shape[dim] == 1)
       this->row[dim] = constant(0);
+  auto atMost = [&](Value number, Value limit) -> Value {
+    return arith::MinSIOp::create(b, loc, number, limit);
+  };
+  auto sizeOf = [&](unsigned dim) {
+    return getValueOrCreateConstantIndexOp(
+        b, loc, tensor::getMixedSize(b, loc, tiles, dim));
+  };
+  // How many batches and heads have lists may be known at run time only.
+  if (isGiven)
+    for (unsigned dim : {0, 1})
+      if (ShapedType::isDynamic(shape[dim]))
+        this->row[dim] = atMost(
+            row[dim], arith::SubIOp::create(b, loc, sizeOf(dim), constant(1)));
   endOfParts = read(b, loc, counts, constant(0));
   end = read(b, loc, counts, constant(1));
+  if (!isGiven)
+    return;
+  end = atMost(arith::MaxSIOp::create(b, loc, end, constant(0)), sizeOf(3));
+  endOfParts =
+      atMost(arith::MaxSIOp::create(b, loc, endOfParts, constant(0)), end);
 }
 
 Value BlockList::read(OpBuilder &b, Location loc, Value tensor,

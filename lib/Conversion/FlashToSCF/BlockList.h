@@ -12,14 +12,15 @@
 
 namespace flash {
 
-/// What a block map lists for one tile of queries, or of keys where it is
-/// `over_queries`: the others that are left to it.
+/// What a block map, or a caller, lists for one tile of queries, or of keys
+/// where it is `over_queries`: the others that are left to it.
 class BlockList {
 public:
   /// Reads, of the two results of a map, the counts for `row`, a batch, a head
   /// and the number of a tile. A map for all batches or heads ignores these.
+  /// What the caller has given is taken for the nearest that is possible.
   BlockList(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tiles,
-            mlir::Value counts, mlir::ValueRange row);
+            mlir::Value counts, mlir::ValueRange row, bool isGiven);
 
   /// How many runs a list of runs has.
   mlir::Value getNumRuns() const { return endOfParts; }

@@ -30,7 +30,8 @@ static bool isPair(VisitKind kind) {
 VisitLowering::VisitLowering(VisitOp visit)
     : visit(visit), step(visit.getStep()),
       tiles(visit.getTiles().value_or(TilesAttr())), b(visit),
-      loc(visit.getLoc()), tile(visit.getTile()), ragged(!getCounts().empty()),
+      loc(visit.getLoc()), tile(visit.getTile()),
+      block(visit.getCut().value_or(0)), ragged(!getCounts().empty()),
       state(visit.getInits().begin(), visit.getInits().end()) {}
 
 Value VisitLowering::constant(int64_t value) {
@@ -140,7 +141,8 @@ void VisitLowering::mapTile(IRMapping &mapping, Value at, bool ragged) {
     else if (ofPair)
       count = exist;
     else
-      count = TiledDim{tile, exist}.existing(b, loc, starts[i]);
+      count = TiledDim{tile, exist, /*multiple=*/1, block}.existing(b, loc,
+                                                                    starts[i]);
     mapping.map(argument, getValueOrCreateConstantIndexOp(b, loc, count));
   }
 }
@@ -551,10 +553,46 @@ void VisitLowering::visitRuns(const BlockList &list) {
            });
 }
 
+void VisitLowering::visitBlocks(const BlockList &list) {
+  int64_t tilesOfBlock = block / tile;
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  Value exist = visit.getExist()[0], by = visit.getBy();
+  // A number beyond the last one is that of a block without elements where some
+  // may lack them, and else the last one's. So no sum of it overflows either.
+  Value numBlocks = apply(d0.ceilDiv(block), {getAsOpFoldResult(exist)});
+  Value most = ragged ? numBlocks : apply(d0 - 1, {numBlocks});
+  auto startOf = [&](Value number) {
+    Value entry = apply(d0.floorDiv(tilesOfBlock), {number});
+    Value ofBlock = min(max(list.readTile(b, loc, entry), constant(0)), most);
+    Value start =
+        apply(d0 * block + (d1 % tilesOfBlock) * tile, {ofBlock, number});
+    return ragged ? min(start, exist) : start;
+  };
+  auto over = [&](Value from, Value to, StepKind kind) {
+    emitLoop(from, to, by ? by : constant(1),
+             [&](Value number, ValueRange carried) {
+               return copyStep(startOf(number), {}, carried, kind);
+             });
+  };
+  StepKind ofParts = {/*masked=*/true, ragged},
+           ofFull = {/*masked=*/false, ragged, /*keeps=*/false};
+  Value from = visit.getFrom() ? visit.getFrom() : constant(0);
+  Value end = apply(d0 * tilesOfBlock, {list.getEnd()});
+  if (!step || (!step.getMask() && !masksElements(step.getScore())))
+    return over(from, end, ofFull);
+  Value endOfParts = apply(d0 * tilesOfBlock, {list.getEndOfParts()});
+  over(from, endOfParts, ofParts);
+  over(by ? nextOf(endOfParts, from, by) : endOfParts, end, ofFull);
+}
+
 void VisitLowering::visitList() {
-  BlockList list(b, loc, visit.getList(), visit.getCounts(), visit.getRow());
+  bool isGiven = visit.getCut().has_value();
+  BlockList list(b, loc, visit.getList(), visit.getCounts(), visit.getRow(),
+                 isGiven);
   if (visit.getRanks())
     return visitRuns(list);
+  if (isGiven)
+    return visitBlocks(list);
   Value endOfParts = list.getEndOfParts(), end = list.getEnd();
   Value by = visit.getBy() ? visit.getBy() : constant(1);
   auto over = [&](Value from, Value to, bool areFull) {

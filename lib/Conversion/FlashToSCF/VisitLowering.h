@@ -124,14 +124,17 @@ private:
   }
   void visitList();
   void visitRuns(const BlockList &list);
+  /// The tiles of the blocks that a caller lists.
+  void visitBlocks(const BlockList &list);
 
   VisitOp visit;
   StepOpInterface step; ///< Of the visit; may be null.
   TilesAttr tiles;
   mlir::OpBuilder b;
   mlir::Location loc;
-  int64_t tile; ///< Elements of a tile that is visited.
-  bool ragged;  ///< Whether some tiles may lack rows.
+  int64_t tile;  ///< Elements of a tile that is visited.
+  int64_t block; ///< Elements of an entry that a caller lists, else 0.
+  bool ragged;   ///< Whether some tiles may lack rows.
   llvm::SmallVector<mlir::Value> position; ///< (b, h, i) of the query tile.
   llvm::SmallVector<mlir::Value> extents;  ///< (nq, nk).
   mlir::Value wholeTiles; ///< Tiles before this one have all their keys.

@@ -24,8 +24,8 @@ using namespace flash;
 /// Whether the op computes elements of tensors or depends on them, rather than
 /// sizes or views.
 static bool computesTensor(Operation *op) {
-  // What it chooses between is looked at by itself.
-  if (isa<scf::IfOp, scf::YieldOp>(op))
+  // What it chooses between is looked at by itself. Checks are of emulations.
+  if (isa<scf::IfOp, scf::YieldOp, CheckBlocksOp>(op))
     return false;
   if (isa<linalg::LinalgDialect, FlashDialect, scf::SCFDialect>(
           op->getDialect()) ||

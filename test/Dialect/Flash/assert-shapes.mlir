@@ -276,3 +276,19 @@ func.func @hidden(%q: tensor<2x4x?x16xf32>, %pages: tensor<?x?xf32>) -> tensor<2
   } : (tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>) -> tensor<2x4x?x16xf32>
   return %o : tensor<2x4x?x16xf32>
 }
+
+// -----
+
+// Lists of blocks that are given: 1 serves all batches or heads, and there are as many rows as blocks.
+// CHECK-LABEL: func @given_blocks(
+// CHECK:         cf.assert %{{.*}}, "flash.attention at {{.*}}: numbers of batches of blocks and their counts differ"
+// CHECK:         arith.ori
+// CHECK:         cf.assert %{{.*}}, "flash.attention at {{.*}}: blocks are of another number of batches"
+// CHECK-NOT:     number of heads
+// CHECK:         cf.assert %{{.*}}, "flash.attention at {{.*}}: blocks are of another number of blocks"
+// CHECK-NOT:     another number of blocks
+func.func @given_blocks(%q: tensor<2x4x300x16xf32>, %l: tensor<?x1x?x?xi32>, %n: tensor<?x1x3x2xi32>) -> tensor<2x4x300x16xf32> {
+  %o = flash.attention %q, %q, %q blocks(%l, %n : tensor<?x1x?x?xi32>, tensor<?x1x3x2xi32>) of [128, 128]
+      : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
+  return %o : tensor<2x4x300x16xf32>
+}

@@ -1801,7 +1801,7 @@ func.func @f(%given: tensor<1x1x5x9xi32>, %n: tensor<1x1x5x2xi32>) {
 
 func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
   %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
-  // expected-error @below {{blocks are the results of one flash.block_map of the same function, in their order}}
+  // expected-error @below {{blocks are the results of one flash.block_map of the same function, in their order; of lists that are given, say the sizes of their blocks, such as 'of [128, 128]'}}
   %o = flash.attention %q, %q, %q blocks(%t, %t : tensor<1x1x5x10xi32>, tensor<1x1x5x10xi32>) schedule(<query_tile = 64, key_tile = 32>)
       : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
   return
@@ -2311,4 +2311,126 @@ func.func @f(%q: !q, %n: index) -> !q {
   ^bb1(%y: nonsense):
   } : (!q, !q, !q) -> !q
   return %o : !q
+}
+
+// -----
+
+!t = tensor<2x4x300x16xf32>
+!l = tensor<1x1x3x5xi32>
+!n = tensor<1x1x3x2xi32>
+func.func @f(%q: !t, %l: !l, %n: !n) {
+  // expected-error @below {{blocks are of two positive numbers, of queries and of keys, got [128]}}
+  %o = flash.attention %q, %q, %q blocks(%l, %n : !l, !n) of [128] : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<2x4x300x16xf32>
+!l = tensor<1x1x3x5xi32>
+!n = tensor<1x1x3x2xi32>
+func.func @f(%q: !t, %l: !l, %n: !n) {
+  // expected-error @below {{blocks are of two positive numbers, of queries and of keys, got [128, 0]}}
+  %o = flash.attention %q, %q, %q blocks(%l, %n : !l, !n) of [128, 0] : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<2x4x300x16xf32>
+func.func @f(%q: !t) {
+  // expected-error @below {{says of which sizes blocks are, and has no blocks, which list them}}
+  %o = flash.attention %q, %q, %q of [128, 128] : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<4x300x16xf32>
+!l = tensor<1x1x3x5xi32>
+!n = tensor<1x1x3x2xi32>
+func.func @f(%q: !t, %l: !l, %n: !n) {
+  // expected-error @below {{blocks are for operands of rank 4}}
+  %o = flash.attention %q, %q, %q blocks(%l, %n : !l, !n) of [128, 128] : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<2x4x300x16xf32>
+!l = tensor<1x3x3x5xi32>
+!n = tensor<1x3x3x2xi32>
+func.func @f(%q: !t, %l: !l, %n: !n) {
+  // expected-error @below {{blocks are of 3 heads, and there are 4; 1 serves all}}
+  %o = flash.attention %q, %q, %q blocks(%l, %n : !l, !n) of [128, 128] : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<2x4x300x16xf32>
+!l = tensor<1x1x3x5xi32>
+!n = tensor<1x1x3x2xi32>
+func.func @f(%q: !t, %l: !l, %n: !n) {
+  // expected-error @below {{blocks are of 3 blocks of queries, and there are 5}}
+  %o = flash.attention %q, %q, %q blocks(%l, %n : !l, !n) of [64, 128] : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<2x4x300x16xf32>
+!l = tensor<1x1x3x5xi32>
+!n = tensor<1x1x3x3xi32>
+func.func @f(%q: !t, %l: !l, %n: !n) {
+  // expected-error @below {{blocks have two counts, of the blocks that are listed in part and of all, got 3}}
+  %o = flash.attention %q, %q, %q blocks(%l, %n : !l, !n) of [128, 128] : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<2x4x300x16xf32>
+!l = tensor<1x1x3x5xi32>
+!n = tensor<1x4x3x2xi32>
+func.func @f(%q: !t, %l: !l, %n: !n) {
+  // expected-error @below {{blocks and their counts differ: 'tensor<1x1x3x5xi32>' and 'tensor<1x4x3x2xi32>'}}
+  %o = flash.attention %q, %q, %q blocks(%l, %n : !l, !n) of [128, 128] : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<2x4x300x16xf32>
+!s = tensor<2x4x300xf32>
+!l = tensor<1x1x3x5xi32>
+!n = tensor<1x1x3x2xi32>
+func.func @f(%q: !t, %lse: !s, %l: !l, %n: !n) {
+  // expected-error @below {{says of which sizes blocks are, and has no query_blocks, which list them}}
+  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q blocks(%l, %n : !l, !n) of [128, 128] : (!t, !t, !t, !t, !s, !t) -> (!t, !t, !t)
+  return
+}
+
+// -----
+
+!t = tensor<2x4x300x16xf32>
+!s = tensor<2x4x300xf32>
+!l = tensor<1x1x3x5xi32>
+!n = tensor<1x1x3x2xi32>
+func.func @f(%q: !t, %lse: !s, %l: !l, %n: !n) {
+  // expected-error @below {{query_blocks are of 3 blocks of keys, and there are 5}}
+  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q blocks(%l, %n : !l, !n) query_blocks(%l, %n : !l, !n) of [128, 64] : (!t, !t, !t, !t, !s, !t) -> (!t, !t, !t)
+  return
+}
+
+// -----
+
+!t = tensor<2x4x300x16xf32>
+!s = tensor<2x4x300xf32>
+!l = tensor<1x1x3x5xi32>
+!n = tensor<1x1x3x2xi32>
+func.func @f(%q: !t, %lse: !s, %l: !l, %n: !n) {
+  // expected-error @below {{lists of blocks that are given have no turns}}
+  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q blocks(%l, %n : !l, !n) query_blocks(%l, %n, %l : !l, !n, !l) of [128, 128] : (!t, !t, !t, !t, !s, !t) -> (!t, !t, !t)
+  return
 }

@@ -345,6 +345,28 @@ func.func @blocks(%q: tensor<1x?x300x16xf32>, %k: tensor<1x?x?x16xf32>, %n: tens
   return %o : tensor<1x?x300x16xf32>
 }
 
+// Lists of blocks that the caller gives, of any length and of one batch or head for all.
+// CHECK-LABEL: func @given_blocks(
+// CHECK: flash.check_blocks %{{.*}}, %{{.*}} below %{{.*}} : tensor<1x?x?x8xi32>, tensor<1x?x?x2xi32>
+// CHECK: flash.attention {{.*}} blocks(%{{.*}}, %{{.*}} : tensor<1x?x?x8xi32>, tensor<1x?x?x2xi32>) of [128, 64] precision(tf32) :
+// CHECK: flash.attention_grad {{.*}} blocks(%{{.*}}, %{{.*}} : tensor<1x?x?x8xi32>, tensor<1x?x?x2xi32>) query_blocks(%{{.*}}, %{{.*}} : tensor<1x?x?x8xi32>, tensor<1x?x?x2xi32>) of [128, 64] schedule
+// CHECK: flash.visit keys tile(32) exist(%{{.*}}) list(%{{.*}}, %{{.*}} : tensor<1x?x?x8xi32>, tensor<1x?x?x2xi32>) [%{{.*}}, %{{.*}}, %{{.*}}] cut(64) {
+func.func @given_blocks(%q: tensor<1x?x300x16xf32>, %k: tensor<1x?x?x16xf32>, %l: tensor<1x?x?x8xi32>, %n: tensor<1x?x?x2xi32>, %i: index)
+    -> tensor<1x?x300x16xf32> {
+  flash.check_blocks %l, %n below %i : tensor<1x?x?x8xi32>, tensor<1x?x?x2xi32>
+  %o, %lse = flash.attention %q, %k, %k blocks(%l, %n : tensor<1x?x?x8xi32>, tensor<1x?x?x2xi32>) of [128, 64] precision(tf32)
+      : (tensor<1x?x300x16xf32>, tensor<1x?x?x16xf32>, tensor<1x?x?x16xf32>) -> (tensor<1x?x300x16xf32>, tensor<1x?x300xf32>)
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %k, %o, %lse, %o blocks(%l, %n : tensor<1x?x?x8xi32>, tensor<1x?x?x2xi32>)
+      query_blocks(%l, %n : tensor<1x?x?x8xi32>, tensor<1x?x?x2xi32>) of [128, 64] schedule(<query_tile = 32, key_tile = 32>)
+      : (tensor<1x?x300x16xf32>, tensor<1x?x?x16xf32>, tensor<1x?x?x16xf32>, tensor<1x?x300x16xf32>, tensor<1x?x300xf32>, tensor<1x?x300x16xf32>)
+      -> (tensor<1x?x300x16xf32>, tensor<1x?x?x16xf32>, tensor<1x?x?x16xf32>)
+  flash.visit keys tile(32) exist(%i) list(%l, %n : tensor<1x?x?x8xi32>, tensor<1x?x?x2xi32>) [%i, %i, %i] cut(64) {
+  ^bb0(%at: index, %rows: index):
+    flash.next
+  }
+  return %dq : tensor<1x?x300x16xf32>
+}
+
 // CHECK-LABEL: func @whole_map(
 // CHECK: flash.block_map of[2, 4, 300, 500] tiles([64, 32]) : tensor<2x4x5x16xi32>, tensor<2x4x5x2xi32>
 func.func @whole_map() {

@@ -304,3 +304,27 @@ func.func @generic(%a: index, %n: !n, %x: !s) -> !s {
   }) : (index, index, index, index, index, !s) -> !s
   return %0 : !s
 }
+
+// -----
+
+func.func @visit(%a: index) {
+  // expected-error @below {{cuts the entries of a list without ranks, and this is none}}
+  flash.visit keys tile(4) from %a to %a by %a exist(%a) cut(8) {
+  ^bb0(%i0: index, %i1: index):
+    flash.next
+  }
+  return
+}
+
+// -----
+
+!list = tensor<1x1x4x8xi32>
+!n = tensor<1x1x4x2xi32>
+func.func @visit(%a: index, %l: !list, %n: !n) {
+  // expected-error @below {{cuts blocks of 10 elements into tiles of 4, which must divide them}}
+  flash.visit keys tile(4) exist(%a) list(%l, %n : !list, !n)[%a, %a, %a] cut(10) {
+  ^bb0(%i0: index, %i1: index):
+    flash.next
+  }
+  return
+}

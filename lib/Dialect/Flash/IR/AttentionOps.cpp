@@ -184,7 +184,8 @@ LogicalResult AttentionOp::verify() {
       failed(verifyOutput(*this, "output", getOutput().getType())) ||
       failed(verifyBlocks(*this, getKeyTiles(), getTileCounts(),
                           getQuery().getType(), getKey().getType(), getMask(),
-                          getLengths(), getScore(), getSchedule())))
+                          getLengths(), getScore(), getSchedule(),
+                          getBlockSizes())))
     return failure();
   if (getLse())
     return verifyRows(*this, "log-sum-exp", getLse().getType());
@@ -265,5 +266,6 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyScoreRegion(*this, getScore())))
     return failure();
   return verifyBlocks(*this, getKeyTiles(), getTileCounts(), query, key,
-                      getMask(), getLengths(), getScore(), getSchedule());
+                      getMask(), getLengths(), getScore(), getSchedule(),
+                      getBlockSizes());
 }

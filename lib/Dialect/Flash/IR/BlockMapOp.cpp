@@ -79,16 +79,74 @@ private:
 };
 } // namespace
 
+/// Checks the types of lists of blocks that a caller gives.
+static LogicalResult verifyGivenBlocks(Operation *op, Value list, Value counts,
+                                       RankedTensorType query,
+                                       RankedTensorType key,
+                                       ArrayRef<int64_t> blockSizes,
+                                       BlockUser user) {
+  bool overQueries = user == BlockUser::KeyGrad;
+  StringRef name = overQueries ? "query_blocks" : "blocks";
+  if (blockSizes.size() != 2 || blockSizes[0] < 1 || blockSizes[1] < 1)
+    return op->emitOpError("blocks are of two positive numbers, of queries and "
+                           "of keys, got [")
+           << blockSizes << "]";
+  if (!list || !counts)
+    return op->emitOpError("says of which sizes blocks are, and has no ")
+           << name << ", which list them";
+  if (query.getRank() != 4)
+    return op->emitOpError("blocks are for operands of rank 4");
+  auto listType = cast<RankedTensorType>(list.getType()),
+       countsType = cast<RankedTensorType>(counts.getType());
+  int64_t rows = overQueries ? key.getDimSize(2) : query.getDimSize(2),
+          block = overQueries ? blockSizes[1] : blockSizes[0];
+  int64_t numBlocks =
+      ShapedType::isDynamic(rows) ? rows : llvm::divideCeilSigned(rows, block);
+  auto check = [&](RankedTensorType type, int64_t dim, StringRef what,
+                   int64_t size, bool mayBeOne) -> LogicalResult {
+    if (mayBeEqual(type.getDimSize(dim), size) ||
+        (mayBeOne && type.getDimSize(dim) == 1))
+      return success();
+    return op->emitOpError()
+           << name << " are of " << type.getDimSize(dim) << " " << what
+           << ", and there are " << size << (mayBeOne ? "; 1 serves all" : "");
+  };
+  for (RankedTensorType type : {listType, countsType})
+    if (failed(check(type, 0, "batches", query.getDimSize(0), true)) ||
+        failed(check(type, 1, "heads", query.getDimSize(1), true)) ||
+        failed(check(type, 2,
+                     overQueries ? "blocks of keys" : "blocks of queries",
+                     numBlocks, false)))
+      return failure();
+  if (!mayBeEqual(countsType.getDimSize(3), 2))
+    return op->emitOpError() << name
+                             << " have two counts, of the blocks that are "
+                                "listed in part and of all, got "
+                             << countsType.getDimSize(3);
+  for (int64_t dim : {0, 1})
+    if (!mayBeEqual(listType.getDimSize(dim), countsType.getDimSize(dim)))
+      return op->emitOpError()
+             << name << " and their counts differ: " << listType << " and "
+             << countsType;
+  return success();
+}
+
 LogicalResult flash::detail::verifyBlocks(
     Operation *op, Value keyTiles, Value counts, RankedTensorType query,
     RankedTensorType key, std::optional<MaskAttrInterface> mask, Value lengths,
-    Region &score, std::optional<ScheduleAttr> attribute, BlockUser user) {
+    Region &score, std::optional<ScheduleAttr> attribute,
+    std::optional<ArrayRef<int64_t>> blockSizes, BlockUser user) {
+  if (blockSizes)
+    return verifyGivenBlocks(op, keyTiles, counts, query, key, *blockSizes,
+                             user);
   if (!keyTiles && !counts)
     return success();
   auto map = keyTiles ? keyTiles.getDefiningOp<BlockMapOp>() : BlockMapOp();
   if (!map || map.getKeyTiles() != keyTiles || map.getCounts() != counts)
     return op->emitOpError("blocks are the results of one flash.block_map "
-                           "of the same function, in their order");
+                           "of the same function, in their order; of lists "
+                           "that are given, say the sizes of their blocks, "
+                           "such as 'of [128, 128]'");
   auto differs = [&](const Twine &what) {
     InFlightDiagnostic error = op->emitOpError()
                                << "has blocks of another " << what;

@@ -192,7 +192,8 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
       /*keyTiles=*/Value(),
       /*tileCounts=*/Value(), staticPosition, getStaticExtents(), getScale(),
       getUnit(), getMaskAttr(), getPrecisionAttr(),
-      /*multiples=*/DenseI64ArrayAttr(), getScheduleAttr(), getPackedAttr());
+      /*blockSizes=*/DenseI64ArrayAttr(), /*multiples=*/DenseI64ArrayAttr(),
+      getScheduleAttr(), getPackedAttr());
   IRMapping mapping;
   getScore().cloneInto(&tiled.getScore(), mapping);
   return TilingResult{{tiled},

@@ -92,8 +92,10 @@ LogicalResult AttentionGradOp::verify() {
         {getQueryTiles(), getQueryTileCounts(), BlockUser::KeyGrad}})
     if (failed(verifyBlocks(*this, tiles, counts, getQuery().getType(),
                             getKey().getType(), getMask(), getLengths(),
-                            getScore(), getSchedule(), user)))
+                            getScore(), getSchedule(), getBlockSizes(), user)))
       return failure();
+  if (getBlockSizes() && getQueryTileTurns())
+    return emitOpError("lists of blocks that are given have no turns");
   if (Value turns = getQueryTileTurns();
       turns &&
       !(getQueryTiles() &&

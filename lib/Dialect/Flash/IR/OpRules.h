@@ -89,12 +89,15 @@ mlir::LogicalResult verifyRows(AttentionOpInterface op, llvm::StringRef name,
 enum class BlockUser { Attention, QueryGrad, KeyGrad };
 
 /// Checks that the block map of an attention, the two results `keyTiles` and
-/// `counts`, is made for it and its tiles; nothing if both are null.
+/// `counts`, is made for it and its tiles; nothing if both are null. With
+/// `blockSizes` they are lists of blocks that the caller gives, whose types are
+/// checked.
 mlir::LogicalResult
 verifyBlocks(mlir::Operation *op, mlir::Value keyTiles, mlir::Value counts,
              mlir::RankedTensorType query, mlir::RankedTensorType key,
              std::optional<MaskAttrInterface> mask, mlir::Value lengths,
              mlir::Region &score, std::optional<ScheduleAttr> schedule,
+             std::optional<llvm::ArrayRef<int64_t>> blockSizes,
              BlockUser user = BlockUser::Attention);
 
 /// Checks where the first element of a step is.

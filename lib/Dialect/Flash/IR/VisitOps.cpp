@@ -82,6 +82,16 @@ LogicalResult VisitOp::verify() {
     return emitOpError("the row of a list is a batch, a head and a number, "
                        "got ")
            << getRow().size() << " indices";
+  if (std::optional<int64_t> cut = getCut()) {
+    if (!getList() || getRanks())
+      return emitOpError("cuts the entries of a list without ranks, and this "
+                         "is none");
+    int64_t tile = getTile();
+    if (*cut <= 0 || *cut % tile != 0)
+      return emitOpError("cuts blocks of ")
+             << *cut << " elements into tiles of " << tile
+             << ", which must divide them";
+  }
   if (getList() && (getTiles() || getContributors()))
     return emitOpError("a list already says which tiles are visited; it has "
                        "no tiles and no contributors");

@@ -5,14 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Support/Place.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace flash {
 #define GEN_PASS_DEF_ASSERTREADS
@@ -20,6 +23,7 @@ namespace flash {
 } // namespace flash
 
 using namespace mlir;
+using namespace flash;
 
 /// Asserts before `op` that it reads `source` in range.
 static void assertInRange(Operation *op, Value source, ValueRange indices) {
@@ -55,9 +59,58 @@ static void assertInRange(Operation *op, Value source, ValueRange indices) {
   }
 }
 
+/// Loops over lists of blocks that assert what the op says of their numbers.
+static void lower(CheckBlocksOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, value);
+  };
+  auto assertThat = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs,
+                        StringRef rule) {
+    Value holds = arith::CmpIOp::create(b, predicate, lhs, rhs);
+    cf::AssertOp::create(b, holds,
+                         "a list of blocks" + describePlace(op.getLoc()) +
+                             " has " + rule.str());
+  };
+  auto read = [&](Value tensor, ValueRange row, Value place) -> Value {
+    SmallVector<Value> indices(row);
+    indices.push_back(place);
+    return arith::IndexCastOp::create(
+        b, b.getIndexType(), tensor::ExtractOp::create(b, tensor, indices));
+  };
+  Value zero = constant(0), one = constant(1);
+  SmallVector<Value> row, sizes;
+  for (int64_t dim = 0; dim < 4; ++dim)
+    sizes.push_back(tensor::DimOp::create(b, op.getList(), dim));
+  for (int64_t dim = 0; dim < 3; ++dim) {
+    auto loop = scf::ForOp::create(b, zero, sizes[dim], one);
+    b.setInsertionPointToStart(loop.getBody());
+    row.push_back(loop.getInductionVar());
+  }
+  using Predicate = arith::CmpIPredicate;
+  Value parts = read(op.getCounts(), row, zero),
+        end = read(op.getCounts(), row, one);
+  assertThat(Predicate::sge, parts, zero, "a negative count");
+  assertThat(Predicate::sle, parts, end, "more partial blocks than blocks");
+  assertThat(Predicate::sle, end, sizes[3], "a count above its length");
+  auto loop = scf::ForOp::create(b, zero, end, one);
+  b.setInsertionPointToStart(loop.getBody());
+  Value number = read(op.getList(), row, loop.getInductionVar());
+  assertThat(Predicate::sge, number, zero, "a negative number");
+  assertThat(Predicate::slt, number, op.getLimit(),
+             "a number that is not below how many blocks there are");
+  auto before = scf::ForOp::create(b, zero, loop.getInductionVar(), one);
+  b.setInsertionPointToStart(before.getBody());
+  assertThat(Predicate::ne, number,
+             read(op.getList(), row, before.getInductionVar()),
+             "a block twice");
+  op.erase();
+}
+
 namespace {
 struct AssertReads : flash::impl::AssertReadsBase<AssertReads> {
   void runOnOperation() override {
+    getOperation().walk([](CheckBlocksOp op) { lower(op); });
     getOperation().walk([](Operation *op) {
       if (auto extract = dyn_cast<tensor::ExtractOp>(op))
         assertInRange(op, extract.getTensor(), extract.getIndices());

@@ -86,6 +86,8 @@ private:
   void atLeast(const Size &size, const Size &wanted, Operation *read,
                const Twine &message);
   void blockSizes(Value tiles, ArrayRef<Size> extents);
+  void givenBlockSizes(Value list, Value counts, ArrayRef<Size> extents,
+                       const Size &rows, int64_t block, StringRef name);
   void readSizes(ArrayRef<Size> extents);
   bool allTakePart();
   std::optional<Ends> findEnds(Value index, ArrayRef<Size> extents,
@@ -224,6 +226,39 @@ void ShapeAsserter::blockSizes(Value tiles, ArrayRef<Size> extents) {
   }
 }
 
+/// Checks that lists of blocks that a caller gives, and their counts, are of
+/// the attention's batches and heads, or of one for all, and of as many blocks
+/// as there are of `block` rows.
+void ShapeAsserter::givenBlockSizes(Value list, Value counts,
+                                    ArrayRef<Size> extents, const Size &rows,
+                                    int64_t block, StringRef name) {
+  const StringRef names[] = {"batches", "heads"};
+  for (auto [dim, of, extent] : llvm::enumerate(names, extents.take_front(2))) {
+    Size size = Size::of(list, dim);
+    sameSize(size, Size::of(counts, dim),
+             "numbers of " + of + " of " + name + " and their counts");
+    if (size.isSame(extent) || size.constant == 1)
+      continue;
+    Value isOne = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                        get(size), get(Size::known(1)));
+    Value isSame = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                         get(size), get(extent));
+    cf::AssertOp::create(
+        b, loc, arith::OrIOp::create(b, loc, isOne, isSame),
+        b.getStringAttr(prefix + name + " are of another number of " + of));
+  }
+  OpFoldResult numBlocks = affine::makeComposedFoldedAffineApply(
+      b, loc, b.getAffineDimExpr(0).ceilDiv(block), {get(rows)});
+  for (Value tensor : {list, counts})
+    if (Size size = Size::of(tensor, 2);
+        !size.isStatic() || getConstantIntValue(numBlocks) != size.constant)
+      assertThat(arith::CmpIPredicate::eq, get(size),
+                 getValueOrCreateConstantIndexOp(b, loc, numBlocks),
+                 name + " are of another number of blocks");
+  sameSize(Size::of(counts, 3), Size::known(2),
+           "the number of counts of " + name + " and 2");
+}
+
 /// Checks that a map that is given has as many tiles as its sizes ask for.
 static void givenSizes(BlockMapOp map) {
   ImplicitLocOpBuilder b(map.getLoc(), map);
@@ -272,7 +307,7 @@ bool ShapeAsserter::allTakePart() {
   bool hasMap = llvm::any_of(op->getOperands(), [](Value operand) {
     return operand.getDefiningOp<BlockMapOp>() != nullptr;
   });
-  return !hasMap && !op.getMask() && !op.getLengths() &&
+  return !hasMap && !op.getBlockSizes() && !op.getMask() && !op.getLengths() &&
          !op.getQueryLengths() && !op.getKeyLengths() &&
          !masksElements(op.getScore()) &&
          getMaskingChoices(op.getScore().front()).outermostFirst.empty();
@@ -463,6 +498,9 @@ void ShapeAsserter::run() {
                                Size::of(key, rank - 2)};
   if (auto attention = dyn_cast<AttentionOp>(op.getOperation())) {
     blockSizes(attention.getKeyTiles(), extents);
+    if (auto blocks = op.getBlockSizes())
+      givenBlockSizes(attention.getKeyTiles(), attention.getTileCounts(),
+                      extents, extents[2], (*blocks)[0], "blocks");
     resultSizes(query, "query", attention.getOutput().getType(), "output");
     if (attention.getLse())
       resultSizes(query, "query", attention.getLse().getType(), "log-sum-exp");
@@ -470,6 +508,12 @@ void ShapeAsserter::run() {
   if (auto grad = dyn_cast<AttentionGradOp>(op.getOperation())) {
     blockSizes(grad.getKeyTiles(), extents);
     blockSizes(grad.getQueryTiles(), extents);
+    if (auto blocks = op.getBlockSizes()) {
+      givenBlockSizes(grad.getKeyTiles(), grad.getKeyTileCounts(), extents,
+                      extents[2], (*blocks)[0], "blocks");
+      givenBlockSizes(grad.getQueryTiles(), grad.getQueryTileCounts(), extents,
+                      extents[3], (*blocks)[1], "query_blocks");
+    }
     gradientSizes(grad);
   }
   readSizes(extents);

@@ -65,7 +65,8 @@ static void expandToRank4(AttentionOpInterface op) {
         /*keyTiles=*/Value(), /*tileCounts=*/Value(),
         /*leading=*/LeadingAttr(), attention.getScaleAttr(),
         attention.getMaskAttr(), attention.getPrecisionAttr(),
-        attention.getMultiplesAttr(), attention.getScheduleAttr());
+        /*blockSizes=*/DenseI64ArrayAttr(), attention.getMultiplesAttr(),
+        attention.getScheduleAttr());
   } else {
     auto grad = cast<AttentionGradOp>(op.getOperation());
     expanded = AttentionGradOp::create(
@@ -80,8 +81,9 @@ static void expandToRank4(AttentionOpInterface op) {
         /*queryTiles=*/Value(), /*queryTileCounts=*/Value(),
         /*queryTileTurns=*/Value(),
         /*leading=*/LeadingAttr(), grad.getScaleAttr(), grad.getMaskAttr(),
-        grad.getPrecisionAttr(), grad.getMultiplesAttr(),
-        grad.getScheduleAttr(), expand(grad.getLseGrad()), grad.getCaptured());
+        grad.getPrecisionAttr(), /*blockSizes=*/DenseI64ArrayAttr(),
+        grad.getMultiplesAttr(), grad.getScheduleAttr(),
+        expand(grad.getLseGrad()), grad.getCaptured());
   }
   expanded.getScore().takeBody(op.getScore());
   for (auto [result, wide] :

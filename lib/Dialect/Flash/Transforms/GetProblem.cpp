@@ -175,12 +175,100 @@ std::string flash::findFusionFault(AttentionGradOp op,
   return "";
 }
 
+/// The divisor of `size` that is nearest to `tile`, of two the larger one.
+static int64_t getNearestDivisor(int64_t size, int64_t tile) {
+  int64_t nearest = 1;
+  for (int64_t divisor = 1; divisor <= size; ++divisor)
+    if (size % divisor == 0 &&
+        std::abs(divisor - tile) <= std::abs(nearest - tile))
+      nearest = divisor;
+  return nearest;
+}
+
+namespace {
+/// A tile of a schedule, and the block that it must divide.
+struct TileOfBlock {
+  StringRef name;
+  std::optional<int64_t> Schedule::*key;
+  StringRef blockName;
+  int64_t block;
+};
+} // namespace
+
+/// Steps that a schedule does not say are as long as tiles.
+static SmallVector<TileOfBlock> getTilesOfBlocks(ArrayRef<int64_t> blockSizes) {
+  return {{"query_tile", &Schedule::queryTile, "queries", blockSizes[0]},
+          {"key_tile", &Schedule::keyTile, "keys", blockSizes[1]},
+          {"query_step", &Schedule::queryStep, "queries", blockSizes[0]},
+          {"key_step", &Schedule::keyStep, "keys", blockSizes[1]}};
+}
+
+std::string flash::findBlockFault(std::optional<ArrayRef<int64_t>> blockSizes,
+                                  const Schedule &schedule, bool isGradient) {
+  if (!blockSizes)
+    return "";
+  if (schedule.splitKeys)
+    return "blocks are lists of tiles, of which splits take every n-th; write "
+           "num_splits for split_keys";
+  if (schedule.getPackedHeads() > 1)
+    return "lists of blocks that are given are of one head each; leave out "
+           "packed_heads";
+  if (isGradient && schedule.hasTurns())
+    return "products = 5 goes through lists of tiles of queries that have "
+           "turns, which lists that are given have not; choose products = 7";
+  for (const TileOfBlock &tile : getTilesOfBlocks(*blockSizes))
+    if (std::optional<int64_t> size = schedule.*tile.key;
+        size && tile.block % *size != 0)
+      return llvm::formatv("{0} must divide the {1} {2} of a block, got {3}; "
+                           "the nearest is {4}",
+                           tile.name, tile.block, tile.blockName, *size,
+                           getNearestDivisor(tile.block, *size));
+  return "";
+}
+
+void flash::fitToBlocks(AttentionOpInterface op, const Problem &problem,
+                        const TargetInfo &machine, const Schedule &given,
+                        Schedule &schedule) {
+  std::optional<ArrayRef<int64_t>> blocks = op.getBlockSizes();
+  if (findBlockFault(blocks, schedule, problem.isGradient).empty())
+    return;
+  SmallVector<TileOfBlock> tiles = getTilesOfBlocks(*blocks);
+  // A CPU can have any tiles, and longer ones than these have no use.
+  if (!machine.isGpu) {
+    for (const TileOfBlock &tile : tiles)
+      if (std::optional<int64_t> &size = schedule.*tile.key;
+          size && !(given.*tile.key))
+        while (tile.block % *size != 0)
+          --*size;
+    return;
+  }
+  auto complete = problem.isGradient ? completeGradSchedule : completeSchedule;
+  double least = std::numeric_limits<double>::infinity();
+  Schedule proposed = schedule;
+  for (const Schedule &candidate : listSchedules(problem, machine)) {
+    Schedule fit = given.over(candidate);
+    double distance = fit.hasRoles() == proposed.hasRoles() ? 0 : 1;
+    for (auto size : {&Schedule::queryTile, &Schedule::keyTile})
+      distance += std::abs(std::log2(static_cast<double>(*(fit.*size)) /
+                                     static_cast<double>(*(proposed.*size))));
+    if (distance < least && fit.isFused() == proposed.isFused() &&
+        complete(problem, machine, fit).empty() &&
+        findBlockFault(blocks, fit, problem.isGradient).empty()) {
+      least = distance;
+      schedule = fit;
+    }
+  }
+}
+
 std::string flash::proposeSchedule(AttentionGradOp op, const Problem &problem,
                                    const TargetInfo &machine,
                                    Schedule &schedule) {
   auto propose = [&](const Schedule &given) {
     schedule = given.over(chooseGradSchedule(problem, machine, given));
+    fitToBlocks(op, problem, machine, given, schedule);
     std::string fault = completeGradSchedule(problem, machine, schedule);
+    if (fault.empty())
+      fault = findBlockFault(op.getBlockSizes(), schedule, /*isGradient=*/true);
     return fault.empty() ? findFusionFault(op, schedule) : fault;
   };
   Schedule given = schedule;

@@ -49,9 +49,12 @@ Value GradProgram::takeInEights(Value statistics) {
 }
 
 Value GradProgram::extractFromEights(Value eights, Value batch, Value head,
-                                     Value start, int64_t rowsOfStep) {
+                                     Value start, const TiledDim &steps) {
   Location loc = b.getLoc();
-  TiledDim rows = {rowsOfStep / eight, tensor::getMixedSize(b, loc, eights, 2)};
+  TiledDim rows = {steps.tile / eight, tensor::getMixedSize(b, loc, eights, 2)};
+  // What a list has behind the end starts at it, wherever that is.
+  if (steps.block && steps.isRagged())
+    rows.block = std::numeric_limits<int64_t>::max();
   OpFoldResult first = affine::makeComposedFoldedAffineApply(
       b, loc, b.getAffineDimExpr(0).floorDiv(eight), {start});
   Value at = asValue(first);
@@ -95,6 +98,7 @@ SmallVector<Value> GradProgram::visitTiles(VisitKind kind, const TiledDim &dim,
     visited.list = lists.tiles;
     visited.counts = lists.counts;
     visited.ranks = lists.ranks;
+    visited.cut = dim.block;
     visited.row = {
         position[0], position[1],
         asValue(affine::makeComposedFoldedAffineApply(

@@ -53,13 +53,14 @@ protected:
   /// What adds the tile of a visit to `state`.
   using Step = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       VisitOp visit, mlir::ValueRange state)>;
-  /// The results of a block map, or nulls.
+  /// The results of a block map, or nulls; or lists of blocks that the caller
+  /// gives.
   struct Lists {
     mlir::Value tiles, counts, ranks = {};
   };
   /// Visits the tiles of `dim`, which are of this kind: all before `end`, or
-  /// those that are left of them to the tile of so many rows at `position` =
-  /// (batch, head, start), if there is a block map.
+  /// those that are left of them to the tile, or block, of so many rows at
+  /// `position` = (batch, head, start), if there are lists.
   llvm::SmallVector<mlir::Value>
   visitTiles(VisitKind kind, const TiledDim &dim, mlir::Value end,
              const Lists &lists, llvm::ArrayRef<mlir::Value> position,
@@ -71,12 +72,12 @@ protected:
     return schedule.has(ScheduleFeatures::SpecializeWarps);
   }
   /// Where warps have roles, bulk copies take the statistics of a step, eight
-  /// queries in a row: the statistics in this form, and in it those of a step
-  /// of so many queries from `start` on.
+  /// queries in a row: the statistics in this form, and in it those of the
+  /// step from `start` on.
   mlir::Value takeInEights(mlir::Value statistics);
   mlir::Value extractFromEights(mlir::Value eights, mlir::Value batch,
                                 mlir::Value head, mlir::Value start,
-                                int64_t rowsOfStep);
+                                const TiledDim &steps);
 
   AttentionGradOp op;
   Schedule schedule;

@@ -25,6 +25,96 @@ NaiveBuilder::NaiveBuilder(AttentionOpInterface op)
   };
   numQueries = length(op.getQuery());
   numKeys = length(op.getKey());
+  if (!op.getBlockSizes())
+    return;
+  if (auto attention = dyn_cast<AttentionOp>(op.getOperation()))
+    blocks = expandBlocks(attention.getKeyTiles(), attention.getTileCounts());
+  else if (auto grad = dyn_cast<AttentionGradOp>(op.getOperation()))
+    blocks = expandBlocks(grad.getKeyTiles(), grad.getKeyTileCounts());
+}
+
+//===----------------------------------------------------------------------===//
+// Lists of blocks
+//===----------------------------------------------------------------------===//
+
+static constexpr int64_t partOfBlock = 1, allOfBlock = 2;
+
+Value NaiveBuilder::expandBlocks(Value list, Value counts) {
+  Type i32 = b.getI32Type();
+  auto number = [&](OpBuilder &at, int64_t value) -> Value {
+    return arith::ConstantOp::create(at, loc, at.getIntegerAttr(i32, value));
+  };
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, list);
+  sizes.back() = affine::makeComposedFoldedAffineApply(
+      b, loc, b.getAffineDimExpr(0).ceilDiv(op.getBlockSizes()->back()),
+      {getAsOpFoldResult(numKeys)});
+  Value nothing =
+      linalg::FillOp::create(b, loc, number(b, 0), empty(sizes, i32))
+          .getResult(0);
+  // Loops over batches, heads, blocks of queries, blocks of keys and entries.
+  constexpr unsigned numLoops = 5;
+  auto dims = [&](ArrayRef<unsigned> loops) {
+    return AffineMap::getMultiDimMapWithTargets(numLoops, loops,
+                                                b.getContext());
+  };
+  SmallVector<utils::IteratorType> iterators(numLoops, parallel);
+  iterators.back() = reduction;
+  return generic(
+      {dims({0, 1, 2, 4}), dims({0, 1, 2, 3})}, iterators, list, nothing,
+      [&](OpBuilder &at, Location loc, ValueRange args) -> Value {
+        auto loop = [&](unsigned dim) -> Value {
+          return linalg::IndexOp::create(at, loc, dim);
+        };
+        auto isBefore = [&](int64_t kind) -> Value {
+          Value count = tensor::ExtractOp::create(
+              at, loc, counts,
+              ValueRange{loop(0), loop(1), loop(2),
+                         arith::ConstantIndexOp::create(at, loc, kind)});
+          return arith::CmpIOp::create(
+              at, loc, arith::CmpIPredicate::slt,
+              arith::IndexCastOp::create(at, loc, i32, loop(4)), count);
+        };
+        Value isBlock = arith::CmpIOp::create(
+            at, loc, arith::CmpIPredicate::eq, args[0],
+            arith::IndexCastOp::create(at, loc, i32, loop(3)));
+        Value isListed = arith::AndIOp::create(at, loc, isBlock, isBefore(1));
+        Value left = arith::SelectOp::create(at, loc, isBefore(0),
+                                             number(at, partOfBlock),
+                                             number(at, allOfBlock));
+        left = arith::SelectOp::create(at, loc, isListed, left, number(at, 0));
+        return arith::MaxSIOp::create(at, loc, args[1], left);
+      });
+}
+
+std::pair<Value, Value> NaiveBuilder::findBlock(OpBuilder &nested, Location loc,
+                                                const ScorePosition &at) {
+  if (!blocks)
+    return {};
+  SmallVector<Value> indices = {at.batch, at.head, at.query, at.key};
+  auto type = cast<RankedTensorType>(blocks.getType());
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(nested, loc, value);
+  };
+  // One list may be for all batches or heads.
+  for (unsigned dim : {0, 1})
+    if (type.getDimSize(dim) == 1) {
+      indices[dim] = constant(0);
+    } else if (type.isDynamicDim(dim)) {
+      Value last = arith::SubIOp::create(
+          nested, loc, tensor::DimOp::create(nested, loc, blocks, dim),
+          constant(1));
+      indices[dim] = arith::MinSIOp::create(nested, loc, indices[dim], last);
+    }
+  for (unsigned dim : {0, 1})
+    indices[2 + dim] = arith::DivUIOp::create(
+        nested, loc, indices[2 + dim], constant((*op.getBlockSizes())[dim]));
+  Value left = tensor::ExtractOp::create(nested, loc, blocks, indices);
+  auto is = [&](int64_t kind) -> Value {
+    return arith::CmpIOp::create(
+        nested, loc, arith::CmpIPredicate::eq, left,
+        arith::ConstantOp::create(nested, loc, nested.getI32IntegerAttr(kind)));
+  };
+  return {is(partOfBlock), is(allOfBlock)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -194,6 +284,11 @@ Value NaiveBuilder::isInMask(OpBuilder &nested, Location loc, Value blockLength,
   Value queries = read(op.getQueryLengths(), inBatch.numQueries),
         keys = read(op.getKeyLengths(), inBatch.numKeys);
   Value inMask = emitMaskPredicate(nested, loc, op.getMaskOrFull(), inBatch);
+  if (auto [isPart, isFull] = findBlock(nested, loc, at); isFull) {
+    inMask =
+        inMask ? arith::AndIOp::create(nested, loc, inMask, isPart) : isPart;
+    inMask = arith::OrIOp::create(nested, loc, inMask, isFull);
+  }
   inMask = emitLengthPredicate(nested, loc, inMask, queries, at.query);
   inMask = emitLengthPredicate(nested, loc, inMask, keys, at.key);
   return emitLengthPredicate(nested, loc, inMask, length, at.key);
@@ -201,7 +296,13 @@ Value NaiveBuilder::isInMask(OpBuilder &nested, Location loc, Value blockLength,
 
 Value NaiveBuilder::takesPart(OpBuilder &nested, Location loc, Value inMask,
                               const ScorePosition &at) {
-  Value keep = emitKeep(nested, op.getScore(), at, inMask);
+  auto [isPart, isFull] = findBlock(nested, loc, at);
+  // Of a full block it is not asked, and need not read in range.
+  Value asked =
+      isPart ? arith::AndIOp::create(nested, loc, inMask, isPart) : inMask;
+  Value keep = emitKeep(nested, op.getScore(), at, asked);
+  if (keep && isFull)
+    keep = arith::OrIOp::create(nested, loc, keep, isFull);
   if (!inMask || !keep)
     return keep ? keep : inMask;
   return arith::AndIOp::create(nested, loc, inMask, keep);

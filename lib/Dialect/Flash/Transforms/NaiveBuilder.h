@@ -108,6 +108,17 @@ protected:
   Location loc;
   mlir::Type f32, elementType;
   Value numQueries, numKeys;
+
+private:
+  /// What lists of blocks leave of each: 0 for nothing, 1 for a part and 2 for
+  /// all, `[B or 1, H or 1, blocks of queries, blocks of keys]`.
+  Value expandBlocks(Value list, Value counts);
+  /// Whether the element's block is left in part, and whether whole; nulls
+  /// where there are no lists.
+  std::pair<Value, Value> findBlock(OpBuilder &nested, Location loc,
+                                    const ScorePosition &at);
+
+  Value blocks;
 };
 
 } // namespace flash

@@ -101,7 +101,7 @@ void rewriteAttention(AttentionOp op) {
       op.getKeyTiles(), op.getTileCounts(),
       /*staticPosition=*/ArrayRef<int64_t>{0, 0, 0, 0}, staticExtents,
       APFloat(scale), APFloat(unit), op.getMaskAttr(), op.getPrecisionAttr(),
-      op.getMultiplesAttr(), op.getScheduleAttr(),
+      op.getBlockSizesAttr(), op.getMultiplesAttr(), op.getScheduleAttr(),
       /*packed=*/IntegerAttr());
   online.getScore().takeBody(op.getScore());
 

@@ -397,7 +397,8 @@ void raise(linalg::LinalgOp root, const Match &match) {
       /*leading=*/LeadingAttr(), b.getF64FloatAttr(match.scale),
       match.kept.toMask(b.getContext(), query.sizeOf(queryVar),
                         key.sizeOf(keyVar)),
-      /*precision=*/PrecisionAttr(), /*multiples=*/DenseI64ArrayAttr(),
+      /*precision=*/PrecisionAttr(), /*blockSizes=*/DenseI64ArrayAttr(),
+      /*multiples=*/DenseI64ArrayAttr(),
       /*schedule=*/ScheduleAttr());
   output.replaceAllUsesWith(
       rewriter.result(attention.getOutput(), match, outputType));

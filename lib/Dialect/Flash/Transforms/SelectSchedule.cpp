@@ -96,6 +96,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
                     : written.numSplits            ? "num_splits"
                     : written.splitCtas            ? "split_ctas"
                     : written.blockMap.value_or(0) ? "block_map"
+                    : op.getBlockSizes()           ? "lists of blocks"
                                                    : "";
     if (!key.empty())
       return op->emitOpError("cannot be scheduled: query_lengths and "
@@ -125,6 +126,8 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       return op.emitOpError("cannot be scheduled: split_keys needs key_tile, "
                             "on which the bits of a row depend, too");
     bool hasFeatures = schedule.features.has_value();
+    if (op.getBlockSizes() && !schedule.packedHeads)
+      schedule.packedHeads = 1;
     problem.packedHeads = choosePackedHeads(problem, machine, schedule);
     FailureOr<Schedule> measured = lookUp(op, problem);
     if (failed(measured))
@@ -132,15 +135,21 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     // It was measured with its tiles and its kind of warps, not with others.
     if ((!schedule.queryTile || schedule.queryTile == measured->queryTile) &&
         (!schedule.keyTile || schedule.keyTile == measured->keyTile) &&
-        (!schedule.features || schedule.hasRoles() == measured->hasRoles()))
+        (!schedule.features || schedule.hasRoles() == measured->hasRoles()) &&
+        findBlockFault(op.getBlockSizes(), *measured, /*isGradient=*/false)
+            .empty())
       schedule = schedule.over(*measured);
     problem.packedHeads = choosePackedHeads(problem, machine, schedule);
+    const Schedule known = schedule;
     schedule = schedule.over(chooseSchedule(problem, machine, schedule));
+    fitToBlocks(op, problem, machine, known, schedule);
     // The CPU has few threads, for which the query tiles are enough.
     if (target == "cpu")
       schedule.numSplits = schedule.splitCtas = schedule.splitKeys =
           std::nullopt;
-    if (failed(complain(op, completeSchedule(problem, machine, schedule))))
+    if (failed(complain(op, completeSchedule(problem, machine, schedule))) ||
+        failed(complain(op, findBlockFault(op.getBlockSizes(), schedule,
+                                           /*isGradient=*/false))))
       return failure();
     if (failed(selectForSequences(op, written, schedule)))
       return failure();
@@ -163,7 +172,9 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       FailureOr<Schedule> measured = lookUp(op, problem);
       if (failed(measured))
         return failure();
-      schedule = *measured;
+      if (findBlockFault(op.getBlockSizes(), *measured, /*isGradient=*/true)
+              .empty())
+        schedule = *measured;
     }
     const Schedule written = schedule;
     if (failed(complain(op, proposeSchedule(op, problem, machine, schedule))) ||

@@ -36,12 +36,14 @@ static void separate(Region &score) {
   eraseDeadOps(region);
 }
 
-/// Whether an attention has a map of what its mask leaves. The map knows
-/// nothing of what would be moved into the mask.
+/// Whether an attention has a map of what its mask leaves, or lists of blocks
+/// of which some are left whole. They know nothing of what would be moved into
+/// the mask.
 static bool hasMap(AttentionOpInterface op) {
-  return llvm::any_of(op->getOperands(), [](Value operand) {
-    return operand.getDefiningOp<BlockMapOp>() != nullptr;
-  });
+  return op.getBlockSizes() ||
+         llvm::any_of(op->getOperands(), [](Value operand) {
+           return operand.getDefiningOp<BlockMapOp>() != nullptr;
+         });
 }
 
 namespace {

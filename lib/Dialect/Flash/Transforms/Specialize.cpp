@@ -262,9 +262,9 @@ func::FuncOp Specialize::copyForCalls(AttentionOp op) {
   Sizes value = key, output = query;
   value.back() = output.back() = op.getValueDim();
 
-  auto open = [](Value vector) {
-    return cast<RankedTensorType>(vector.getType())
-        .clone({ShapedType::kDynamic});
+  auto open = [](Value tensor) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    return type.clone(Sizes(type.getRank(), ShapedType::kDynamic));
   };
   llvm::SetVector<Value> captured;
   getUsedValuesDefinedAbove(op.getScore(), captured);
@@ -328,9 +328,13 @@ void Specialize::setMultiples(AttentionOp op, const Schedule &schedule) {
   auto getMultiple = [](int64_t size, int64_t tile) {
     return getCommonDivisor(size) % tile == 0 ? tile : 1;
   };
-  int64_t multiples[] = {
-      getMultiple(sizes->query[last], schedule.getQueriesOfTile()),
-      getMultiple(sizes->key[last], *schedule.keyTile)};
+  int64_t queriesOfTile = schedule.getQueriesOfTile(),
+          keysOfTile = *schedule.keyTile;
+  // Of blocks that lack keys tiles do.
+  if (std::optional<ArrayRef<int64_t>> blocks = op.getBlockSizes())
+    keysOfTile = blocks->back();
+  int64_t multiples[] = {getMultiple(sizes->query[last], queriesOfTile),
+                         getMultiple(sizes->key[last], keysOfTile)};
   if (multiples[0] != 1 || multiples[1] != 1)
     op.setMultiples(multiples);
 }
@@ -449,9 +453,13 @@ LogicalResult Specialize::select(AttentionGradOp op) {
   auto getMultiple = [](int64_t size, int64_t tile) {
     return size >= tile && getCommonDivisor(size) % tile == 0 ? tile : 1;
   };
-  int64_t multiples[] = {
-      getMultiple(queries, std::lcm(*chosen.queryTile, chosen.getQueryStep())),
-      getMultiple(keys, std::lcm(*chosen.keyTile, chosen.getKeyStep()))};
+  // Of blocks that lack rows tiles do.
+  int64_t rowsOfTiles[] = {std::lcm(*chosen.queryTile, chosen.getQueryStep()),
+                           std::lcm(*chosen.keyTile, chosen.getKeyStep())};
+  if (std::optional<ArrayRef<int64_t>> blocks = op.getBlockSizes())
+    llvm::copy(*blocks, rowsOfTiles);
+  int64_t multiples[] = {getMultiple(queries, rowsOfTiles[0]),
+                         getMultiple(keys, rowsOfTiles[1])};
   if (multiples[0] != 1 || multiples[1] != 1)
     op.setMultiples(multiples);
   return success();

@@ -8,6 +8,7 @@
 #include "SplitKV.h"
 #include "Visits.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -70,7 +71,8 @@ private:
   /// that all have as much to do whatever range of tiles a mask leaves, unless
   /// the schedule says how many keys a split has.
   VisitedTiles getRange(const QueryTile &tile, Value split);
-  /// The key tiles that a block map lists.
+  /// The key tiles that a block map lists, or those of the blocks that the
+  /// caller does.
   VisitedTiles getList(const QueryTile &tile, Value split);
   /// The tile of a result, whose queries from `rows` on do not exist.
   Value clearFrom(Value tile, OpFoldResult rows);
@@ -253,7 +255,7 @@ SmallVector<Value> Tiler::step(const QueryTile &tile, VisitOp visit,
       /*keyTiles=*/Value(), /*tileCounts=*/Value(), staticPosition,
       staticExtents, online.getScale(), online.getUnit(), online.getMaskAttr(),
       online.getPrecisionAttr(),
-      /*multiples=*/DenseI64ArrayAttr(), online.getScheduleAttr(),
+      /*blockSizes=*/DenseI64ArrayAttr(), /*multiples=*/DenseI64ArrayAttr(), online.getScheduleAttr(),
       packedHeads > 1 ? b.getI64IntegerAttr(packedHeads) : IntegerAttr());
   IRMapping mapping;
   online.getScore().cloneInto(&step.getScore(), mapping);
@@ -301,13 +303,18 @@ VisitedTiles Tiler::getList(const QueryTile &tile, Value split) {
   VisitedTiles listed = {VisitKind::Keys, keyTile};
   listed.list = online.getKeyTiles();
   listed.counts = online.getTileCounts();
-  listed.row = {tile.batch, divide(tile.head, packedHeads),
-                divide(tile.start, queries.tile)};
+  if (std::optional<ArrayRef<int64_t>> blocks = online.getBlockSizes()) {
+    listed.cut = blocks->back();
+    listed.row = {tile.batch, tile.head, divide(tile.start, blocks->front())};
+  } else {
+    listed.row = {tile.batch, divide(tile.head, packedHeads),
+                  divide(tile.start, queries.tile)};
+  }
   if (split) {
     listed.from = split;
     listed.by = getValueOrCreateConstantIndexOp(b, loc, splits.getCount());
   }
-  listed.fillOnce = fillsOnce() && !split;
+  listed.fillOnce = fillsOnce() && !split && !listed.cut;
   return listed;
 }
 
@@ -384,6 +391,8 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
                getLength(b, loc, tile.numKeys, online.getLengths(), batch)};
   if (online.getMultiples() && !online.getLengths() && !online.getKeyLengths())
     tile.keys.multiple = online.getMultiples()->back();
+  if (online.getBlockSizes())
+    tile.keys.block = online.getBlockSizes()->back();
   // A tile without queries visits nothing.
   if (online.getQueryLengths())
     tile.keys.end = endUnlessEmpty(b, loc, rows, tile.keys.end);
@@ -536,6 +545,12 @@ struct Tile : flash::impl::TileBase<Tile> {
       }
       if (failed(verifyPackedHeads(online)))
         return WalkResult::interrupt();
+      if (std::string fault = findBlockFault(online.getBlockSizes(), schedule,
+                                             /*isGradient=*/false);
+          !fault.empty()) {
+        online.emitOpError("cannot be tiled: ") << fault;
+        return WalkResult::interrupt();
+      }
       FinalizeOp finalize = getOnlyFinalize(online);
       if (!finalize) {
         online.emitOpError("can be tiled only if all of its results go to one "

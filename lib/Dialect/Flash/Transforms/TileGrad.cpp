@@ -78,6 +78,10 @@ GradTiler::GradTiler(AttentionGradOp op)
   }
   querySteps = {schedule.getQueryStep(), queries.end, queries.multiple};
   keySteps = {schedule.getKeyStep(), keys.end, keys.multiple};
+  if (std::optional<ArrayRef<int64_t>> blocks = op.getBlockSizes()) {
+    querySteps.block = blocks->front();
+    keySteps.block = blocks->back();
+  }
   // With 32 rows of up to 256 bytes enough loads are on their way; more of them
   // take the registers of other warps.
   deltaRows = hasRoles() && op.getValueDim() <= 128 ? 32 : 16;
@@ -108,8 +112,10 @@ OpFoldResult GradTiler::numberOf(Value start, const TiledDim &dim) {
 TiledDim GradTiler::ofBatch(TiledDim dim, Value lengths, Value batch) {
   if (!lengths)
     return dim;
-  return {dim.tile, getLength(b, op.getLoc(), dim.end, lengths, batch),
-          /*multiple=*/1, /*mayEndBefore=*/true};
+  dim.end = getLength(b, op.getLoc(), dim.end, lengths, batch);
+  dim.multiple = 1;
+  dim.mayEndBefore = true;
+  return dim;
 }
 
 void GradTiler::addScore(StepOpInterface step) {
@@ -245,6 +251,11 @@ void GradTiler::insertZeros(Value counts, ValueRange position) {
   }
 }
 
+/// Rows that have a list together: of a tile, or of the blocks of the steps.
+static int64_t rowsOfList(int64_t tile, const TiledDim &steps) {
+  return steps.block ? steps.block : tile;
+}
+
 Value GradTiler::emitQueryGrad() {
   Location loc = op.getLoc();
   SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, op.getQuery());
@@ -287,7 +298,8 @@ Value GradTiler::emitQueryGrad() {
     Value sum = visitTiles(
         VisitKind::Keys, keysOfBatch, asValue(keysOfBatch.end),
         {op.getKeyTiles(), op.getKeyTileCounts()}, {batch, head, position[2]},
-        queries.tile, zeros({queries.tile, op.getHeadDim()}), step)[0];
+        rowsOfList(queries.tile, querySteps),
+        zeros({queries.tile, op.getHeadDim()}), step)[0];
     bool clears = op.getQueryLengths() && !isPacked(op.getQueryGrad());
     storeRows(b, op.getLoc(),
               finish(sum, scale, clears ? asValue(rows) : Value()), outputs[0],
@@ -340,9 +352,9 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
         return extract(tensor, firstQuery, existing, querySteps, queryPadding);
       };
       auto statisticsOf = [&](Value statistics) {
-        return hasRoles() ? extractFromEights(statistics, batch, head, at,
-                                              querySteps.tile)
-                          : tile(statistics);
+        return hasRoles()
+                   ? extractFromEights(statistics, batch, head, at, querySteps)
+                   : tile(statistics);
       };
       SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
       SmallVector<Value> extents;
@@ -378,7 +390,7 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
     return visitTiles(
         VisitKind::Queries, stepsOfBatch, queryEnd,
         {op.getQueryTiles(), op.getQueryTileCounts(), op.getQueryTileTurns()},
-        {batch, head, start}, keys.tile, state, step);
+        {batch, head, start}, rowsOfList(keys.tile, keySteps), state, step);
   };
   SmallVector<Value> state;
   if (ofKeys)
@@ -712,8 +724,17 @@ struct TileGrad : flash::impl::TileGradBase<TileGrad> {
                             "flash-select-schedule or write them");
     if (failed(op.requireRank4()))
       return failure();
+    if (std::string fault = findBlockFault(op.getBlockSizes(), schedule,
+                                           /*isGradient=*/true);
+        !fault.empty())
+      return op.emitOpError("cannot be tiled: ") << fault;
     if (std::string fault = findFusionFault(op, schedule); !fault.empty())
       return op.emitOpError("cannot be tiled: ") << fault;
+    if (op.getBlockSizes() && !op.getCaptured().empty())
+      return op.emitOpError("has tensors in wrt, whose gradients are sums over "
+                            "ranges of tiles, and lists of blocks that are "
+                            "given; leave out wrt, or say in the score region "
+                            "what it keeps in place of the lists");
     return verifyCapturedReads(op);
   }
 };

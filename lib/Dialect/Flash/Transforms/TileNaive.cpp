@@ -386,6 +386,12 @@ struct TileNaive : flash::impl::TileNaiveBase<TileNaive> {
                        "flash-tile-naive does not know; choose flash-tile");
         return signalPassFailure();
       }
+      if (op.getBlockSizes()) {
+        op.emitOpError("has lists of blocks that are given, which "
+                       "flash-tile-naive does not read; use a program that is "
+                       "not naive, or --target=cpu");
+        return signalPassFailure();
+      }
       if (op.getQuery().getType().getDimSize(2) == 0 ||
           op.getKey().getType().getDimSize(2) == 0) {
         op.emitOpError("has no scores, which flash-tile-naive stores: it needs "

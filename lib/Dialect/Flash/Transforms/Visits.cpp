@@ -20,8 +20,9 @@ SmallVector<Value> flash::emitVisit(
   auto visit = VisitOp::create(
       b, loc, tiles.kind, tiles.tile, tiles.from, tiles.to, tiles.by,
       tiles.distance, exist, tiles.list, tiles.counts, tiles.ranks, tiles.row,
-      state, /*tiles=*/TilesAttr(), /*contributors=*/TilesAttr(),
-      tiles.fillOnce, tiles.readAhead);
+      tiles.cut ? b.getI64IntegerAttr(tiles.cut) : IntegerAttr(), state,
+      /*tiles=*/TilesAttr(), /*contributors=*/TilesAttr(), tiles.fillOnce,
+      tiles.readAhead);
   SmallVector<Type> types(visit.getNumStartArgs() + visit.getNumRowArgs() +
                               (tiles.ranks ? 1 : 0),
                           b.getIndexType());

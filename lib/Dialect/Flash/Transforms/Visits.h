@@ -21,6 +21,7 @@ struct VisitedTiles {
   llvm::SmallVector<mlir::OpFoldResult, 2> exist = {};
   mlir::Value list = {}, counts = {}, ranks = {};
   llvm::SmallVector<mlir::Value, 3> row = {};
+  int64_t cut = 0; ///< Elements of an entry that a caller gives, else 0.
   bool fillOnce = false, readAhead = false;
 };
 

@@ -41,6 +41,9 @@ def Flash_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
       "::std::optional<::flash::MaskAttrInterface>", "getMask">,
     InterfaceMethod<"What products may round their operands to.",
       "::std::optional<::flash::Precision>", "getPrecision">,
+    InterfaceMethod<"The queries and keys of a block of the lists that a "
+                    "caller gives; nothing where there are none.",
+      "::std::optional<::llvm::ArrayRef<int64_t>>", "getBlockSizes">,
     InterfaceMethod<"What the lengths are multiples of.",
       "::std::optional<::llvm::ArrayRef<int64_t>>", "getMultiples">,
     InterfaceMethod<"The schedule, if there is one.",

@@ -70,6 +70,7 @@ defvar Flash_attentionAttributes = (ins OptionalAttr<Flash_LeadingAttr>:$leading
     OptionalAttr<F64Attr>:$scale,
     OptionalAttr<Flash_MaskAttrInterface>:$mask,
     OptionalAttr<Flash_PrecisionAttr>:$precision,
+    OptionalAttr<DenseI64ArrayAttr>:$block_sizes,
     OptionalAttr<DenseI64ArrayAttr>:$multiples,
     OptionalAttr<Flash_ScheduleAttr>:$schedule);
 defvar Flash_attentionFormat = [{
@@ -82,6 +83,7 @@ defvar Flash_attentionFormat = [{
     (`sink` `(` $sink^ `:` type($sink) `)`)?
   }];
 defvar Flash_attentionScheduleFormat = [{
+    (`of` $block_sizes^)?
     (`precision` `(` $precision^ `)`)?
     (`multiples` `(` $multiples^ `)`)?
     (`schedule` `(` $schedule^ `)`)?
@@ -135,7 +137,19 @@ def Flash_AttentionOp : Flash_Op<"attention",
       - `blocks(%tiles, %counts : ...)`: which key tiles the mask leaves, from
         a `flash.block_map` in the same function with the same mask, lengths and
         kept elements, for the tiles of the schedule. Only these are visited; it
-        changes the speed, and not the result.
+        changes the speed, and not the result;
+      - `blocks(%list, %counts : ...) of [M, N]`: lists of blocks of `M` queries and
+        `N` keys that the caller gives, which are part of what is computed: keys of
+        blocks that are not listed take no part. `list : [B or 1, Hq or 1, nq ceildiv
+        M, n]`, of any `n`, has for each block of queries the numbers of blocks of
+        keys, and `counts : [B or 1, Hq or 1, nq ceildiv M, 2]` how many of them are
+        partial, which come first, and how many there are in all; entries behind
+        these have any value. Of a partial block the elements take part that `mask`
+        and the region keep; of the others all do that exist and that `lengths`
+        leaves. The entries of each kind are in any order, and no block is listed
+        twice. Where reads are checked (`flash-assert-reads`), other lists are errors;
+        elsewhere the result is undefined, but nothing outside of the tensors is
+        read. Tiles of the schedule divide the blocks.
 
     Example:
 
@@ -206,6 +220,10 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
         are left to each tile of `key_tile` keys, from a map `over_queries`, for the
         program over keys. If that adds to `dq` in turn (`products = 5` of the
         schedule), it takes the map's turns, too: `query_blocks(%tiles, %counts, %turns : ...)`.
+
+    Of lists that the caller gives, with `of [M, N]`, both are needed, and have no turns:
+    `query_blocks` lists, for each of the `nk ceildiv N` blocks of keys, the blocks of queries whose
+    `blocks` list it, partial ones first as well. That they are the same pairs is up to the caller.
 
     In addition, after `schedule`:
       - `lse_grad(%x : tensor<BxHqxNqxf32>)`: the gradient with respect to the
@@ -332,6 +350,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     F64Attr:$scale, DefaultValuedOptionalAttr<F64Attr, "1.0">:$unit,
     OptionalAttr<Flash_MaskAttrInterface>:$mask,
     OptionalAttr<Flash_PrecisionAttr>:$precision,
+    OptionalAttr<DenseI64ArrayAttr>:$block_sizes,
     OptionalAttr<DenseI64ArrayAttr>:$multiples,
     OptionalAttr<Flash_ScheduleAttr>:$schedule, OptionalAttr<I64Attr>:$packed);
   let results = (outs Flash_F32Tensor:$acc_out, Flash_F32Tensor:$max_out,
@@ -352,7 +371,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     (`query_lengths` `(` $query_lengths^ `:` type($query_lengths) `)`)?
     (`key_lengths` `(` $key_lengths^ `:` type($key_lengths) `)`)?
     (`blocks` `(` $key_tiles^ `,` $tile_counts `:` type($key_tiles) `,`
-    type($tile_counts) `)`)?
+    type($tile_counts) `)`)? (`of` $block_sizes^)?
     (`precision` `(` $precision^ `)`)?
     (`multiples` `(` $multiples^ `)`)?
     (`schedule` `(` $schedule^ `)`)?
@@ -683,6 +702,28 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     int64_t getQueryTile() { return getTiles()[0]; }
     /// How many keys a tile has.
     int64_t getKeyTile() { return getTiles()[1]; }
+  }];
+}
+
+def Flash_CheckBlocksOp : Flash_Op<"check_blocks"> {
+  let summary = "checks the lists of blocks that a caller gives";
+  let description = [{
+    Ends the program unless each list has counts from 0 to `n`, of which that of
+    partial blocks is not the greater one, and as many numbers from 0 to below
+    `limit` as it counts, none of them twice. `flash-check-blocks` writes it and
+    `flash-assert-reads` makes loops of it: a kernel takes other numbers for ones
+    that are possible, and says nothing.
+
+    Example:
+
+    ```mlir
+    flash.check_blocks %list, %counts below %n : tensor<1x1x32x8xi32>, tensor<1x1x32x2xi32>
+    ```
+  }];
+  let arguments = (ins Flash_BlockTensor:$list, Flash_BlockTensor:$counts,
+                       Index:$limit);
+  let assemblyFormat = [{
+    $list `,` $counts `below` $limit attr-dict `:` type($list) `,` type($counts)
   }];
 }
 

@@ -39,6 +39,12 @@ def Flash_VisitOp : Flash_Op<"visit",
     of tiles, see `flash.block_map`, and the step has the rank of each of its tiles; `read_ahead` has the
     rank read a tile before.
 
+    With `cut(N)` the list is one that a caller gives, of blocks of `N` elements, a multiple of `tile`: each
+    entry is `N / tile` tiles, which `from` and `by` count. Entries are in any order, and the last block may
+    lack tiles: one that is behind the end has no rows, and adds nothing. The others of a list, which are full,
+    are so as far as they exist. What no caller may give, counts above `n` and numbers of no block, is taken
+    for the nearest that is possible, so that nothing outside of the tensors is read.
+
     The region's arguments are the first element of the tile, of a diagonal the first query and the first key, or the
     batch or the head; how many rows of the tile exist, of a diagonal, of batches and of heads how many queries and how many keys;
     the rank, if there are ranks; and the state. It has one step (`StepOpInterface`), whose counts of rows are these arguments:
@@ -65,7 +71,7 @@ def Flash_VisitOp : Flash_Op<"visit",
     Optional<Index>:$distance, Variadic<Index>:$exist,
     Optional<Flash_BlockTensor>:$list, Optional<Flash_BlockTensor>:$counts,
     Optional<Flash_BlockTensor>:$ranks, Variadic<Index>:$row,
-    Variadic<AnyType>:$inits, OptionalAttr<Flash_TilesAttr>:$tiles,
+    OptionalAttr<I64Attr>:$cut, Variadic<AnyType>:$inits, OptionalAttr<Flash_TilesAttr>:$tiles,
     OptionalAttr<Flash_TilesAttr>:$contributors, UnitAttr:$fill_once,
     UnitAttr:$read_ahead);
   let results = (outs Variadic<AnyType>:$results);
@@ -74,6 +80,7 @@ def Flash_VisitOp : Flash_Op<"visit",
     $kind `tile` `(` $tile `)` (`from` $from^)? (`to` $to^)? (`by` $by^)?
     (`distance` $distance^)? (`exist` `(` $exist^ `)`)?
     (`list` `(` $list^ `,` $counts `:` type($list) `,` type($counts) `)` `[` $row `]`)?
+    (`cut` `(` $cut^ `)`)?
     (`ranks` `(` $ranks^ `:` type($ranks) `)`)? (`tiles` `(` $tiles^ `)`)?
     (`contributors` `(` $contributors^ `)`)? (`fill_once` $fill_once^)?
     (`read_ahead` $read_ahead^)? (`init` `(` $inits^ `:` type($inits) `)`)?

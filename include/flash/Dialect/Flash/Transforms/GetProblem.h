@@ -37,6 +37,19 @@ std::optional<int64_t> countQueryTiles(mlir::RankedTensorType query,
 /// empty if they can, or are not to be.
 std::string findFusionFault(AttentionGradOp op, const Schedule &schedule);
 
+/// Why lists of blocks that a caller gives, of such sizes, cannot be visited in
+/// the tiles of the schedule, which has some, of an attention or of gradients;
+/// empty if they can, or there are none.
+std::string findBlockFault(std::optional<llvm::ArrayRef<int64_t>> blockSizes,
+                           const Schedule &schedule, bool isGradient);
+
+/// Replaces the tiles of a complete proposal that do not divide the blocks of
+/// the lists that a caller gives, where `given` leaves them open, by the
+/// nearest that do and that the machine can have; none if it can have none.
+void fitToBlocks(AttentionOpInterface op, const Problem &problem,
+                 const TargetInfo &machine, const Schedule &given,
+                 Schedule &schedule);
+
 /// Fills in what the schedule of gradients leaves open, which are of the
 /// problem on the machine; what is wrong with it, if anything is.
 std::string proposeSchedule(AttentionGradOp op, const Problem &problem,

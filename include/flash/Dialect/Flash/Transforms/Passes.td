@@ -367,6 +367,24 @@ def WidenIndices : Pass<"flash-widen-indices", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def CheckBlocks : Pass<"flash-check-blocks", "::mlir::func::FuncOp"> {
+  let summary = "Have lists of blocks that a caller gives checked";
+  let description = [{
+    Writes a `flash.check_blocks` for each list of an attention, or of gradients,
+    that is of blocks of the caller's. Part of the reference that
+    `flash-run --check` compares with, and of emulation.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v blocks(%list, %counts : ...) of [128, 128] : ...
+    // becomes
+    flash.check_blocks %list, %counts below %n : ...
+    %o = flash.attention %q, %k, %v blocks(%list, %counts : ...) of [128, 128] : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
 def AssertReads : Pass<"flash-assert-reads", "::mlir::ModuleOp"> {
   let summary = "Check at run time that elements are read and written in range";
   let description = [{
@@ -374,6 +392,8 @@ def AssertReads : Pass<"flash-assert-reads", "::mlir::ModuleOp"> {
     `memref.store` for every index that may be negative or too large. Part of the reference that
     `flash-run --check` compares with, and of emulation, where the elements that
     `flash.guard` keeps from reading pass.
+
+    A `flash.check_blocks` becomes loops that assert the same of the numbers of lists.
 
     ```mlir
     %x = tensor.extract %table[%n] : tensor<100xf32>
@@ -387,7 +407,7 @@ def AssertReads : Pass<"flash-assert-reads", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::cf::ControlFlowDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def AttachTarget : Pass<"flash-attach-target", "::mlir::ModuleOp"> {

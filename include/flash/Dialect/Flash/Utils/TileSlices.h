@@ -22,11 +22,14 @@ struct TiledDim {
   int64_t multiple = 1;
   /// Whether tiles may start behind the end; no row of these exists.
   bool mayEndBefore = false;
+  /// How many elements are listed together, if that is more than a tile: of the
+  /// last block tiles may be missing.
+  int64_t block = 0;
 
   /// Whether a tile may be cut off; of nothing the first one is.
   bool isRagged() const {
     int64_t known = mlir::getConstantIntValue(end).value_or(multiple);
-    return known == 0 || known % tile != 0;
+    return known == 0 || known % std::max(tile, block) != 0;
   }
   /// How many elements of the tile that starts at `start` exist.
   mlir::OpFoldResult existing(mlir::OpBuilder &b, mlir::Location loc,
