@@ -11,6 +11,7 @@ See docs/python.md.
 from . import cache
 from ._core import set_thread_count
 from .attention import Attention, attention
+from .blocks import Blocks
 from .checking import checks
 from .compiler import Kernel, Tiles, compile, get_device_target
 from .errors import CompileError, DeviceError, Error, TraceError
@@ -50,6 +51,7 @@ from ._core import version as __version__
 
 __all__ = [
     "Attention",
+    "Blocks",
     "CompileError",
     "DeviceError",
     "Error",

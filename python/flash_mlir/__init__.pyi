@@ -32,6 +32,13 @@ class Plan:
     @property
     def nbytes(self) -> int: ...
 
+class Blocks(NamedTuple):
+    indices: Any
+    counts: Any
+    size: Tuple[int, int]
+    query_indices: Optional[Any] = None
+    query_counts: Optional[Any] = None
+
 def full() -> Mask: ...
 def causal(top_left: bool = False) -> Mask: ...
 def window(left: Optional[int] = None, right: Optional[int] = None) -> Mask: ...
@@ -59,6 +66,7 @@ def attention(
     lengths: Optional[A] = None,
     sink: Optional[A] = None,
     return_lse: Literal[False] = False,
+    blocks: Optional[Blocks] = None,
 ) -> A: ...
 @overload
 def attention(
@@ -72,6 +80,7 @@ def attention(
     sink: Optional[A] = None,
     *,
     return_lse: Literal[True],
+    blocks: Optional[Blocks] = None,
 ) -> Tuple[A, A]: ...
 
 def attention_grad(
@@ -88,6 +97,7 @@ def attention_grad(
     sink: Optional[A] = None,
     lse_grad: Optional[A] = None,
     wrt: Sequence[A] = (),
+    blocks: Optional[Blocks] = None,
 ) -> Tuple[A, ...]: ...
 
 def flex_attention(

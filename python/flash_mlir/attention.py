@@ -4,6 +4,7 @@ import collections
 import copy
 import functools
 
+from . import blocks as given_blocks
 from . import checking, programs
 from .compiler import Kernel, choose_target
 from .expressions import SCORE
@@ -12,7 +13,7 @@ from .masks import Mask, is_compiling
 from .operands import round_dim
 from .places import Places, Unknown, copy_function
 from .plans import Plan
-from .preparation import SYMBOLS, autocast, get_kind, prepare
+from .preparation import SYMBOLS, autocast, get_kind, needs_table, prepare
 from .programs import check_schedule, get_function, get_kernel, get_training_config, print_program, with_schedules
 
 
@@ -36,6 +37,7 @@ def attention(
     lengths=None,
     sink=None,
     return_lse=False,
+    blocks=None,
 ):
     """softmax(score(scale * query key^T), over the keys that the mask keeps) value.
 
@@ -61,6 +63,8 @@ def attention(
         `checks` makes errors of both.
       sink: Floating-point numbers of shape (heads,): a logit of each head that takes part in the softmax without a value.
       return_lse: Whether to return the log-sum-exp of each row's scores, too.
+      blocks: `Blocks`, lists of which blocks of keys each block of queries sees. The mask is asked in those alone that
+        are listed as partial.
 
     Returns:
       An array like query of shape (batch, heads, query length, Dv), row-major, or on CUDA in the order in which query's
@@ -79,9 +83,19 @@ def attention(
     if is_compiling():
         from .torch_compile import attention as compiled
 
-        return compiled(attention, query, key, value, mask, score, scale, lengths, sink, return_lse)
+        return compiled(attention, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks)
     query, key, value = autocast(query, key, value)
-    prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse)
+    if blocks is None:
+        prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse)
+    else:
+        given_blocks.check(blocks, query)
+        given = score, scale, lengths, sink is not None, return_lse
+        prepared, captured, lengths = prepare(mask, *given, given_blocks.get_key(blocks))
+        if needs_table(blocks, (query, key, value, sink), captured):
+            mask = given_blocks.read_table(blocks, mask, key.shape[-2])
+            prepared, captured, lengths = prepare(mask, *given)
+        else:
+            captured += given_blocks.get_arrays(blocks)
     if checking.is_on:
         checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
     return prepared.function(query, key, value, lengths, sink, captured)

@@ -7,19 +7,21 @@ import sys
 import numpy
 
 from .operands import cast, without_gradients
-from .programs import get_captures, get_function, print_program
+from .programs import count_arrays_of_blocks, get_captures, get_function, print_program
 
 #: Whether calls are checked.
 is_on = False
 
 _MISTAKE = re.compile(r"tensor\.extract at program:(\d+):\d+: the index of dimension (\d+) is (negative|not below the size)")
+_MISTAKE_OF_BLOCKS = re.compile(r"a list of blocks at \S+ has ([^;]*)")
 
 
 class checks:
     """Has every call of attention check what it reads, until it is left: `with checks():`, or, as a switch, until `checks(False)`.
 
     What a mask or score function reads out of range of a captured tensor, for an element that takes part, is a ValueError that
-    names the tensor and the dimension, and so are lengths that are negative or beyond the keys. Without it nobody looks at
+    names the tensor and the dimension, and so are lengths that are negative or beyond the keys, and lists of blocks with
+    numbers of no block, with one twice or with counts that are not possible. Without it nobody looks at
     indices that are only known when a kernel runs, and such a read is undefined.
 
     Each call is computed twice, the first time by the reference on the CPU, in float64: it is slow and waits for the
@@ -63,7 +65,8 @@ def check_call(config, query, key, value, lengths, sink, captured):
     parts = {name: part for name, part in json.loads(config).items() if name not in ("plan", "gradient_plan")}
     config = json.dumps(parts)
     captures = get_captures(config)
-    captured = captured[: len(captures)]  # Others are of a plan.
+    # Others are of a plan.
+    captured = captured[: len(captures) + sum(count_arrays_of_blocks(config))]
     with without_gradients():
         _, rank, dim, _, _ = get_function(config).check(query, key, value, lengths, sink, captured)
         if lengths is not None:
@@ -86,6 +89,9 @@ def _check_lengths(lengths, count):
 
 
 def _explain(error, text, captures, captured):
+    of_blocks = _MISTAKE_OF_BLOCKS.match(error)
+    if of_blocks:
+        return f"a list of blocks has {of_blocks[1]}"
     found = _MISTAKE.match(error)
     if not found:
         return error

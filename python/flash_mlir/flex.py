@@ -4,6 +4,7 @@ import sys
 import weakref
 
 from .attention import attention
+from .blocks import PART, WHOLE, Blocks, get_table, read_table
 from .masks import is_compiling
 from .plans import list_tiles, plan
 from .preparation import autocast, get_mask
@@ -14,86 +15,82 @@ _plans = weakref.WeakKeyDictionary()
 _MAX_MASKS = 8
 _MAX_PLANS = 8
 
-# What is left of a block: a part, for which mask_mod is asked, all, or nothing.
-_PART, _WHOLE = 1, 2
-
 # Of the mask without limits that FlexAttention makes where it is given none.
 _NO_BLOCKS = 1 << 30
 
+# What sizes of blocks are multiples of, for kernels on a GPU to go over their lists.
+_STEP = 16
 
-def _make_table(columns, *lists):
-    """What is left of each block: (batches, heads, blocks of queries, blocks of keys, of which there are `columns`).
+# The lists of a BlockMask.
+_LISTS = [
+    f"{full}{side}_{part}"
+    for full in ("", "full_")
+    for side in ("kv", "q")
+    for part in ("num_blocks", "indices")
+]
 
-    `lists` are each (kind, indices of blocks of keys, from which place on they count, up to which).
+
+def _merge(partial, full, rows, columns):
+    """The lists of partial blocks and of full ones, of which there may be none, as one and its counts.
+
+    `partial` and `full` are each (how many blocks each row has, their numbers). There are so many rows and columns.
     """
     torch = sys.modules["torch"]
-    indices = lists[0][1]
-    # What counts for nothing is written to a column more.
-    table = torch.zeros(*indices.shape[:-1], columns + 1, dtype=torch.int8, device=indices.device)
-    for kind, indices, first, end in lists:
-        place = torch.arange(indices.shape[-1], device=indices.device)
-        counts = (place >= first) & (place < end.unsqueeze(-1))
-        table = table.scatter(-1, torch.where(counts, indices, columns).clamp(max=columns).long(), kind)
-    return table
+    kinds = []
+    for kind, (ends, numbers) in enumerate((partial, full)):
+        if ends is not None:
+            place = torch.arange(numbers.shape[-1], device=numbers.device)
+            counts = (place < ends.unsqueeze(-1)) & (numbers < columns)
+            kinds.append(torch.where(counts, kind, 2)[..., :rows, :])
+    kinds = torch.cat(kinds, -1)
+    numbers = partial[1] if full[0] is None else torch.cat((partial[1], full[1]), -1)
+    numbers = numbers[..., :rows, :].gather(-1, kinds.sort(dim=-1, stable=True).indices)
+    return numbers, torch.stack([(kinds == 0).sum(-1), (kinds < 2).sum(-1)], -1).int()
 
 
-def _get_table(block_mask):
-    """What the lists of a BlockMask leave of each block."""
-    lists = [(_PART, block_mask.kv_indices, 0, block_mask.kv_num_blocks)]
-    if block_mask.full_kv_num_blocks is not None:
-        lists.append((_WHOLE, block_mask.full_kv_indices, 0, block_mask.full_kv_num_blocks))
-    return _make_table(-(-block_mask.seq_lengths[1] // block_mask.BLOCK_SIZE[1]), *lists)
+def _get_blocks(block_mask, query, key):
+    """The lists of a BlockMask, as far as there are queries and keys."""
+    size = tuple(block_mask.BLOCK_SIZE)
+    rows, columns = -(-query.shape[2] // size[0]), -(-key.shape[2] // size[1])
+    partial = block_mask.kv_num_blocks, block_mask.kv_indices
+    full = block_mask.full_kv_num_blocks, block_mask.full_kv_indices
+    indices, counts = _merge(partial, full, rows, columns)
+    if block_mask.q_indices is None:
+        return Blocks(indices, counts, size)
+    partial = block_mask.q_num_blocks, block_mask.q_indices
+    full = block_mask.full_q_num_blocks, block_mask.full_q_indices
+    return Blocks(indices, counts, size, *_merge(partial, full, columns, rows))
 
 
-def _are_of_mask_mod(table, block_mask, query, key):
+def _are_of_mask_mod(blocks, block_mask, query, key):
     """Whether the lists leave what mask_mod does, as those do that create_block_mask makes. Waits for the device."""
-    if query.device != table.device:
+    if query.device != blocks.indices.device:
         return False
-    shape = query.shape[0], query.shape[1], *block_mask.seq_lengths
-    tiles, counts = list_tiles(block_mask.mask_mod, query, shape, block_mask.BLOCK_SIZE)
-    parts, end = counts.unbind(-1)
-    found = _make_table(table.shape[-1] - 1, (_PART, tiles, 0, parts), (_WHOLE, tiles, parts.unsqueeze(-1), end))
-    if found.shape[2] != table.shape[2]:
-        return False
+    shape = *query.shape[:3], key.shape[2]
+    columns = -(-key.shape[2] // blocks.size[1])
+    table = get_table(blocks.indices, blocks.counts, columns)
+    found = get_table(*list_tiles(block_mask.mask_mod, query, shape, blocks.size), columns)
     # A block that is listed as a part may be less, or all of it: mask_mod is asked.
     torch = sys.modules["torch"]
-    agree = torch.where(table == _PART, True, torch.where(table == _WHOLE, found == _WHOLE, found == 0))
+    agree = torch.where(table == PART, True, torch.where(table == WHOLE, found == WHOLE, found == 0))
     return bool(agree[..., :-1].all())
 
 
-def _get_listed(table, block_mask):
-    """The mask of the lists and, where they leave a part, of mask_mod."""
-    from torch.nn.attention.flex_attention import noop_mask
-
-    query_block, key_block = block_mask.BLOCK_SIZE
-    # One that is for all batches or heads has a size of 1.
-    batches, heads = (int(size > 1) for size in table.shape[:2])
-    mask_mod = block_mask.mask_mod
-
-    def keep_all(b, h, q, k):
-        return table[b * batches, h * heads, q // query_block, k // key_block] != 0
-
-    def keep(b, h, q, k):
-        left = table[b * batches, h * heads, q // query_block, k // key_block]
-        return (left == _WHOLE) | ((left == _PART) & mask_mod(b, h, q, k))
-
-    return keep_all if mask_mod is noop_mask else keep
-
-
 def _choose_mask(block_mask, query, key):
-    """mask_mod, where it leaves what the lists do, and else a mask that reads them.
+    """mask_mod, where it leaves what the lists do, and None; else mask_mod, or None if it keeps all, and the lists.
 
     The former lets the compiler know what is left. Which one it is, is kept until the lists are others; where a graph is
-    made, nobody can wait for the device to compare them, and they are read.
+    made, nobody can wait for the device to compare them, and they are visited.
     """
     from torch.nn.attention.flex_attention import noop_mask
 
+    mask = None if block_mask.mask_mod is noop_mask else block_mask.mask_mod
     if is_compiling():
-        return _get_listed(_get_table(block_mask), block_mask)
+        return mask, _get_blocks(block_mask, query, key)
     from .torch_state import is_watched
 
     torch = sys.modules["torch"]
-    lists = block_mask.kv_num_blocks, block_mask.kv_indices, block_mask.full_kv_num_blocks, block_mask.full_kv_indices
+    lists = [getattr(block_mask, name) for name in _LISTS]
     given = [each for each in lists if each is not None]
     is_graph = (
         type(query) is not torch.Tensor
@@ -103,27 +100,29 @@ def _choose_mask(block_mask, query, key):
     )
     # Nothing tells when tensors of the inference mode are written to.
     versions = [(id(each), None if each.is_inference() else each._version) for each in given]
-    wanted = block_mask.mask_mod, query.shape[:2], query.device, block_mask.seq_lengths
+    wanted = block_mask.mask_mod, query.shape[:3], key.shape[2], query.device, block_mask.seq_lengths
     masks = _masks.setdefault(block_mask, {})
     known = masks.get(wanted)
     if known is not None and known[0] == versions:
         return known[2]
-    table = _get_table(block_mask)
-    if is_graph:
-        return _get_listed(table, block_mask)
-    is_listed = block_mask.mask_mod is noop_mask or not _are_of_mask_mod(table, block_mask, query, key)
-    mask = _get_listed(table, block_mask) if is_listed else block_mask.mask_mod
+    with torch.no_grad():
+        blocks = _get_blocks(block_mask, query, key)
+        if is_graph:
+            return mask, blocks
+        chosen = mask, blocks
+        if mask is not None and _are_of_mask_mod(blocks, block_mask, query, key):
+            chosen = mask, None
     if len(masks) >= _MAX_MASKS:
         masks.clear()
     # The lists are kept, so that no other has the identity of one.
-    masks[wanted] = versions, given, mask
-    return mask
+    masks[wanted] = versions, given, chosen
+    return chosen
 
 
 def _get_mask(block_mask, query, key):
     query_block, key_block = block_mask.BLOCK_SIZE
     if query_block == key_block == _NO_BLOCKS:
-        return None
+        return None, None
     lengths = tuple(block_mask.seq_lengths)
     if query.shape[2] > lengths[0] or key.shape[2] > lengths[1]:
         raise ValueError(
@@ -133,7 +132,10 @@ def _get_mask(block_mask, query, key):
     for name, size, of_mask in zip(("batches", "heads"), query.shape[:2], block_mask.kv_num_blocks.shape):
         if of_mask not in (1, size):
             raise ValueError(f"block_mask is for {of_mask} {name}, and query has {size}")
-    return _choose_mask(block_mask, query, key)
+    mask, blocks = _choose_mask(block_mask, query, key)
+    if blocks is not None and query.is_cuda and any(size % _STEP for size in blocks.size):
+        return read_table(blocks, mask, key.shape[2]), None
+    return mask, blocks
 
 
 def _get_versions(arrays):
@@ -197,9 +199,9 @@ def flex_attention(
     A BlockMask leaves what compiled FlexAttention does: all of the blocks that full_kv_indices lists, what mask_mod keeps
     of those that kv_indices lists, and nothing of others. The first call with it finds out whether mask_mod alone leaves
     the same, for which it waits for the device; lists that create_block_mask has made are not read then, also where
-    tensors that mask_mod reads change later. Under torch.compile, and while a CUDA graph is captured if there was no call
-    before, they are read. Which tiles of its own are left, the compiler finds in the first call, too, whose `Plan` is kept
-    as long as the BlockMask, and again when a tensor that the mask reads was written to by PyTorch; under torch.compile and
+    tensors that mask_mod reads change later. Others, and all under torch.compile and while a CUDA graph is captured if
+    there was no call before, are visited as `Blocks` are. Which tiles of its own mask_mod leaves, the compiler finds in
+    the first call, too, whose `Plan` is kept as long as the BlockMask, and again when a tensor that the mask reads was written to by PyTorch; under torch.compile and
     while a CUDA graph is captured, in each call.
 
     Args:
@@ -236,10 +238,10 @@ def flex_attention(
     if key.shape[0] == 1 and value.shape[0] == 1 and query.shape[0] != 1:
         key, value = (x.expand(query.shape[0], -1, -1, -1) for x in (key, value))
     query, key, value = autocast(query, key, value)
-    mask = None if block_mask is None else _get_mask(block_mask, query, key)
-    if mask is not None:
+    mask, blocks = (None, None) if block_mask is None else _get_mask(block_mask, query, key)
+    if mask is not None and blocks is None:
         mask = _with_plan(mask, block_mask, query, key, value, score_mod)
-    results = attention(query, key, value, mask=mask, score=score_mod, scale=scale, return_lse=return_lse)
+    results = attention(query, key, value, mask=mask, score=score_mod, scale=scale, return_lse=return_lse, blocks=blocks)
     if return_aux is None:
         return results
     from torch.nn.attention.flex_attention import AuxOutput

@@ -1,5 +1,6 @@
 """Gradients of attention, given those of its results."""
 
+from . import blocks as given_blocks
 from . import checking
 from .preparation import prepare
 
@@ -31,6 +32,7 @@ def attention_grad(
     sink=None,
     lse_grad=None,
     wrt=(),
+    blocks=None,
 ):
     """The gradients of a loss with respect to the operands of `attention`.
 
@@ -38,7 +40,8 @@ def attention_grad(
     `output_grad` and `lse_grad` are copied where their strides are not such as `attention` takes.
 
     Args:
-      query, key, value, mask, score, scale, lengths, sink: As `attention` was called with.
+      query, key, value, mask, score, scale, lengths, sink, blocks: As `attention` was called with. Blocks have lists of
+        queries, and there is no array of wrt beside them.
       output, lse: What it returned with return_lse.
       output_grad: The gradient of the loss with respect to `output`, of the same shape and dtype.
       lse_grad: That with respect to `lse`; 0 if left out.
@@ -55,7 +58,13 @@ def attention_grad(
         function has no derivative, which the text says with the operation.
       NotImplementedError: A tensor requires gradients: this has no derivative itself.
     """
-    prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, True)
+    if blocks is not None:
+        given_blocks.check(blocks, query)
+        if len(wrt):
+            raise ValueError("wrt and blocks are given: there is no program for the gradients of such arrays over lists of blocks")
+    key_of_blocks = given_blocks.get_key(blocks)
+    prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, True, key_of_blocks)
+    captured += given_blocks.get_arrays(blocks)
     if checking.is_on:
         checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
     found = _find(tuple(wrt), captured)

@@ -8,7 +8,7 @@ from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, is_array, refuse_gradie
 from .functions import Trace, trace
 from .masks import Mask, as_mask, check_condition
 from .plans import Plan
-from .programs import Variant, get_function, with_plan
+from .programs import Variant, get_function, with_blocks, with_plan
 
 SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 _MAX_PREPARED = 512
@@ -21,7 +21,7 @@ class _Prepared:
 
     __slots__ = ("config", "function", "places", "owners")
 
-    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse, schedules):
+    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse, schedules, blocks_key):
         condition = attribute = None
         tensors = ()
         if mask is not None:
@@ -33,6 +33,8 @@ class _Prepared:
             attribute, condition, score.value if score else None, scale, has_lengths, has_sink, return_lse
         )
         self.config = with_plan(variant.config, *schedules) if schedules else variant.config
+        if blocks_key is not None:
+            self.config = with_blocks(self.config, blocks_key)
         self.function = get_function(self.config)
         order = [id(tensor) for tensor in tensors]
         # Of each captured tensor, its place among those of the mask and then of the score.
@@ -74,13 +76,15 @@ def _get_scale(scale):
     return number
 
 
-def prepare(mask, score, scale, lengths, has_sink, return_lse):
-    """The variant, the arrays that it reads, and the lengths."""
+def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None):
+    """The variant, the arrays that its functions read, with those of a plan, and the lengths."""
     mask_key = score_key = schedules = None
     arrays = of_plan = ()
     if isinstance(mask, Plan):
         if lengths is not None:
             raise ValueError("lengths are those of the plan; give them to flash_mlir.plan instead")
+        if blocks_key is not None:
+            raise ValueError("blocks are given beside a plan, which says what is visited, too; give the mask in place of the plan")
         lengths, schedules, of_plan = mask.lengths, mask.schedules, mask.arrays
         mask = mask_key = mask.mask
         arrays = mask.arrays
@@ -104,13 +108,13 @@ def prepare(mask, score, scale, lengths, has_sink, return_lse):
         arrays += score.arrays
     if scale is not None:
         scale = _get_scale(scale)
-    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse, schedules)
+    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key)
     prepared = _prepared.get(key)
     if prepared is None:
         if len(_prepared) >= _MAX_PREPARED:
             _prepared.clear()
             _function_masks.clear()
-        given = mask, score, scale, lengths is not None, has_sink, return_lse, schedules
+        given = mask, score, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key
         prepared = _prepared[key] = _Prepared(*given)
     captured = tuple([arrays[place] for place in prepared.places]) if arrays else ()
     return prepared, captured + of_plan, lengths
@@ -138,3 +142,14 @@ def autocast(query, key, value):
 def get_kind(array):
     """What must not change while a trace serves."""
     return str(array.dtype), array.ndim
+
+
+def needs_table(blocks, operands, captured):
+    """Whether gradients are asked for that have no programs that go over the lists."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(operands[0], torch.Tensor):
+        return False
+    from .torch_state import needs_gradients
+
+    read = [array for array in captured if isinstance(array, torch.Tensor)]
+    return needs_gradients(*read) or (blocks.query_indices is None and needs_gradients(*operands))

@@ -17,8 +17,11 @@ MAX_CAPTURES = 24
 _INTEGERS = {4: "int8", 5: "int16", 6: "int32", 7: "int64"}
 # An array of a plan, which is among the captured tensors and described like them.
 _OF_PLAN = ("the plan", 6, False, False, 4, [])
+# The same of lists of blocks.
+_OF_BLOCKS = ("blocks", *_OF_PLAN[1:])
 # How many arrays the map of an attention has; those of gradients have as many as they say.
 _ARRAYS_OF_MAP = 2
+_ARRAYS_OF_BLOCKS = 4
 
 
 def _get_types(element, rank, head_dim, value_dim):
@@ -106,8 +109,10 @@ def print_program(config, element, rank, head_dim, value_dim):
     results = [("output", value)]
     if parts.get("lse"):
         results.append(("lse", lse))
-    clauses = _get_schedule_clauses(parts, "schedule")
-    return _print(parts, "attention", rank, [("query", query), ("key", query), ("value", value)], results, (), clauses)
+    arguments, clauses = _get_blocks(parts, ("blocks",))
+    clauses += _get_schedule_clauses(parts, "schedule")
+    operands = [("query", query), ("key", query), ("value", value)]
+    return _print(parts, "attention", rank, operands, results, arguments, clauses)
 
 
 def print_gradient_program(config, element, rank, head_dim, value_dim, has_lse_grad, wrt):
@@ -119,7 +124,9 @@ def print_gradient_program(config, element, rank, head_dim, value_dim, has_lse_g
     results = [("query_grad", query), ("key_grad", query), ("value_grad", value)]
     if parts.get("sink"):
         results.append(("sink_grad", "tensor<?xf32>"))
-    arguments, clauses = [], []
+    of_blocks, clauses = _get_blocks(parts, ("blocks", "query_blocks"))
+    clauses += _get_schedule_clauses(parts, "gradient_schedule")
+    arguments = []
     if has_lse_grad:
         arguments.append(("lse_grad", lse))
         clauses.append(f"lse_grad(%lse_grad : {lse})")
@@ -127,8 +134,22 @@ def print_gradient_program(config, element, rank, head_dim, value_dim, has_lse_g
         types = [_get_capture_type(parts["captures"][number]) for number in wrt]
         clauses.append(f"wrt({', '.join(f'%capture{number}' for number in wrt)} : {', '.join(types)})")
         results += [(f"capture{number}_grad", type) for number, type in zip(wrt, types)]
-    clauses += _get_schedule_clauses(parts, "gradient_schedule")
-    return _print(parts, "attention_grad", rank, operands, results, arguments, clauses)
+    return _print(parts, "attention_grad", rank, operands, results, arguments + of_blocks, clauses)
+
+
+def _get_blocks(parts, names):
+    """The arguments and the clauses of lists of blocks, if there are any."""
+    if "blocks" not in parts:
+        return [], []
+    queries, keys, has_queries = parts["blocks"]
+    if "query_blocks" in names and not has_queries:
+        raise ValueError("gradients need the blocks of queries of each block of keys, too: query_indices and query_counts of Blocks")
+    types = "tensor<?x?x?x?xi32>", "tensor<?x?x?x2xi32>"
+    arguments, clauses = [], []
+    for name in names:
+        arguments += [(name, types[0]), (f"{name}_counts", types[1])]
+        clauses.append(f"{name}(%{name}, %{name}_counts : {', '.join(types)})")
+    return arguments, [*clauses, f"of [{queries}, {keys}]"]
 
 
 def _get_schedule_clauses(parts, name):
@@ -206,6 +227,19 @@ def with_plan(config, schedule, gradient_schedule, gradient_arrays):
     if gradient_schedule:
         parts["gradient_plan"] = gradient_schedule, gradient_arrays
     return json.dumps(parts)
+
+
+def with_blocks(config, key):
+    """The variant that takes lists of blocks (`blocks.get_key`), whose arrays (`blocks.get_arrays`) are captured tensors
+    behind the others.
+    """
+    return json.dumps({**json.loads(config), "blocks": key})
+
+
+def count_arrays_of_blocks(config):
+    """How many arrays of lists of blocks a variant's attention takes, and how many its gradients do."""
+    blocks = json.loads(config).get("blocks")
+    return (_ARRAYS_OF_MAP if blocks else 0), (_ARRAYS_OF_BLOCKS if blocks and blocks[2] else 0)
 
 
 def with_schedules(config, schedule, gradient_schedule):
@@ -374,4 +408,7 @@ def get_function(config):
     of_plan = _ARRAYS_OF_MAP if "plan" in parts else 0
     of_gradients = parts.get("gradient_plan", (None, 0))[1]
     captures = [*get_captures(config), *[_OF_PLAN] * (of_plan + of_gradients)]
+    if "blocks" in parts:
+        of_plan, of_gradients = count_arrays_of_blocks(config)
+        captures += [_OF_BLOCKS] * (of_plan + of_gradients)
     return _core.Attention(compile, compile_gradients, captures, returns_lse, dispatch, of_plan, of_gradients)

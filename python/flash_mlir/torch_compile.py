@@ -16,11 +16,12 @@ import types
 
 import torch
 
+from . import blocks as given_blocks
 from .errors import TraceError
 from .expressions import Tensor, Value
 from .functions import get_names
 from .masks import Mask, NotedMask, make_noted
-from .preparation import autocast, get_kind, prepare
+from .preparation import autocast, get_kind, needs_table, prepare
 from .programs import get_training_config, without_names
 from .torch_breaks import call_eagerly, call_object_eagerly
 from .torch_operator import call
@@ -221,11 +222,12 @@ def _reads_arrays(mask, *objects):
 
 
 @torch.compiler.assume_constant_result
-def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, *objects):
+def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, blocks_key, *objects):
     """The configuration, that of training, the numbers of the captured tensors, and that of lengths which the mask knows."""
     maker = _Maker(objects)
     lengths = True if has_lengths else None
-    prepared, captured, lengths = prepare(maker.make(mask), maker.make(score), scale, lengths, has_sink, return_lse)
+    functions = maker.make(mask), maker.make(score)
+    prepared, captured, lengths = prepare(*functions, scale, lengths, has_sink, return_lse, blocks_key)
     return prepared.config, get_training_config(prepared.config), captured, lengths
 
 
@@ -234,7 +236,7 @@ def _match(config, mask, score, scale, has_lengths, has_sink, return_lse, *objec
     """The numbers of the captured tensors, None if functions cannot be traced from their description, and whether these
     are what they were when this configuration was made."""
     try:
-        found, _, numbers, _ = _resolve(mask, score, scale, has_lengths, has_sink, return_lse, *objects)
+        found, _, numbers, _ = _resolve(mask, score, scale, has_lengths, has_sink, return_lse, None, *objects)
     except TraceError:
         return None, False
     return numbers, without_names(found) == without_names(config)
@@ -284,20 +286,27 @@ def _get_captured(attend, index):
     return [get_kind(tensor) for tensor in tensors] != attend._kinds[: len(tensors)], None
 
 
-def attention(eager, query, key, value, mask, score, scale, lengths, sink, return_lse):
+def attention(eager, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks=None):
     """`flash_mlir.attention`, as Dynamo traces it; `eager` is what it calls where it cannot be."""
     query, key, value = autocast(query, key, value)
     found = _Description()
     noted_mask, noted_score = found.add("mask", mask), found.add("score", score)
     if isinstance(scale, torch.Tensor) or not found.is_complete:
-        return call_eagerly(eager, query, key, value, mask, score, scale, lengths, sink, return_lse)
+        return call_eagerly(eager, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks)
+    if blocks is not None:
+        given_blocks.check(blocks, query)
     if isinstance(scale, float):
         scale = scale.__float__()
     has_lengths, has_sink = lengths is not None, sink is not None
     config, training_config, numbers, of_mask = _resolve(
-        noted_mask, noted_score, scale, has_lengths, has_sink, return_lse, *found.objects
+        noted_mask, noted_score, scale, has_lengths, has_sink, return_lse, given_blocks.get_key(blocks), *found.objects
     )
     captured = [found.tensors[number] for number in numbers]
+    if blocks is not None:
+        if needs_table(blocks, (query, key, value, sink), captured):
+            mask = given_blocks.read_table(blocks, mask, key.shape[-2])
+            return attention(query, key, value, mask, score, scale, lengths, sink, return_lse, None)
+        captured += given_blocks.get_arrays(blocks)
     if not has_lengths and of_mask is not None:
         lengths = found.tensors[of_mask]
     return call(query, key, value, lengths, sink, captured, config, training_config, return_lse)

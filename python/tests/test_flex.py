@@ -206,7 +206,8 @@ def test_plans(inputs, monkeypatch):
         ids = ids.clone()
     check(7, inputs)
     # Gradients with a score function have tiles of their own, whatever the function is.
-    ids, last, block_mask = DOCUMENTS.clone(), LENGTH, make_block_mask(mask_mod)
+    ids, last = DOCUMENTS.clone(), LENGTH
+    block_mask = make_block_mask(mask_mod)
     for tensors, number in ((inputs, 8), (leaves, 9)):
         for factor in (2, 3):
             flash.flex_attention(*tensors, lambda s, b, h, q, k: s * factor, block_mask=block_mask)  # noqa: B023
@@ -266,10 +267,43 @@ def test_lists_beside_mask_mod(inputs, mask_mod, lists):
     for _ in range(2):
         actual = flash.flex_attention(*leaves, alibi, block_mask, return_lse=True)
         torch.testing.assert_close(actual, (expected, lse), rtol=1e-5, atol=1e-5)
-    left = attend_naively(*[x.detach() for x in leaves], alibi, keep)[1] > -float("inf")
-    actual, expected = (x * left[..., None] for x in (actual[0], expected))
-    grads = (torch.autograd.grad(output.square().sum(), leaves[2]) for output in (actual, expected))
-    torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-4)
+    # What is written out has no gradients of rows without keys.
+    left = lse[..., None] > -float("inf")
+    actual, expected = (torch.where(left, x, 0).square().sum() for x in (actual[0], expected))
+    grads = [torch.autograd.grad(loss, leaves) for loss in (actual, expected)]
+    if bool(left.all()):
+        torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(grads[0][2], grads[1][2], rtol=1e-4, atol=1e-4)
+
+
+def test_visited_lists(inputs, monkeypatch):
+    """Lists that are not those of mask_mod are visited as they are; a table of blocks is made for gradients of what
+    score_mod reads alone."""
+    tables, make_table = [], flash.blocks.read_table
+
+    def read_table(*arguments):
+        tables.append(arguments)
+        return make_table(*arguments)
+
+    monkeypatch.setattr(flash.blocks, "read_table", read_table)
+    # A row of blocks sees one at least.
+    kept = KEPT | torch.eye(4, dtype=torch.bool)
+    block_mask, keep = make_narrow(kept & ~torch.eye(4, dtype=torch.bool), causal, torch.eye(4, dtype=torch.bool) & kept)
+    bias = BIAS[0].clone().requires_grad_()
+    for number, score_mod in enumerate((alibi, lambda s, b, h, q, k: s + bias[h, q, k])):
+        leaves = [x.clone().requires_grad_() for x in inputs] + [bias] * number
+        actual = flash.flex_attention(*leaves[:3], score_mod, block_mask)
+        expected, _ = attend_naively(*leaves[:3], score_mod, keep)
+        torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+        grads = (torch.autograd.grad(output.square().sum(), leaves) for output in (actual, expected))
+        torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-4)
+        assert len(tables) == number
+    # Of fewer queries and keys than the lists are for.
+    query, key, value = inputs[0][:, :, :40], inputs[1][:, :, :23], inputs[2][:, :, :23]
+    b, h, q, k = torch.arange(2)[:, None, None, None], torch.arange(HEADS)[:, None, None], torch.arange(40)[:, None], torch.arange(23)
+    scores = (query @ key.transpose(2, 3) / 4).masked_fill(~keep(b, h, q, k), -float("inf"))
+    actual = flash.flex_attention(query, key, value, block_mask=block_mask)
+    torch.testing.assert_close(actual, torch.softmax(scores, -1).nan_to_num() @ value, rtol=1e-5, atol=1e-5)
 
 
 def test_lists_that_change(inputs):
@@ -283,7 +317,7 @@ def test_lists_that_change(inputs):
     torch.testing.assert_close(actual, attend_naively(*inputs, mask_mod=keep)[0], rtol=1e-5, atol=1e-5)
     for mask_mod in MASKS:
         block_mask = make_block_mask(mask_mod)
-        assert flash.flex._get_mask(block_mask, *inputs[:2]) is mask_mod
+        assert flash.flex._get_mask(block_mask, *inputs[:2]) == (mask_mod, None)
 
 
 def test_compiled_lists(inputs):
@@ -295,8 +329,14 @@ def test_compiled_lists(inputs):
     )
     for kept in (KEPT, ~KEPT, torch.ones_like(KEPT)):
         block_mask, keep = make_narrow(kept, causal)
-        expected, _ = attend_naively(*inputs, mask_mod=keep)
-        torch.testing.assert_close(compiled(*inputs, block_mask), expected, rtol=1e-5, atol=1e-5)
+        leaves = [x.clone().requires_grad_() for x in inputs]
+        expected, lse = attend_naively(*leaves, mask_mod=keep)
+        actual = compiled(*leaves, block_mask)
+        torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+        left = lse[..., None] > -float("inf")
+        losses = (torch.where(left, x, 0).square().sum() for x in (actual, expected))
+        grads = (torch.autograd.grad(loss, leaves[2]) for loss in losses)
+        torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-4)
 
 
 def test_compiled(inputs):

@@ -48,6 +48,9 @@ def test_gradients(rng):
     outputs = [function(query, key, key) for function in functions]
     grads = [torch.autograd.grad(output.square().sum(), [query, key]) for output in outputs]
     torch.testing.assert_close(grads[0], grads[1], atol=1e-4, rtol=1e-4)
+    with_lse = [flash.Attention(flash.causal(), score, return_lse=True, gradient_schedule=keys) for keys in (BACKWARD, None)]
+    losses = [(output.sum() + lse.sum()) for output, lse in (function(query, key, key) for function in with_lse)]
+    torch.testing.assert_close(*[torch.autograd.grad(loss, [query, key]) for loss in losses], atol=1e-4, rtol=1e-4)
     compiled = torch.compile(lambda *x: functions[0](*x), backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(query, key, key), outputs[0])
 

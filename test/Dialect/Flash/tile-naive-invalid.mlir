@@ -12,12 +12,3 @@ func.func @f(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x0x16xf32>) -> tensor<1x2x5
   %o = flash.attention %q, %k, %k : (tensor<1x2x5x16xf32>, tensor<1x2x0x16xf32>, tensor<1x2x0x16xf32>) -> tensor<1x2x5x16xf32>
   return %o : tensor<1x2x5x16xf32>
 }
-
-// -----
-
-func.func @blocks(%q: tensor<1x1x64x16xf16>, %l: tensor<1x1x1x2xi32>) -> tensor<1x1x64x16xf16> {
-  // expected-error @below {{has lists of blocks that are given, which flash-tile-naive does not read; use a program that is not naive, or --target=cpu}}
-  %o = flash.attention %q, %q, %q blocks(%l, %l : tensor<1x1x1x2xi32>, tensor<1x1x1x2xi32>) of [64, 64]
-      : (tensor<1x1x64x16xf16>, tensor<1x1x64x16xf16>, tensor<1x1x64x16xf16>) -> tensor<1x1x64x16xf16>
-  return %o : tensor<1x1x64x16xf16>
-}

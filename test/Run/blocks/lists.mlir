@@ -7,6 +7,7 @@
 // RUN: flash-run %s --function=forward --target=emulate --check %{sizes} --seed=1 | FileCheck %s
 // RUN: flash-run %s --function=forward --target=emulate:sm_90a --check %{sizes} --schedule=query_tile=128,key_tile=64 | FileCheck %s
 // RUN: flash-run %s --function=forward --target=emulate:sm_90a --check %{sizes} --schedule=num_splits=3,query_tile=64,key_tile=32 | FileCheck %s
+// RUN: flash-run %s --function=forward --target=emulate --check --baseline %{sizes} --seed=1 | FileCheck %s --check-prefixes=CHECK,NAIVE
 // RUN: flash-run %s --function=gradients --target=cpu --check %{grads} | FileCheck %s
 // RUN: flash-run %s --function=gradients --target=emulate --check %{grads} --seed=2 | FileCheck %s
 // RUN: flash-run %s --function=gradients --target=emulate:sm_90a --check %{grads} --seed=2 | FileCheck %s
@@ -15,6 +16,7 @@
 // RUN: flash-run %s --function=forward --target=emulate:sm_90a --check --shape=0=2x4x300x64 --shape=1=2x2x500x64 --shape=2=2x2x500x64 --shape=3=2x1x3x0 --shape=4=2x1x3x2 | FileCheck %s
 // RUN: flash-run %s --function=forward --target=cpu --check --shape=0=2x4x0x64 --shape=1=2x2x500x64 --shape=2=2x2x500x64 --shape=3=2x1x0x8 --shape=4=2x1x0x2 | FileCheck %s
 // CHECK: check: ok
+// NAIVE: baseline check: ok
 
 // What no caller may give is an error where reads are checked; elsewhere, nothing outside of the tensors is read.
 // RUN: not flash-run %s --function=forward --target=cpu --check %{sizes} --fill=3=8@1 2>&1 | FileCheck %s --check-prefix=NUMBER

@@ -76,7 +76,13 @@ private:
 
   Value scores();
   Value modifiedScores(Value products, ValueRange position);
-  Value isInMask(OpBuilder &nested, const ScorePosition &at, Value end);
+  /// What lists of blocks that the caller gives leave of each element of a
+  /// tile: 0 for nothing, 1 what the mask keeps, 2 for all. Null without lists.
+  Value leftOfBlocks(ValueRange position);
+  /// Whether mask and lengths keep an element of a block that is left in part,
+  /// or whole; both are null without lists.
+  Value isInMask(OpBuilder &nested, const ScorePosition &at, Value end,
+                 Value isPart, Value isFull);
   SmallVector<Value> softmax(Value scores);
   Value output(Value probabilities);
 
@@ -204,8 +210,13 @@ void NaiveTiler::store(ValueRange tiles, ValueRange outputs,
 //===----------------------------------------------------------------------===//
 
 Value NaiveTiler::isInMask(OpBuilder &nested, const ScorePosition &at,
-                           Value end) {
+                           Value end, Value isPart, Value isFull) {
   Value inMask = emitMaskPredicate(nested, loc, op.getMaskOrFull(), at);
+  if (isFull) {
+    if (inMask)
+      isPart = arith::AndIOp::create(nested, loc, inMask, isPart);
+    inMask = arith::OrIOp::create(nested, loc, isPart, isFull);
+  }
   if (!end)
     return inMask;
   Value exists = arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt,
@@ -213,6 +224,66 @@ Value NaiveTiler::isInMask(OpBuilder &nested, const ScorePosition &at,
   if (!inMask)
     return exists;
   return arith::AndIOp::create(nested, loc, inMask, exists);
+}
+
+Value NaiveTiler::leftOfBlocks(ValueRange position) {
+  std::optional<ArrayRef<int64_t>> blocks = op.getBlockSizes();
+  if (!blocks)
+    return {};
+  Value list = op.getKeyTiles(), counts = op.getTileCounts();
+  auto bounded = [&](OpBuilder &at, Value index, unsigned dim) -> Value {
+    Value one = arith::ConstantIndexOp::create(at, loc, 1);
+    Value size = tensor::DimOp::create(at, loc, list, dim);
+    return arith::MinSIOp::create(at, loc, index,
+                                  arith::SubIOp::create(at, loc, size, one));
+  };
+  // One list may be for all batches or heads.
+  Value batch = bounded(b, position[0], 0), head = bounded(b, position[1], 1);
+  // Each entry says something of the elements of its block.
+  auto entry = [&](Value number, Value left) -> Value {
+    auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+      auto constant = [&](double value) -> Value {
+        return arith::ConstantOp::create(nested, loc,
+                                         nested.getF32FloatAttr(value));
+      };
+      auto blockOf = [&](unsigned dim) -> Value {
+        Value inTile = linalg::IndexOp::create(nested, loc, dim);
+        return arith::DivUIOp::create(
+            nested, loc,
+            arith::AddIOp::create(nested, loc, position[2 + dim], inTile),
+            arith::ConstantIndexOp::create(nested, loc, (*blocks)[dim]));
+      };
+      Value row = bounded(nested, blockOf(0), 2);
+      auto read = [&](Value tensor, Value place) -> Value {
+        return arith::IndexCastOp::create(
+            nested, loc, nested.getIndexType(),
+            tensor::ExtractOp::create(nested, loc, tensor,
+                                      ValueRange{batch, head, row, place}));
+      };
+      auto isBefore = [&](int64_t count) -> Value {
+        return arith::CmpIOp::create(
+            nested, loc, arith::CmpIPredicate::slt, number,
+            read(counts, arith::ConstantIndexOp::create(nested, loc, count)));
+      };
+      Value isBlock =
+          arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::eq,
+                                read(list, number), blockOf(1));
+      Value isListed = arith::AndIOp::create(nested, loc, isBlock, isBefore(1));
+      Value kind = arith::SelectOp::create(nested, loc, isBefore(0),
+                                           constant(1), constant(2));
+      Value result =
+          arith::SelectOp::create(nested, loc, isListed, kind, args[0]);
+      linalg::YieldOp::create(nested, loc, result);
+    };
+    return linalg::GenericOp::create(b, loc, left.getType(), ValueRange(), left,
+                                     b.getMultiDimIdentityMap(2),
+                                     SmallVector<utils::IteratorType>(
+                                         2, utils::IteratorType::parallel),
+                                     body)
+        .getResult(0);
+  };
+  return sumLoop(asValue(tensor::getMixedSize(b, loc, list, 3)), 1,
+                 zeroTile(tileSize, tileSize), entry);
 }
 
 Value NaiveTiler::modifiedScores(Value products, ValueRange position) {
@@ -226,9 +297,12 @@ Value NaiveTiler::modifiedScores(Value products, ValueRange position) {
   } else if (keys.isRagged()) {
     end = numKeys;
   }
-  AffineMap map = b.getMultiDimIdentityMap(2);
+  SmallVector<Value> inputs;
+  if (Value left = leftOfBlocks(position))
+    inputs.push_back(left);
+  SmallVector<AffineMap> maps(inputs.size() + 1, b.getMultiDimIdentityMap(2));
   auto generic = linalg::GenericOp::create(
-      b, loc, products.getType(), ValueRange(), products, map,
+      b, loc, products.getType(), inputs, products, maps,
       SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
       [&](OpBuilder &nested, Location loc, ValueRange args) {
         auto constant = [&](double value) -> Value {
@@ -241,7 +315,17 @@ Value NaiveTiler::modifiedScores(Value products, ValueRange position) {
         };
         ScorePosition here = {position[0], position[1], at(0),
                               at(1),       numQueries,  numKeys};
-        Value takesPart = isInMask(nested, here, end);
+        // Of a block that is left in part, and of one that is left whole.
+        Value isPart, isFull;
+        if (!inputs.empty()) {
+          auto is = [&](double kind) -> Value {
+            return arith::CmpFOp::create(nested, loc, arith::CmpFPredicate::OEQ,
+                                         args[0], constant(kind));
+          };
+          isPart = is(1);
+          isFull = is(2);
+        }
+        Value takesPart = isInMask(nested, here, end, isPart, isFull);
         Value guard = takesPart;
         if (guard && queries.isRagged())
           guard = emitRowExists(nested, loc, guard, here.query, numQueries);
@@ -253,9 +337,15 @@ Value NaiveTiler::modifiedScores(Value products, ValueRange position) {
         };
         here.query = clampBelow(here.query, numQueries);
         here.key = clampBelow(here.key, numKeys);
-        Value score = arith::MulFOp::create(nested, loc, args[0],
+        Value score = arith::MulFOp::create(nested, loc, args.back(),
                                             constant(op.getScaleOrDefault()));
-        if (Value keep = emitKeep(nested, op.getScore(), here, guard)) {
+        // A full block does not ask what the region keeps.
+        Value asked = isPart && guard
+                          ? arith::AndIOp::create(nested, loc, guard, isPart)
+                          : guard;
+        if (Value keep = emitKeep(nested, op.getScore(), here, asked)) {
+          if (isFull)
+            keep = arith::OrIOp::create(nested, loc, keep, isFull);
           auto andKeep = [&](Value other) -> Value {
             return other
                        ? Value(arith::AndIOp::create(nested, loc, other, keep))
@@ -384,12 +474,6 @@ struct TileNaive : flash::impl::TileNaiveBase<TileNaive> {
       if (op.getQueryLengths() || op.getKeyLengths()) {
         op.emitOpError("has batches that are sequences of their own, which "
                        "flash-tile-naive does not know; choose flash-tile");
-        return signalPassFailure();
-      }
-      if (op.getBlockSizes()) {
-        op.emitOpError("has lists of blocks that are given, which "
-                       "flash-tile-naive does not read; use a program that is "
-                       "not naive, or --target=cpu");
         return signalPassFailure();
       }
       if (op.getQuery().getType().getDimSize(2) == 0 ||

@@ -1,0 +1,117 @@
+"""Lists of blocks of queries and keys that a caller gives."""
+
+import sys
+from typing import Any, NamedTuple, Optional, Tuple
+
+from .expressions import is_array
+from .masks import Mask
+
+# What is left of a block: a part, for which the mask is asked, all, or nothing.
+PART, WHOLE = 1, 2
+
+
+class Blocks(NamedTuple):
+    """Which blocks of keys each block of queries sees: keys of others take no part, and all of a full block's do.
+
+    Arrays are of int32, where query is. Numbers and counts that are possible are up to the caller; `flash_mlir.checks`
+    looks at them. A block is listed once.
+
+    Attributes:
+      indices: (batch or 1, heads or 1, blocks of queries, n), of any n: the numbers of blocks of keys. First those are
+        listed of which the mask keeps a part, each kind in any order; what comes behind them has any value.
+      counts: (batch or 1, heads or 1, blocks of queries, 2): how many are partial, and how many there are in all.
+      size: The queries and keys of a block; on CUDA multiples of 16.
+      query_indices, query_counts: The same pairs from the other side: for each block of keys the blocks of queries that
+        list it. Gradients need them; without them a table of all blocks takes the place of the lists.
+    """
+
+    indices: Any
+    counts: Any
+    size: Tuple[int, int]
+    query_indices: Optional[Any] = None
+    query_counts: Optional[Any] = None
+
+
+def get_key(blocks):
+    """What programs depend on: the sizes of a block, and whether there are lists for gradients."""
+    if blocks is None:
+        return None
+    return (*[int(size) for size in blocks.size], blocks.query_indices is not None)
+
+
+def get_arrays(blocks):
+    """Those of the attention, then those of its gradients, which a call has behind the captured tensors."""
+    if blocks is None:
+        return ()
+    lists = blocks.indices, blocks.counts
+    return lists if blocks.query_indices is None else (*lists, *lists, blocks.query_indices, blocks.query_counts)
+
+
+def check(blocks, query):
+    """Raises TypeError or ValueError for what are no lists of blocks."""
+    if not isinstance(blocks, Blocks):
+        raise TypeError(f"blocks is a {type(blocks).__name__}; expected flash_mlir.Blocks")
+    if len(blocks.size) != 2 or any(size < 1 for size in blocks.size):
+        raise ValueError(f"blocks has the size {blocks.size}; expected two positive numbers, of queries and of keys")
+    if len(query.shape) != 4:
+        raise ValueError(f"blocks are of batches and heads, and query has {len(query.shape)} dimensions; expected 4")
+    if (blocks.query_indices is None) != (blocks.query_counts is None):
+        raise ValueError("query_indices and query_counts of blocks belong together; give both or none")
+    for name in ("indices", "counts", "query_indices", "query_counts"):
+        array = getattr(blocks, name)
+        if array is None and name.startswith("query"):
+            continue
+        if not is_array(array):
+            raise TypeError(f"{name} of blocks is a {type(array).__name__}; expected an array of int32")
+        if str(array.dtype).rpartition(".")[2] != "int32":
+            raise TypeError(f"{name} of blocks has the dtype {array.dtype}; expected int32")
+        if len(array.shape) != 4:
+            raise ValueError(f"{name} of blocks has {len(array.shape)} dimensions; expected (batch, heads, blocks, numbers)")
+
+
+def make_table(columns, *lists):
+    """What is left of each block: (batches, heads, blocks of queries, blocks of keys, of which there are `columns`).
+
+    `lists` are each (kind, indices of blocks of keys, from which place on they count, up to which).
+    """
+    torch = sys.modules["torch"]
+    indices = lists[0][1]
+    # What counts for nothing is written to a column more.
+    table = torch.zeros(*indices.shape[:-1], columns + 1, dtype=torch.int8, device=indices.device)
+    for kind, indices, first, end in lists:
+        place = torch.arange(indices.shape[-1], device=indices.device)
+        counts = (place >= first) & (place < end.unsqueeze(-1))
+        table = table.scatter(-1, torch.where(counts, indices, columns).clamp(max=columns).long(), kind)
+    return table
+
+
+def get_table(indices, counts, columns):
+    """The table of such lists, whose last column counts for nothing."""
+    parts, end = counts.unbind(-1)
+    return make_table(columns, (PART, indices, 0, parts), (WHOLE, indices, parts.unsqueeze(-1), end))
+
+
+def read_table(blocks, mask, key_length):
+    """A mask that keeps what the lists and, of partial blocks, the mask do. It reads the table of all blocks."""
+    query_block, key_block = blocks.size
+    table = get_table(blocks.indices, blocks.counts, -(-key_length // key_block))
+    # One that is for all batches or heads has a size of 1.
+    batches, heads = (int(size > 1) for size in table.shape[:2])
+
+    # Each of these functions reads the table itself: of functions of this package that they call nothing is looked at.
+    def keep_all(b, h, q, k):
+        return table[b * batches, h * heads, q // query_block, k // key_block] != 0
+
+    def keep_whole(b, h, q, k):
+        return table[b * batches, h * heads, q // query_block, k // key_block] == WHOLE
+
+    def keep_part(b, h, q, k):
+        return table[b * batches, h * heads, q // query_block, k // key_block] == PART
+
+    def keep(b, h, q, k):
+        left = table[b * batches, h * heads, q // query_block, k // key_block]
+        return (left == WHOLE) | ((left == PART) & mask(b, h, q, k))
+
+    if mask is None:
+        return keep_all
+    return (mask & keep_part) | keep_whole if isinstance(mask, Mask) else keep
