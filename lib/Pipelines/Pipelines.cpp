@@ -63,7 +63,14 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   func.addPass(createRefineVisits());
 }
 
+/// A program that says so has its lists of blocks checked, also where reads are
+/// not.
+static void addBlockChecks(OpPassManager &pm) {
+  pm.addPass(flash::createAssertReads({/*onlyBlocks=*/true}));
+}
+
 void flash::buildDecomposePipeline(OpPassManager &pm) {
+  addBlockChecks(pm);
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createConvertFlashToSCF());
   TileSoftmaxOptions softmax;
@@ -175,7 +182,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
 }
 
 void flash::buildEmulatePipeline(OpPassManager &pm) {
-  pm.nest<func::FuncOp>().addPass(createCheckHost());
+  pm.nest<func::FuncOp>().addPass(createCheckHost({/*emulated=*/true}));
   pm.addPass(createAssertReads());
   pm.addPass(createEmulateTiles());
   buildDecomposePipeline(pm);
@@ -226,6 +233,7 @@ void flash::buildHostPipeline(OpPassManager &pm) {
 }
 
 void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
+  addBlockChecks(pm);
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createSeparateMasks());
   func.addPass(createExpandRank());

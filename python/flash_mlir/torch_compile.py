@@ -305,7 +305,7 @@ def attention(eager, query, key, value, mask, score, scale, lengths, sink, retur
     if blocks is not None:
         if needs_table(blocks, (query, key, value, sink), captured):
             mask = given_blocks.read_table(blocks, mask, key.shape[-2])
-            return attention(query, key, value, mask, score, scale, lengths, sink, return_lse, None)
+            return attention(eager, query, key, value, mask, score, scale, lengths, sink, return_lse, None)
         captured += given_blocks.get_arrays(blocks)
     if not has_lengths and of_mask is not None:
         lengths = found.tensors[of_mask]

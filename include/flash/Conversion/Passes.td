@@ -118,7 +118,8 @@ def CheckHost : Pass<"flash-check-host", "::mlir::func::FuncOp"> {
     pipelines of GPUs and by those that emulate them. The host side of a GPU
     program computes sizes, makes views, allocates and launches; any op that
     computes the elements of a tensor, or depends on them, is an error. So are
-    loops, branches, calls, and results that are memory of an argument.
+    loops, branches, calls, and results that are memory of an argument. Emulations may check lists of blocks
+    (`flash.check_blocks`), with the option `emulated`.
 
     ```mlir
     // error: 'linalg.matmul' op runs on the CPU only: of a program, attention,
@@ -127,6 +128,8 @@ def CheckHost : Pass<"flash-check-host", "::mlir::func::FuncOp"> {
     %y = linalg.matmul ins(%x, %w : ...) outs(%e : ...) -> tensor<64x64xf32>
     ```
   }];
+  let options = [Option<"emulated", "emulated", "bool", "false",
+    "The program is for an emulation, which may check what it is given">];
 }
 
 def LowerTilePositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {

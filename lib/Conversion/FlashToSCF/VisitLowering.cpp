@@ -577,10 +577,15 @@ void VisitLowering::visitBlocks(const BlockList &list) {
   StepKind ofParts = {/*masked=*/true, ragged},
            ofFull = {/*masked=*/false, ragged, /*keeps=*/false};
   Value from = visit.getFrom() ? visit.getFrom() : constant(0);
-  Value end = apply(d0 * tilesOfBlock, {list.getEnd()});
+  // Where all blocks are whole, no more are visited than there are.
+  auto endOf = [&](Value entries) {
+    return apply(d0 * tilesOfBlock,
+                 {ragged ? entries : min(entries, numBlocks)});
+  };
+  Value end = endOf(list.getEnd());
   if (!step || (!step.getMask() && !masksElements(step.getScore())))
     return over(from, end, ofFull);
-  Value endOfParts = apply(d0 * tilesOfBlock, {list.getEndOfParts()});
+  Value endOfParts = endOf(list.getEndOfParts());
   over(from, endOfParts, ofParts);
   over(by ? nextOf(endOfParts, from, by) : endOfParts, end, ofFull);
 }

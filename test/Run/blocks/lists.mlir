@@ -21,13 +21,16 @@
 // What no caller may give is an error where reads are checked; elsewhere, nothing outside of the tensors is read.
 // RUN: not flash-run %s --function=forward --target=cpu --check %{sizes} --fill=3=8@1 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not flash-run %s --function=forward --target=emulate %{sizes} --fill=3=8@1 2>&1 | FileCheck %s --check-prefix=NUMBER
-// NUMBER: a list of blocks at {{.*}}lists.mlir:[[#@LINE+21]]:8 has a number that is not below how many blocks there are
+// NUMBER: a list of blocks at {{.*}}lists.mlir:[[#@LINE+24]]:8 has a number that is not below how many blocks there are
 // RUN: not flash-run %s --function=forward --target=emulate:sm_90a %{sizes} --fill=3=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // NEGATIVE: has a negative number
 // RUN: not flash-run %s --function=forward --target=cpu --check %{sizes} --fill=3=2@1 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: has a block twice
 // RUN: not flash-run %s --function=forward --target=cpu --check %{sizes} --fill=4=6 2>&1 | FileCheck %s --check-prefix=COUNT
 // COUNT: has a count above its length
+// A program says so, too.
+// RUN: flash-run %s --function=forward --target=emulate --dump=l1 > %t.mlir
+// RUN: not flash-run %t.mlir --target=cpu %{sizes} --fill=4=6 2>&1 | FileCheck %s --check-prefix=COUNT
 // RUN: flash-run %s --function=gradients --target=cpu %{grads} --fill=3=2000000000 --fill=4=6 --fill=5=-2000000000 --fill=6=2000000000
 
 // RUN: not flash-run %s --function=gradients --target=cpu %{sizes} --shape=5=1x4x8x1 --shape=6=1x4x8x2 2>&1 | FileCheck %s --check-prefix=ROOM

@@ -109,8 +109,12 @@ static void lower(CheckBlocksOp op) {
 
 namespace {
 struct AssertReads : flash::impl::AssertReadsBase<AssertReads> {
+  using Base::Base;
+
   void runOnOperation() override {
     getOperation().walk([](CheckBlocksOp op) { lower(op); });
+    if (onlyBlocks)
+      return;
     getOperation().walk([](Operation *op) {
       if (auto extract = dyn_cast<tensor::ExtractOp>(op))
         assertInRange(op, extract.getTensor(), extract.getIndices());

@@ -177,12 +177,11 @@ std::string flash::findFusionFault(AttentionGradOp op,
 
 /// The divisor of `size` that is nearest to `tile`, of two the larger one.
 static int64_t getNearestDivisor(int64_t size, int64_t tile) {
-  int64_t nearest = 1;
-  for (int64_t divisor = 1; divisor <= size; ++divisor)
-    if (size % divisor == 0 &&
-        std::abs(divisor - tile) <= std::abs(nearest - tile))
-      nearest = divisor;
-  return nearest;
+  // 1 is one.
+  for (int64_t distance = 0;; ++distance)
+    for (int64_t divisor : {tile + distance, tile - distance})
+      if (divisor > 0 && size % divisor == 0)
+        return divisor;
 }
 
 namespace {

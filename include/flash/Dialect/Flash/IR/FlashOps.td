@@ -711,8 +711,9 @@ def Flash_CheckBlocksOp : Flash_Op<"check_blocks"> {
     Ends the program unless each list has counts from 0 to `n`, of which that of
     partial blocks is not the greater one, and as many numbers from 0 to below
     `limit` as it counts, none of them twice. `flash-check-blocks` writes it and
-    `flash-assert-reads` makes loops of it: a kernel takes other numbers for ones
-    that are possible, and says nothing.
+    `flash-assert-reads` makes loops of it, on the CPU: a kernel takes other numbers
+    for ones that are possible, and says nothing, and a GPU's program does not have
+    it.
 
     Example:
 

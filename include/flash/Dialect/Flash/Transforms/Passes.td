@@ -393,7 +393,8 @@ def AssertReads : Pass<"flash-assert-reads", "::mlir::ModuleOp"> {
     `flash-run --check` compares with, and of emulation, where the elements that
     `flash.guard` keeps from reading pass.
 
-    A `flash.check_blocks` becomes loops that assert the same of the numbers of lists.
+    A `flash.check_blocks` becomes loops that assert the same of the numbers of lists; with `only-blocks` nothing
+    else is done.
 
     ```mlir
     %x = tensor.extract %table[%n] : tensor<100xf32>
@@ -408,6 +409,8 @@ def AssertReads : Pass<"flash-assert-reads", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::cf::ControlFlowDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let options = [Option<"onlyBlocks", "only-blocks", "bool", "false",
+    "Check lists of blocks where the program says so, and no reads">];
 }
 
 def AttachTarget : Pass<"flash-attach-target", "::mlir::ModuleOp"> {
