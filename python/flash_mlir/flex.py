@@ -48,10 +48,10 @@ def _merge(partial, full, rows, columns):
     return numbers, torch.stack([(kinds == 0).sum(-1), (kinds < 2).sum(-1)], -1).int()
 
 
-def _get_blocks(block_mask, query, key):
-    """The lists of a BlockMask, as far as there are queries and keys."""
+def _get_blocks(block_mask, lengths):
+    """The lists of a BlockMask for so many queries and keys."""
     size = tuple(block_mask.BLOCK_SIZE)
-    rows, columns = -(-query.shape[2] // size[0]), -(-key.shape[2] // size[1])
+    rows, columns = (-(-length // block) for length, block in zip(lengths, size))
     partial = block_mask.kv_num_blocks, block_mask.kv_indices
     full = block_mask.full_kv_num_blocks, block_mask.full_kv_indices
     indices, counts = _merge(partial, full, rows, columns)
@@ -62,12 +62,12 @@ def _get_blocks(block_mask, query, key):
     return Blocks(indices, counts, size, *_merge(partial, full, columns, rows))
 
 
-def _are_of_mask_mod(blocks, block_mask, query, key):
+def _are_of_mask_mod(blocks, block_mask, query):
     """Whether the lists leave what mask_mod does, as those do that create_block_mask makes. Waits for the device."""
     if query.device != blocks.indices.device:
         return False
-    shape = *query.shape[:3], key.shape[2]
-    columns = -(-key.shape[2] // blocks.size[1])
+    shape = *query.shape[:2], *block_mask.seq_lengths
+    columns = -(-block_mask.seq_lengths[1] // blocks.size[1])
     table = get_table(blocks.indices, blocks.counts, columns)
     found = get_table(*list_tiles(block_mask.mask_mod, query, shape, blocks.size), columns)
     # A block that is listed as a part may be less, or all of it: mask_mod is asked.
@@ -85,8 +85,9 @@ def _choose_mask(block_mask, query, key):
     from torch.nn.attention.flex_attention import noop_mask
 
     mask = None if block_mask.mask_mod is noop_mask else block_mask.mask_mod
+    lengths = query.shape[2], key.shape[2]
     if is_compiling():
-        return mask, _get_blocks(block_mask, query, key)
+        return mask, _get_blocks(block_mask, lengths)
     from .torch_state import is_watched
 
     torch = sys.modules["torch"]
@@ -100,23 +101,29 @@ def _choose_mask(block_mask, query, key):
     )
     # Nothing tells when tensors of the inference mode are written to.
     versions = [(id(each), None if each.is_inference() else each._version) for each in given]
-    wanted = block_mask.mask_mod, query.shape[:3], key.shape[2], query.device, block_mask.seq_lengths
+    wanted = block_mask.mask_mod, query.shape[:2], query.device, block_mask.seq_lengths
     masks = _masks.setdefault(block_mask, {})
     known = masks.get(wanted)
-    if known is not None and known[0] == versions:
-        return known[2]
-    with torch.no_grad():
-        blocks = _get_blocks(block_mask, query, key)
+    if known is None or known[0] != versions:
         if is_graph:
-            return mask, blocks
-        chosen = mask, blocks
-        if mask is not None and _are_of_mask_mod(blocks, block_mask, query, key):
-            chosen = mask, None
-    if len(masks) >= _MAX_MASKS:
-        masks.clear()
-    # The lists are kept, so that no other has the identity of one.
-    masks[wanted] = versions, given, chosen
-    return chosen
+            return mask, _get_blocks(block_mask, lengths)
+        blocks = _get_blocks(block_mask, block_mask.seq_lengths)
+        are_of_mask = mask is not None and _are_of_mask_mod(blocks, block_mask, query)
+        if len(masks) >= _MAX_MASKS:
+            masks.clear()
+        # The lists are kept, so that no other has the identity of one.
+        known = masks[wanted] = versions, given, are_of_mask, {tuple(block_mask.seq_lengths): blocks}
+    _, _, are_of_mask, by_lengths = known
+    if are_of_mask:
+        return mask, None
+    blocks = by_lengths.get(lengths)
+    if blocks is None:
+        blocks = _get_blocks(block_mask, lengths)
+        if not is_graph:
+            if len(by_lengths) >= _MAX_MASKS:
+                by_lengths.clear()
+            by_lengths[lengths] = blocks
+    return mask, blocks
 
 
 def _get_mask(block_mask, query, key):
