@@ -40,7 +40,7 @@ def get_key(blocks):
 
 
 def get_arrays(blocks):
-    """Those of the attention, then those of its gradients, which a call has behind the captured tensors."""
+    """The arrays that a call has behind the captured tensors: first for the attention, then for its gradients."""
     if blocks is None:
         return ()
     lists = blocks.indices, blocks.counts

@@ -77,7 +77,7 @@ def _get_scale(scale):
 
 
 def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None):
-    """The variant, the arrays that its functions read, with those of a plan, and the lengths."""
+    """The variant, the arrays that its functions read and a plan has, and the lengths."""
     mask_key = score_key = schedules = None
     arrays = of_plan = ()
     if isinstance(mask, Plan):

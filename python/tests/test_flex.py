@@ -277,7 +277,7 @@ def test_lists_beside_mask_mod(inputs, mask_mod, lists):
 
 
 def test_visited_lists(inputs, monkeypatch):
-    """Lists that are not those of mask_mod are visited as they are; a table of blocks is made for gradients of what
+    """Lists that leave something else than mask_mod are visited as they are; a table of blocks is made for gradients of what
     score_mod reads alone."""
     tables, make_table = [], flash.blocks.read_table
 

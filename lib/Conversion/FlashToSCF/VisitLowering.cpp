@@ -141,8 +141,9 @@ void VisitLowering::mapTile(IRMapping &mapping, Value at, bool ragged) {
     else if (ofPair)
       count = exist;
     else
-      count = TiledDim{tile, exist, /*multiple=*/1, block}.existing(b, loc,
-                                                                    starts[i]);
+      count =
+          TiledDim{tile, exist, /*multiple=*/1, /*mayEndBefore=*/false, block}
+              .existing(b, loc, starts[i]);
     mapping.map(argument, getValueOrCreateConstantIndexOp(b, loc, count));
   }
 }
@@ -557,8 +558,8 @@ void VisitLowering::visitBlocks(const BlockList &list) {
   int64_t tilesOfBlock = block / tile;
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
   Value exist = visit.getExist()[0], by = visit.getBy();
-  // A number beyond the last one is that of a block without elements where some
-  // may lack them, and else the last one's. So no sum of it overflows either.
+  // A number beyond the last one means a block without elements where some may
+  // lack them, and else the last one. So no sum of it overflows either.
   Value numBlocks = apply(d0.ceilDiv(block), {getAsOpFoldResult(exist)});
   Value most = ragged ? numBlocks : apply(d0 - 1, {numBlocks});
   auto startOf = [&](Value number) {

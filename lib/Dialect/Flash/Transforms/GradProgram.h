@@ -72,8 +72,8 @@ protected:
     return schedule.has(ScheduleFeatures::SpecializeWarps);
   }
   /// Where warps have roles, bulk copies take the statistics of a step, eight
-  /// queries in a row: the statistics in this form, and in it those of the
-  /// step from `start` on.
+  /// queries in a row: the statistics in this form, and in it the ones
+  /// of the step from `start` on.
   mlir::Value takeInEights(mlir::Value statistics);
   mlir::Value extractFromEights(mlir::Value eights, mlir::Value batch,
                                 mlir::Value head, mlir::Value start,

@@ -71,8 +71,8 @@ private:
   /// that all have as much to do whatever range of tiles a mask leaves, unless
   /// the schedule says how many keys a split has.
   VisitedTiles getRange(const QueryTile &tile, Value split);
-  /// The key tiles that a block map lists, or those of the blocks that the
-  /// caller does.
+  /// The key tiles that a block map lists, or of the blocks that the caller
+  /// lists.
   VisitedTiles getList(const QueryTile &tile, Value split);
   /// The tile of a result, whose queries from `rows` on do not exist.
   Value clearFrom(Value tile, OpFoldResult rows);

@@ -708,9 +708,9 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
 def Flash_CheckBlocksOp : Flash_Op<"check_blocks"> {
   let summary = "checks the lists of blocks that a caller gives";
   let description = [{
-    Ends the program unless each list has counts from 0 to `n`, of which that of
-    partial blocks is not the greater one, and as many numbers from 0 to below
-    `limit` as it counts, none of them twice. `flash-check-blocks` writes it and
+    Ends the program unless each list has counts from 0 to `n`, no more partial
+    blocks than blocks, and as many numbers from 0 to below `limit` as it counts,
+    none of them twice. `flash-check-blocks` writes it and
     `flash-assert-reads` makes loops of it, on the CPU: a kernel takes other numbers
     for ones that are possible, and says nothing, and a GPU's program does not have
     it.
