@@ -59,8 +59,8 @@ def attention(
       mask: Which keys a query sees: a `Mask`, a function of b, h, q and k that returns a truth value, or a `Plan`.
       score: A function of s, b, h, q and k that returns the score in place of s, which is scaled already.
       scale: A number; 1 / sqrt(D) if left out. A new value is a new kernel.
-      lengths: Integers of shape (batch,): the keys of each batch that exist. Below 0 is 0, and beyond the keys all of them;
-        `checks` makes errors of both.
+      lengths: Integers of shape (batch,): the keys of each batch that exist. Below 0 is 0, and beyond the keys all of
+        them; `checks` makes errors of both.
       sink: Floating-point numbers of shape (heads,): a logit of each head that takes part in the softmax without a value.
       return_lse: Whether to return the log-sum-exp of each row's scores, too.
       blocks: `Blocks`, lists of which blocks of keys each block of queries sees. The mask is asked in those alone that

@@ -174,8 +174,8 @@ class Value(Traced):
 
     def __float__(self):
         raise TraceError(
-            "a traced value has no number before the kernel runs; compute with it as it is, with functions of flash_mlir, "
-            "NumPy or PyTorch in place of those of math, and with x.astype(float) and x.astype(int)"
+            "a traced value has no number before the kernel runs; compute with it as it is, with functions of "
+            "flash_mlir, NumPy or PyTorch in place of those of math, and with x.astype(float) and x.astype(int)"
         )
 
     __int__ = __index__ = item = __float__
@@ -466,8 +466,9 @@ def _arithmetic(op, left, right):
 
 
 def _raise(base, exponent):
-    """A power. That of an integer is one where the exponent is no number below 0, of which PyTorch makes an error or 0."""
-    if exponent.type == FLOAT or base.type == FLOAT and not (exponent.op == "constant" and 0 < exponent.operands[0] <= 8):
+    """A power; of an integer one, too, where the exponent is no number below 0, of which PyTorch makes an error or 0."""
+    is_short = exponent.op == "constant" and 0 < exponent.operands[0] <= 8
+    if exponent.type == FLOAT or base.type == FLOAT and not is_short:
         return Value("powf", (to_float(base), to_float(exponent)), FLOAT)
     if base.type != FLOAT:
         from .widths import Widths

@@ -319,8 +319,8 @@ def _call(function, symbols, what):
         is_maker = isinstance(function, types.FunctionType) and _get_root(function) == _PACKAGE
         hint = f"; flash_mlir.{name}() is a mask" if is_maker else ""
         raise TraceError(
-            f"the {what} function {name} cannot be traced: {error}; it is called with {names}, and arrays that it reads "
-            f"must be in its closure or globals, or wrapped by flash_mlir.tensor{hint}"
+            f"the {what} function {name} cannot be traced: {error}; it is called with {names}, and arrays that it "
+            f"reads must be in its closure or globals, or wrapped by flash_mlir.tensor{hint}"
         ) from error
     if result is None:
         raise TraceError(f"the {what} function returns nothing")

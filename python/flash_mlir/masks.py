@@ -61,7 +61,7 @@ class Mask:
     ones are interchangeable, and an array that one refers to is read at each call.
     """
 
-    # The operation, of this module or a method, that made it of functions, or of masks that are made of functions, and these.
+    # What made it of functions or of masks that are made of functions, by its name here or as a method, and these.
     _made_by = None
 
     def __init__(self, trace, attribute=None, lengths=None, name=None):

@@ -101,7 +101,8 @@ class Places:
                     owners.append((part, get, number))
         self._steps = tuple(steps.values())
         self.are_all = not any(
-            trace.is_open or not trace.is_fixed and any(id(array) in missing for array in trace.arrays) for _, trace in traced
+            trace.is_open or not trace.is_fixed and any(id(array) in missing for array in trace.arrays)
+            for _, trace in traced
         )
 
     def have_changed(self):
@@ -133,7 +134,8 @@ def _add_steps(steps, owners, found):
         owner = owners[number][0]
         if get is not None:
             steps[number, id(part)] = get, part
-        if type(part) not in _COPIED or type(owner) is types.FunctionType and get is not None and get.func is not _get_cell:
+        is_global = type(owner) is types.FunctionType and get is not None and get.func is not _get_cell
+        if is_global or type(part) not in _COPIED:
             first = part
         part, get, number = owners[number]
     return first if type(part) in _COPIED else part

@@ -261,7 +261,7 @@ def call_object(eager, attend, index, query, key, value, lengths, sink):
 
 
 def _get_captured(attend, index):
-    """Whether the functions are to be traced anew, and what they read, as Dynamo finds it in their variables and attributes.
+    """Whether the functions are to be traced anew, and what they read, as Dynamo finds it in variables and attributes.
 
     What stood there when the object was made is only returned where Dynamo cannot tell what functions refer to. None
     where a number in them is another one since: only a call outside of the graph keeps that and reads what is there.

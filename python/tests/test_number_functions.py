@@ -23,15 +23,16 @@ SCORES = {
     "shifts": lambda s, b, h, q, k: s + 0.01 * ((q - k) >> (k % 4)) + 0.001 * ((q - 20) << (k % 5)) + 0.1 * (q >> 1 & 3),
     "far shifts": lambda s, b, h, q, k: s + 0.01 * ((q - k) >> (k + 50)) + (((q - k) << (k + 60)) == 0) * 0.1,
     "powers of integers": lambda s, b, h, q, k: s
-    + 0.1 * ((q - k) ** 9 % 1003 + (q - k) ** 33 % 7 + (k > 3) ** 2 + (q - k) ** 0 + 3 ** (k % 32) % 10 + (q - k) ** (k % 13) % 5)
+    + 0.1 * ((q - k) ** 9 % 1003 + (q - k) ** 33 % 7 + (k > 3) ** 2 + (q - k) ** 0)
+    + 0.1 * (3 ** (k % 32) % 10 + (q - k) ** (k % 13) % 5)
     + 0.1 * ((1 - k % 3) ** (k + 70) + 2 ** torch.clamp(q - k, min=0) % 9),
     "bits": lambda s, b, h, q, k: s
     + 0.01 * ((q ^ k) + (q | k) + (~q & k) + (signed[q] & signed[k]) + (signed[q] ^ 7) + (signed[q] | signed[k])),
     "truth values": lambda s, b, h, q, k: s
     + ((q > k) * (k > 3)).float() + ((q > k) + (k > 3)).float() + (q > k) * 2 + ((q > k) + 3) * 0.1,
     "truth of numbers": lambda s, b, h, q, k: s
-    + torch.logical_and(q - 3, k & 6) * 1 + torch.logical_or(q & 2, signed[k] & 4) * 2 + torch.logical_xor(q & 3, k & 5) * 3
-    + torch.logical_not(q - k) * 4 + torch.logical_and(s, weights[k]) * weights[q] + (q & 4).logical_not() * 6,
+    + torch.logical_and(q - 3, k & 6) * 1 + torch.logical_or(q & 2, signed[k] & 4) * 2
+    + torch.logical_xor(q & 3, k & 5) * 3 + torch.logical_not(q - k) * 4 + torch.logical_and(s, weights[k]) * weights[q] + (q & 4).logical_not() * 6,
     "choice": lambda s, b, h, q, k: s + 0.3 * torch.where(q > k, k > 3, q % 3),
     "softplus": lambda s, b, h, q, k: F.softplus(s, 2.0) + F.softplus(10 * s),
     "units": lambda s, b, h, q, k: F.leaky_relu(s) + F.leaky_relu(s, 0.3) + F.elu(s, 0.5),
