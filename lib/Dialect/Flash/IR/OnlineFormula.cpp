@@ -49,9 +49,14 @@ Value flash::emitScaledExponential(ImplicitLocOpBuilder &b, Value x,
 
 Value flash::emitProbability(ImplicitLocOpBuilder &b, Value x, Value factor,
                              Value shift) {
+  Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                        math::AbsFOp::create(b, shift),
+                                        emitConstant(b, 0x1.fffp24));
+  Value most = arith::SelectOp::create(b, isLarge, emitConstant(b, 0.0),
+                                       emitConstant(b, infinity));
   // A NaN stays one.
   Value exponent = arith::MinimumFOp::create(
-      b, emitScaledDifference(b, x, factor, shift), emitConstant(b, 0.0));
+      b, emitScaledDifference(b, x, factor, shift), most);
   return math::Exp2Op::create(b, exponent);
 }
 

@@ -34,7 +34,8 @@ mlir::Value emitExponential(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
 mlir::Value emitScaledExponential(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
                                   mlir::Value factor, mlir::Value shift);
 
-/// The same, and at most 1.
+/// The same, and at most 1 where the shift is close to 2^25 or beyond, so that
+/// the power could be any.
 mlir::Value emitProbability(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
                             mlir::Value factor, mlir::Value shift);
 
