@@ -4,7 +4,8 @@ What is left is made of &, | and ~ over comparisons, which have no choice betwee
 integers any more. So the affine ones among them become masks.
 """
 
-from .expressions import BOOL, INDEX, Value, get_operands
+from .expressions import BOOL, INDEX, Value
+from .values import get_operands
 from .graphs import in_order
 
 # Each choice in a comparison makes two comparisons of it.

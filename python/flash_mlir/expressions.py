@@ -13,8 +13,8 @@ import weakref
 
 from . import _core
 from .errors import TraceError
-
-INDEX, FLOAT, BOOL = "index", "f32", "i1"
+from .values import BOOL, FLOAT, INDEX
+from .widths import Widths
 
 
 class Traced:
@@ -275,13 +275,6 @@ class Value(Traced):
         return self.new_full(size, 1, dtype)
 
 
-def get_operands(value):
-    """The values that a value is computed from."""
-    if value.op in ("symbol", "constant"):
-        return ()
-    return value.operands[1] if value.op == "load" else value.operands
-
-
 def _list_functions():
     return "these can be traced: " + ", ".join(sorted(FUNCTIONS))
 
@@ -471,8 +464,6 @@ def _raise(base, exponent):
     if exponent.type == FLOAT or base.type == FLOAT and not is_short:
         return Value("powf", (to_float(base), to_float(exponent)), FLOAT)
     if base.type != FLOAT:
-        from .widths import Widths
-
         base, exponent = to_index(base), to_index(exponent)
         if Widths().get_bounds(exponent)[0] < 0:
             return Value("powf", (to_float(base), to_float(exponent)), FLOAT)

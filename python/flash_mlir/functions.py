@@ -15,7 +15,8 @@ import types
 
 from . import rows  # noqa: F401: functions that are traced read rows of tensors.
 from .errors import TraceError
-from .expressions import Tensor, Value, get_operands, is_array, is_traced, lift
+from .expressions import Tensor, Value, is_array, is_traced, lift
+from .values import get_operands
 from .graphs import in_order
 
 _MAX_TRACES = 256

@@ -10,7 +10,8 @@ import weakref
 
 from .conditions import Expander
 from .errors import TraceError
-from .expressions import BOOL, FLOAT, INDEX, get_operands, to_float
+from .expressions import BOOL, FLOAT, INDEX, to_float
+from .values import get_operands
 from .graphs import in_order
 from .ranges import get_range
 from .widths import Widths

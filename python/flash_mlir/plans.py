@@ -7,7 +7,8 @@ import numpy
 
 from . import cache, checking
 from .compiler import get_machine
-from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, get_operands
+from .expressions import BATCH, HEAD, KEY, QUERY, SCORE
+from .values import get_operands
 from .functions import trace
 from .graphs import in_order
 from .masks import as_mask

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .expressions import get_operands
+from .values import get_operands
 from .graphs import in_order
 from .masks import as_mask
 

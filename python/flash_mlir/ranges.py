@@ -6,7 +6,7 @@ them. It is exact: both ends are reached by some position. Only expressions for 
 is so have one, which are those that look at each position once.
 """
 
-from .expressions import INDEX
+from .values import INDEX
 
 _POSITIONS = {"b": "b", "h": "h", "i": "q", "j": "k"}
 _LENGTHS = {"nq": "query_length", "nk": "key_length"}

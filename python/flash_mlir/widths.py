@@ -6,9 +6,9 @@ bits integers wrap, as PyTorch's do.
 
 import operator
 
-from .expressions import INDEX, get_operands
 from .graphs import in_order
 from .ranges import Inexact, match_select
+from .values import INDEX, get_operands
 
 _ALL = -(2**63), 2**63 - 1
 _SYMBOLS = ("b", "h", "i", "nq", "j", "nk")
