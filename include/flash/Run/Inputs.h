@@ -17,8 +17,8 @@ namespace flash::run {
 /// Reads or makes up the arguments of the program. Made-up floats are normal
 /// numbers, the lengths of an attention are from 0 to its number of rows,
 /// offsets cut all rows into sequences, lists of blocks are some of those there
-/// are, and other integers are from 0 to 7. Offsets that are given, but decrease
-/// or lie outside the rows, are an error.
+/// are, and other integers are from 0 to 7. Offsets that are given, but
+/// decrease or lie outside the rows, are an error.
 llvm::Expected<std::vector<HostTensor>>
 makeInputs(mlir::func::FuncOp entry, llvm::ArrayRef<TensorSpec> specs,
            const Options &options, Placement placement);
