@@ -44,16 +44,23 @@ static bool mayAddResults(func::FuncOp func) {
          SymbolTable::symbolKnownUseEmpty(func, func->getParentOp());
 }
 
-/// Visits what the function returns from its own block, behind casts.
+/// Visits what the function returns from its own block, behind casts and, if
+/// `whateverRows`, also where its rows are packed.
 static void
-forEachResult(func::FuncOp func,
+forEachResult(func::FuncOp func, bool whateverRows,
               llvm::function_ref<void(unsigned number, Value value)> visit) {
   if (!func.getBody().hasOneBlock())
     return;
   for (auto [number, value] :
        llvm::enumerate(func.getBody().front().getTerminator()->getOperands())) {
-    while (auto cast = value.getDefiningOp<tensor::CastOp>())
-      value = cast.getSource();
+    while (true) {
+      if (auto cast = value.getDefiningOp<tensor::CastOp>())
+        value = cast.getSource();
+      else if (auto pack = value.getDefiningOp<PackOp>(); pack && whateverRows)
+        value = pack.getView();
+      else
+        break;
+    }
     visit(number, value);
   }
 }
@@ -61,7 +68,7 @@ forEachResult(func::FuncOp func,
 SmallVector<GradientResult>
 flash::compile::getGradientResults(func::FuncOp func) {
   SmallVector<GradientResult> results;
-  forEachResult(func, [&](unsigned number, Value value) {
+  forEachResult(func, /*whateverRows=*/true, [&](unsigned number, Value value) {
     if (auto op = value.getDefiningOp<AttentionGradOp>())
       results.push_back({op, number, cast<OpResult>(value).getResultNumber()});
   });
@@ -70,7 +77,7 @@ flash::compile::getGradientResults(func::FuncOp func) {
 
 SmallVector<unsigned> flash::compile::getLogSumExpResults(func::FuncOp func) {
   SmallVector<unsigned> results;
-  forEachResult(func, [&](unsigned number, Value value) {
+  forEachResult(func, /*whateverRows=*/true, [&](unsigned number, Value value) {
     auto op = value.getDefiningOp<AttentionOp>();
     if (op && value == op.getLse())
       results.push_back(number);
@@ -85,12 +92,14 @@ flash::compile::getOutputResults(func::FuncOp func) {
     return results;
   auto attentions =
       llvm::to_vector(func.getBody().front().getOps<AttentionOp>());
-  forEachResult(func, [&](unsigned number, Value value) {
-    auto *found = llvm::find_if(
-        attentions, [&](AttentionOp op) { return value == op.getOutput(); });
-    if (found != attentions.end())
-      results.push_back({number, found - attentions.begin()});
-  });
+  forEachResult(func, /*whateverRows=*/false,
+                [&](unsigned number, Value value) {
+                  auto *found = llvm::find_if(attentions, [&](AttentionOp op) {
+                    return value == op.getOutput();
+                  });
+                  if (found != attentions.end())
+                    results.push_back({number, found - attentions.begin()});
+                });
   return results;
 }
 

@@ -4,6 +4,8 @@
 // RUN: flash-run %s --target=emulate:sm_90a --shape 0=1x4x301x64 --shape 1=1x2x400x64 --shape 2=1x2x400x48 --shape 5=1x4x301x48 --check --seed 3
 // Sequences without queries or without keys.
 // RUN: flash-run %s --target=emulate:sm_90a --shape 0=1x4x30x64 --shape 1=1x2x40x64 --shape 2=1x2x40x48 --shape 5=1x4x30x48 --fill 3=0@1 --fill 4=0@2 --fill 4=0@1 --check
+// One query and one key, whose gradients are 0 up to rounding.
+// RUN: flash-run %s --target=emulate --shape 0=1x4x1x64 --shape 1=1x2x1x64 --shape 2=1x2x1x48 --shape 5=1x4x1x48 --fill 3=0@1 --fill 3=1@2 --fill 3=1@3 --fill 4=0@1 --fill 4=1@2 --fill 4=1@3 --check
 
 !q = tensor<1x4x?x64xf16>
 !k = tensor<1x2x?x64xf16>
