@@ -106,33 +106,37 @@ static void lower(StoreRowsOp store, scf::ForallOp forall,
       SmallVector<OpFoldResult>(destination.getRank(), one));
 }
 
-/// The operation that stores a kernel's result in memory, if nothing else uses
-/// the result.
-static PackOp getOnlyPack(Value result) {
-  return result.hasOneUse() ? dyn_cast<PackOp>(*result.user_begin()) : PackOp();
-}
-
 static LogicalResult lower(KernelOp kernel) {
   IRRewriter b(kernel.getContext());
+  Location loc = kernel.getLoc();
   b.setInsertionPoint(kernel);
   SmallVector<OpFoldResult> ends = getAsOpFoldResult(kernel.getEnds());
-  // What is packed is stored where it lies in memory.
+  int64_t tile = kernel.getSteps().back();
+  AddressOpInterface rows;
+  if (Value view = kernel.getRows()) {
+    rows = view.getDefiningOp<AddressOpInterface>();
+    ends.front() = b.getIndexAttr(1);
+    ends.back() = affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0) * tile,
+        {rows.emitTileCount(b, loc, tile)});
+  }
+  // What has an address is stored where it lies in memory.
   SmallVector<Value> outs(kernel.getOuts());
-  SmallVector<PackOp> packs;
+  SmallVector<AddressOpInterface> addresses;
   for (auto [out, result] : llvm::zip_equal(outs, kernel.getResults())) {
-    PackOp pack = getOnlyPack(result);
-    packs.push_back(pack);
-    if (!pack)
+    AddressOpInterface address = AddressOpInterface::ofStored(result);
+    addresses.push_back(address);
+    if (!address)
       continue;
-    Value operands[] = {pack.getMemory(), pack.getOffsets()};
+    SmallVector<Value> operands(address->getOperands());
+    llvm::erase(operands, result);
     if (failed(moveValueDefinitions(b, operands, kernel)))
-      return pack.emitOpError("packs into what is known behind the kernel "
-                              "alone that computes it");
-    out = pack.getMemory();
+      return address->emitOpError("stores into what is known behind the kernel "
+                                  "alone that computes it");
+    out = address.getMemory();
   }
   auto forall = scf::ForallOp::create(
-      b, kernel.getLoc(),
-      SmallVector<OpFoldResult>(ends.size(), b.getIndexAttr(0)), ends,
+      b, loc, SmallVector<OpFoldResult>(ends.size(), b.getIndexAttr(0)), ends,
       getAsIndexOpFoldResult(b.getContext(), kernel.getSteps()), outs,
       getBlockMapping(b, ends.size()));
   forall->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
@@ -140,8 +144,21 @@ static LogicalResult lower(KernelOp kernel) {
     setSchedule(forall, schedule->getValue());
   StoreOp store = kernel.getStore();
   Block *body = forall.getBody();
+  SmallVector<Value> arguments(body->getArguments());
+  if (rows) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(body);
+    Value &batch = arguments[0], &row = arguments[ends.size() - 1];
+    AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+    Value number = affine::makeComposedAffineApply(b, loc, d0.floorDiv(tile),
+                                                   {OpFoldResult(row)});
+    batch = rows.emitBatchOfTile(b, loc, number, tile);
+    row = affine::makeComposedAffineApply(
+        b, loc, (d0 - d1) * tile,
+        {OpFoldResult(number), rows.emitFirstTile(b, loc, batch, tile)});
+  }
   for (auto [from, to] :
-       llvm::zip_equal(kernel.getBody().getArguments(), body->getArguments()))
+       llvm::zip_equal(kernel.getBody().getArguments(), arguments))
     from.replaceAllUsesWith(to);
   body->getOperations().splice(forall.getTerminator()->getIterator(),
                                kernel.getBody().front().getOperations(),
@@ -151,20 +168,22 @@ static LogicalResult lower(KernelOp kernel) {
     auto combining = cast<ParallelCombiningOpInterface>(op);
     auto destination =
         cast<BlockArgument>(combining.getUpdatedDestinations()[0].get());
-    PackOp pack = packs[destination.getArgNumber() - ends.size()];
+    AddressOpInterface address =
+        addresses[destination.getArgNumber() - ends.size()];
     if (auto rows = dyn_cast<StoreRowsOp>(op))
-      lower(rows, forall, pack);
-    else if (pack)
-      return pack.emitOpError("packs what a kernel stores, but not by rows");
+      lower(rows, forall, address);
+    else if (address)
+      return address->emitOpError("is of what a kernel stores otherwise than "
+                                  "by rows");
     else
       op.moveBefore(forall.getTerminator().getBody(),
                     forall.getTerminator().getBody()->end());
   }
-  for (auto [result, pack, whole] :
-       llvm::zip_equal(kernel.getResults(), packs, forall.getResults())) {
-    if (pack) {
-      pack.replaceAllUsesWith(whole);
-      pack.erase();
+  for (auto [result, address, whole] :
+       llvm::zip_equal(kernel.getResults(), addresses, forall.getResults())) {
+    if (address) {
+      address->getResult(0).replaceAllUsesWith(whole);
+      address.erase();
     } else {
       result.replaceAllUsesWith(whole);
     }
@@ -177,10 +196,10 @@ static LogicalResult lower(KernelOp kernel) {
 // Views that programs without kernels have in memory
 //===----------------------------------------------------------------------===//
 
-/// Copies the rows of each batch from `from` to `to`; `isPack` says which of
-/// the two is the view, and the other is in memory.
+/// Copies the rows of each batch from `from` to `to`, of which one is the view
+/// and the other is in memory.
 static Value copyBatches(OpBuilder &b, AddressOpInterface address, Value from,
-                         Value to, bool isPack) {
+                         Value to) {
   Location loc = address.getLoc();
   Value batches = getValueOrCreateConstantIndexOp(
       b, loc, address.emitSizes(b, loc).front());
@@ -204,22 +223,29 @@ static Value copyBatches(OpBuilder &b, AddressOpInterface address, Value from,
   shape[0] = 1;
   shape[2] = ShapedType::kDynamic;
   SmallVector<OpFoldResult> ones(rank, one);
-  Value rows = tensor::ExtractSliceOp::create(
-      b, loc, type.clone(shape), from, isPack ? inView : inMemory, sizes, ones);
+  bool isStore = address.isStore();
+  Value rows =
+      tensor::ExtractSliceOp::create(b, loc, type.clone(shape), from,
+                                     isStore ? inView : inMemory, sizes, ones);
   Value next =
       tensor::InsertSliceOp::create(b, loc, rows, loop.getRegionIterArgs()[0],
-                                    isPack ? inMemory : inView, sizes, ones);
+                                    isStore ? inMemory : inView, sizes, ones);
   scf::YieldOp::create(b, loc, next);
   return loop.getResult(0);
 }
 
 /// Replaces what programs ask of a view but its rows, and makes the view where
 /// it is used as a tensor.
-static void lower(UnpackOp unpack) {
-  OpBuilder b(unpack);
-  Location loc = unpack.getLoc();
-  auto address = cast<AddressOpInterface>(unpack.getOperation());
-  for (Operation *user : llvm::make_early_inc_range(unpack->getUsers())) {
+static void lower(AddressOpInterface address) {
+  OpBuilder b(address);
+  Location loc = address.getLoc();
+  if (address.isStore()) {
+    address->getResult(0).replaceAllUsesWith(
+        copyBatches(b, address, address.getView(), address.getMemory()));
+    return;
+  }
+  Value view = address.getView();
+  for (Operation *user : llvm::make_early_inc_range(address->getUsers())) {
     OpBuilder at(user);
     if (auto dim = dyn_cast<tensor::DimOp>(user)) {
       int64_t number = dim.getConstantIndex().value_or(0);
@@ -228,23 +254,22 @@ static void lower(UnpackOp unpack) {
           getValueOrCreateConstantIndexOp(at, loc, sizes[number]));
       dim.erase();
     } else if (auto extract = dyn_cast<tensor::ExtractOp>(user);
-               extract && extract.getTensor() == unpack.getLengths()) {
+               extract && address.hasLengths(extract.getTensor())) {
       Value length = address.emitLength(at, loc, extract.getIndices()[0]);
       extract.replaceAllUsesWith(
-          arith::IndexCastOp::create(at, loc, at.getI32Type(), length)
+          arith::IndexCastOp::create(at, loc, extract.getType(), length)
               .getResult());
       extract.erase();
     }
   }
-  if (!unpack.getView().use_empty()) {
-    Value view =
-        tensor::EmptyOp::create(b, loc, address.emitSizes(b, loc),
-                                unpack.getView().getType().getElementType());
+  if (!view.use_empty()) {
+    Value empty = tensor::EmptyOp::create(b, loc, address.emitSizes(b, loc),
+                                          getElementTypeOrSelf(view));
     Value zero = arith::ConstantOp::create(
         b, loc, b.getZeroAttr(getElementTypeOrSelf(view)));
-    view = linalg::FillOp::create(b, loc, zero, view).getResult(0);
-    unpack.getView().replaceAllUsesWith(
-        copyBatches(b, address, unpack.getMemory(), view, /*isPack=*/false));
+    empty = linalg::FillOp::create(b, loc, zero, empty).getResult(0);
+    view.replaceAllUsesWith(
+        copyBatches(b, address, address.getMemory(), empty));
   }
 }
 
@@ -272,14 +297,7 @@ struct ConvertFlashToSCF
     getOperation().walk(
         [&](AddressOpInterface address) { addresses.push_back(address); });
     for (AddressOpInterface address : addresses) {
-      if (auto unpack = dyn_cast<UnpackOp>(address.getOperation())) {
-        lower(unpack);
-      } else {
-        auto pack = cast<PackOp>(address.getOperation());
-        OpBuilder b(pack);
-        pack.replaceAllUsesWith(copyBatches(b, address, pack.getView(),
-                                            pack.getMemory(), /*isPack=*/true));
-      }
+      lower(address);
       address.erase();
     }
   }

@@ -60,3 +60,41 @@ func.func @whole(%x: tensor<1x2x9xf32>, %offsets: tensor<4xi64>, %out: tensor<1x
   %r = flash.pack %twice by %offsets into %out : tensor<3x2x9xf32>, tensor<4xi64> into tensor<1x2x9xf32>
   return %r : tensor<1x2x9xf32>
 }
+
+// -----
+
+// A kernel over the rows of a view has no tile for rows that no sequence has: at most one for each 16 rows in memory and one for
+// each sequence. The sequence of a tile is the last one that starts at it or before.
+
+!memory = tensor<1x4x?x8xf16>
+!view = tensor<?x4x?x8xf16>
+
+// CHECK-LABEL: func @rows(
+// CHECK-SAME:      %[[X:.*]]: tensor<1x4x?x8xf16>, %[[OFFSETS:.*]]: tensor<?xi32>, %[[OUT:.*]]: tensor<1x4x?x8xf16>)
+// CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %[[N:.*]]) = (0, 0, 0) to (1, 4, %{{.*}}) step (1, 1, 16)
+// CHECK:           %[[STRETCH:.*]] = scf.for %{{.*}} = %c16 to %{{.*}} step %c16 iter_args(%{{.*}} = %c0)
+// CHECK:           %[[B:.*]] = scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step %c1 iter_args(%[[LAST:.*]] = %[[STRETCH]])
+// CHECK:             tensor.extract %[[OFFSETS]][%[[I]]]
+// CHECK:             %[[IS:.*]] = arith.cmpi sle
+// CHECK:             %[[NEXT:.*]] = arith.select %[[IS]], %[[I]], %[[LAST]]
+// CHECK:             scf.yield %[[NEXT]]
+// CHECK:           tensor.extract %[[OFFSETS]][%[[B]]]
+// CHECK:           tensor.extract_slice %[[X]][0, %[[H]], %{{.*}}, 0]
+func.func @rows(%x: !memory, %offsets: tensor<?xi32>, %out: !memory) -> !memory {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %xs, %lengths = flash.unpack %x by %offsets : !memory, tensor<?xi32> -> !view, tensor<?xi32>
+  %b = tensor.dim %xs, %c0 : !view
+  %n = tensor.dim %xs, %c2 : !view
+  %e = tensor.empty(%b, %n) : !view
+  %0 = flash.kernel over(%b, %c4, %n) by [1, 1, 16] rows(%xs : !view) outs(%e : !view) {
+  ^bb0(%i: index, %h: index, %row: index, %to: !view):
+    %tile = flash.load_rows %xs[%i, %h, %row] : !view -> tensor<16x8xf16>
+    flash.store {
+      flash.store_rows %tile into %to[%i, %h, %row] : tensor<16x8xf16> into !view
+    }
+  }
+  %r = flash.pack %0 by %offsets into %out : !view, tensor<?xi32> into !memory
+  return %r : !memory
+}

@@ -9,57 +9,117 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace flash;
 
+AddressOpInterface AddressOpInterface::ofStored(Value result) {
+  if (!result.hasOneUse())
+    return {};
+  auto address = dyn_cast<AddressOpInterface>(*result.user_begin());
+  return address && address.getView() == result ? address
+                                                : AddressOpInterface();
+}
+
 //===----------------------------------------------------------------------===//
 // Rows packed by offsets
 //===----------------------------------------------------------------------===//
 
-/// Where the rows of the sequence `batch` in `memory` start and end.
-static std::pair<Value, Value> emitSequence(OpBuilder &b, Location loc,
-                                            Value memory, Value offsets,
-                                            Value batch) {
-  Value zero = arith::ConstantIndexOp::create(b, loc, 0),
-        one = arith::ConstantIndexOp::create(b, loc, 1),
-        rows = getValueOrCreateConstantIndexOp(
-            b, loc, tensor::getMixedSize(b, loc, memory, 2));
-  auto read = [&](Value at, Value least) -> Value {
-    Value offset = tensor::ExtractOp::create(b, loc, offsets, at);
-    offset = arith::IndexCastOp::create(b, loc, b.getIndexType(), offset);
-    return arith::MinSIOp::create(
-        b, loc, arith::MaxSIOp::create(b, loc, offset, least), rows);
-  };
-  Value start = read(batch, zero);
-  return {start, read(arith::AddIOp::create(b, loc, batch, one), start)};
+Value PackedRows::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(b, loc, value);
 }
 
-static SmallVector<OpFoldResult>
-emitPackedAddress(OpBuilder &b, Location loc, Value memory, Value offsets,
-                  ArrayRef<OpFoldResult> position) {
-  Value batch = getValueOrCreateConstantIndexOp(b, loc, position[0]),
+Value PackedRows::apply(AffineExpr expr, ArrayRef<Value> operands) {
+  return getValueOrCreateConstantIndexOp(
+      b, loc,
+      affine::makeComposedFoldedAffineApply(b, loc, expr,
+                                            getAsOpFoldResult(operands)));
+}
+
+Value PackedRows::emitRows() {
+  return getValueOrCreateConstantIndexOp(
+      b, loc, tensor::getMixedSize(b, loc, memory, 2));
+}
+
+Value PackedRows::emitBatches() {
+  return getValueOrCreateConstantIndexOp(b, loc, emitSizes().front());
+}
+
+Value PackedRows::emitOffset(Value at, Value least) {
+  Value offset = tensor::ExtractOp::create(b, loc, offsets, at);
+  offset = arith::IndexCastOp::create(b, loc, b.getIndexType(), offset);
+  return arith::MinSIOp::create(
+      b, loc, arith::MaxSIOp::create(b, loc, offset, least), emitRows());
+}
+
+Value PackedRows::emitStart(Value batch) {
+  return emitOffset(batch, constant(0));
+}
+
+SmallVector<OpFoldResult>
+PackedRows::emitAddress(ArrayRef<OpFoldResult> position) {
+  Value start = emitStart(getValueOrCreateConstantIndexOp(b, loc, position[0])),
         row = getValueOrCreateConstantIndexOp(b, loc, position[2]);
-  Value start = emitSequence(b, loc, memory, offsets, batch).first;
   Value inMemory = arith::AddIOp::create(b, loc, start, row);
   return {b.getIndexAttr(0), position[1], inMemory};
 }
 
-static Value emitPackedLength(OpBuilder &b, Location loc, Value memory,
-                              Value offsets, Value batch) {
-  auto [start, end] = emitSequence(b, loc, memory, offsets, batch);
-  return arith::SubIOp::create(b, loc, end, start);
+Value PackedRows::emitLength(Value batch) {
+  Value start = emitStart(batch),
+        next = arith::AddIOp::create(b, loc, batch, constant(1));
+  return arith::SubIOp::create(b, loc, emitOffset(next, start), start);
 }
 
-/// The view that `offsets` make of `memory`.
-static SmallVector<OpFoldResult> emitPackedSizes(OpBuilder &b, Location loc,
-                                                 Value memory, Value offsets) {
+SmallVector<OpFoldResult> PackedRows::emitSizes() {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, memory);
   sizes[0] = affine::makeComposedFoldedAffineApply(
       b, loc, b.getAffineDimExpr(0) - 1,
       {tensor::getMixedSize(b, loc, offsets, 0)});
   return sizes;
+}
+
+/// The first tile of a sequence among tiles of `rows` rows, of its start and
+/// its number.
+static AffineExpr getFirstTile(OpBuilder &b, int64_t rows) {
+  return b.getAffineDimExpr(0).floorDiv(rows) + b.getAffineDimExpr(1);
+}
+
+Value PackedRows::emitTileCount(int64_t rows) {
+  Value batches = emitBatches(), none = constant(0);
+  Value count = apply(getFirstTile(b, rows), {emitRows(), batches});
+  Value areSome =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, batches, none);
+  return arith::SelectOp::create(b, loc, areSome, count, none);
+}
+
+Value PackedRows::emitFirstTile(Value batch, int64_t rows) {
+  return apply(getFirstTile(b, rows), {emitStart(batch), batch});
+}
+
+Value PackedRows::emitLastBefore(Value first, Value end, int64_t step,
+                                 Value number, int64_t rows) {
+  Value second = apply(b.getAffineDimExpr(0) + step, first);
+  auto loop = scf::ForOp::create(b, loc, second, end, constant(step), first);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value batch = loop.getInductionVar();
+  Value isBefore = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
+                                         emitFirstTile(batch, rows), number);
+  Value last = arith::SelectOp::create(b, loc, isBefore, batch,
+                                       loop.getRegionIterArgs()[0]);
+  scf::YieldOp::create(b, loc, last);
+  return loop.getResult(0);
+}
+
+Value PackedRows::emitBatchOfTile(Value number, int64_t rows) {
+  constexpr int64_t stretch = 16;
+  Value batches = emitBatches();
+  Value first = emitLastBefore(constant(0), batches, stretch, number, rows);
+  Value end = arith::MinSIOp::create(
+      b, loc, apply(b.getAffineDimExpr(0) + stretch, first), batches);
+  return emitLastBefore(first, end, 1, number, rows);
 }
 
 static LogicalResult verifyPacked(Operation *op, RankedTensorType memory,
@@ -85,18 +145,19 @@ static LogicalResult verifyPacked(Operation *op, RankedTensorType memory,
   return success();
 }
 
-SmallVector<OpFoldResult>
-UnpackOp::emitAddress(OpBuilder &b, Location loc,
-                      ArrayRef<OpFoldResult> position) {
-  return emitPackedAddress(b, loc, getMemory(), getOffsets(), position);
+/// Whether `lengths` are of sequences that start at `offsets`.
+static bool areLengthsOf(Value lengths, Value offsets) {
+  auto unpack = lengths ? lengths.getDefiningOp<UnpackOp>() : UnpackOp();
+  return unpack && lengths == unpack.getLengths() &&
+         offsets == unpack.getOffsets();
 }
 
-Value UnpackOp::emitLength(OpBuilder &b, Location loc, Value batch) {
-  return emitPackedLength(b, loc, getMemory(), getOffsets(), batch);
+bool UnpackOp::hasLengths(Value lengths) {
+  return areLengthsOf(lengths, getOffsets());
 }
 
-SmallVector<OpFoldResult> UnpackOp::emitSizes(OpBuilder &b, Location loc) {
-  return emitPackedSizes(b, loc, getMemory(), getOffsets());
+bool PackOp::hasLengths(Value lengths) {
+  return areLengthsOf(lengths, getOffsets());
 }
 
 LogicalResult UnpackOp::verify() {
@@ -108,19 +169,6 @@ LogicalResult UnpackOp::verify() {
     return emitOpError("has a length for each sequence of ")
            << view << ", got " << getLengths().getType();
   return success();
-}
-
-SmallVector<OpFoldResult> PackOp::emitAddress(OpBuilder &b, Location loc,
-                                              ArrayRef<OpFoldResult> position) {
-  return emitPackedAddress(b, loc, getMemory(), getOffsets(), position);
-}
-
-Value PackOp::emitLength(OpBuilder &b, Location loc, Value batch) {
-  return emitPackedLength(b, loc, getMemory(), getOffsets(), batch);
-}
-
-SmallVector<OpFoldResult> PackOp::emitSizes(OpBuilder &b, Location loc) {
-  return emitPackedSizes(b, loc, getMemory(), getOffsets());
 }
 
 LogicalResult PackOp::verify() {

@@ -120,12 +120,11 @@ LogicalResult flash::detail::verifyAttention(AttentionOpInterface op) {
                                             "query_lengths"),
         {op.getKey(), op.getKeyLengths(), "key_lengths"},
         {op.getValue(), op.getKeyLengths(), "key_lengths"}}) {
-    auto unpack = rows.getDefiningOp<UnpackOp>();
-    auto ofLengths = lengths ? lengths.getDefiningOp<UnpackOp>() : UnpackOp();
-    if (unpack && (!ofLengths || lengths != ofLengths.getLengths() ||
-                   unpack.getOffsets() != ofLengths.getOffsets()))
-      return op->emitOpError("takes rows of flash.unpack, and needs ")
-             << name << " that are the lengths of the same offsets";
+    auto address = rows.getDefiningOp<AddressOpInterface>();
+    if (address && !address.hasLengths(lengths))
+      return op->emitOpError("takes rows of ")
+             << address->getName() << ", and needs " << name
+             << " that are the lengths of the same offsets";
   }
   if (op.getSink() &&
       failed(verifySameSize(op, "query heads and number of sinks",

@@ -15,13 +15,16 @@ using namespace flash;
 
 void KernelOp::build(OpBuilder &b, OperationState &state,
                      ArrayRef<OpFoldResult> ends, ArrayRef<int64_t> steps,
-                     ValueRange outs, const Schedule &schedule) {
+                     ValueRange outs, const Schedule &schedule, Value rows) {
   SmallVector<Value> indices =
       getValueOrCreateConstantIndexOp(b, state.location, ends);
   state.addOperands(indices);
+  if (rows)
+    state.addOperands(rows);
   state.addOperands(outs);
   Properties &properties = state.getOrAddProperties<Properties>();
   properties.operandSegmentSizes = {static_cast<int32_t>(ends.size()),
+                                    rows ? 1 : 0,
                                     static_cast<int32_t>(outs.size())};
   properties.steps = b.getDenseI64ArrayAttr(steps);
   if (!schedule.isEmpty())
@@ -62,6 +65,13 @@ LogicalResult KernelOp::verify() {
   for (int64_t step : getSteps())
     if (step <= 0)
       return emitOpError("positions are at least 1 apart, got ") << step;
+  if (getRows() &&
+      (getEnds().size() != 3 || getRows().getType().getRank() < 3 ||
+       getSteps().front() != 1 ||
+       !getRows().getDefiningOp<AddressOpInterface>()))
+    return emitOpError("over the rows of a view has a grid (batch, head, row) "
+                       "of one batch at a time, and a view in memory such as "
+                       "flash.unpack gives");
   SmallVector<Type> expected(getEnds().size(), IndexType::get(getContext()));
   llvm::append_range(expected, getOuts().getTypes());
   if (!llvm::equal(getBody().getArgumentTypes(), expected))

@@ -48,18 +48,17 @@ Value GradProgram::takeInEights(Value statistics) {
       ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}}, expanded);
 }
 
-Value GradProgram::extractFromEights(Value eights, Value batch, Value head,
-                                     Value start, const TiledDim &steps) {
+Value GradProgram::extractFromEights(Value eights, ArrayRef<OpFoldResult> first,
+                                     const TiledDim &steps) {
   Location loc = b.getLoc();
   TiledDim rows = {steps.tile / eight, tensor::getMixedSize(b, loc, eights, 2)};
   // What a list has behind the end starts at it, wherever that is.
   if (steps.block && steps.isRagged())
     rows.block = std::numeric_limits<int64_t>::max();
-  OpFoldResult first = affine::makeComposedFoldedAffineApply(
-      b, loc, b.getAffineDimExpr(0).floorDiv(eight), {start});
-  Value at = asValue(first);
-  Value tile =
-      extract(eights, {batch, head, at}, rows.existing(b, loc, at), rows);
+  Value at = asValue(affine::makeComposedFoldedAffineApply(
+      b, loc, b.getAffineDimExpr(0).floorDiv(eight), {first[2]}));
+  Value tile = extract(eights, {first[0], first[1], at},
+                       rows.existing(b, loc, at), rows);
   return tensor::CollapseShapeOp::create(
       b, tile, ArrayRef<ReassociationIndices>{{0, 1}});
 }
@@ -68,8 +67,8 @@ SmallVector<Value> GradProgram::parallelLoop(ArrayRef<OpFoldResult> ends,
                                              ArrayRef<int64_t> steps,
                                              ArrayRef<Value> outputs,
                                              const Schedule &schedule,
-                                             Body body) {
-  auto kernel = KernelOp::create(b, ends, steps, outputs, schedule);
+                                             Body body, Value rows) {
+  auto kernel = KernelOp::create(b, ends, steps, outputs, schedule, rows);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(kernel.getStore());
   body(ValueRange(kernel.getPosition()), ValueRange(kernel.getDestinations()));

@@ -39,10 +39,13 @@ protected:
     return loadRows(b, b.getLoc(), tensor, first, rows, dim.tile, padding);
   }
 
-  /// A kernel; the body stores its results with `storeRows`.
-  llvm::SmallVector<mlir::Value> parallelLoop(
-      llvm::ArrayRef<mlir::OpFoldResult> ends, llvm::ArrayRef<int64_t> steps,
-      llvm::ArrayRef<mlir::Value> outputs, const Schedule &schedule, Body body);
+  /// A kernel, over the rows of a view in memory if `rows` are given; the body
+  /// stores its results with `storeRows`.
+  llvm::SmallVector<mlir::Value>
+  parallelLoop(llvm::ArrayRef<mlir::OpFoldResult> ends,
+               llvm::ArrayRef<int64_t> steps,
+               llvm::ArrayRef<mlir::Value> outputs, const Schedule &schedule,
+               Body body, mlir::Value rows = {});
   /// A loop that carries `state`.
   llvm::SmallVector<mlir::Value> loop(
       mlir::Value from, mlir::Value to, int64_t step, mlir::ValueRange state,
@@ -73,10 +76,10 @@ protected:
   }
   /// Where warps have roles, bulk copies take the statistics of a step, eight
   /// queries in a row: the statistics in this form, and in it the ones
-  /// of the step from `start` on.
+  /// of the step from `first` = (batch, head, query) on.
   mlir::Value takeInEights(mlir::Value statistics);
-  mlir::Value extractFromEights(mlir::Value eights, mlir::Value batch,
-                                mlir::Value head, mlir::Value start,
+  mlir::Value extractFromEights(mlir::Value eights,
+                                llvm::ArrayRef<mlir::OpFoldResult> first,
                                 const TiledDim &steps);
 
   AttentionGradOp op;

@@ -131,7 +131,15 @@ private:
                          llvm::ArrayRef<mlir::OpFoldResult> first,
                          mlir::OpFoldResult rows);
 
+  /// Where the statistics of a query are: of rows in memory each batch's lie
+  /// behind the ones of the batch before, so that they take no more memory than
+  /// rows do.
+  llvm::SmallVector<mlir::OpFoldResult>
+  emitStatistics(mlir::Value batch, mlir::Value head, mlir::Value row);
+
   mlir::Type elementType;
+  /// Where queries lie in memory, if not as their dimensions say.
+  AddressOpInterface queryAddress;
   TiledDim queries, keys;
   /// What the programs over tiles of keys and of queries visit at a time.
   TiledDim querySteps, keySteps;

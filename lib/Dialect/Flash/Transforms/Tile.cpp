@@ -255,7 +255,8 @@ SmallVector<Value> Tiler::step(const QueryTile &tile, VisitOp visit,
       /*keyTiles=*/Value(), /*tileCounts=*/Value(), staticPosition,
       staticExtents, online.getScale(), online.getUnit(), online.getMaskAttr(),
       online.getPrecisionAttr(),
-      /*blockSizes=*/DenseI64ArrayAttr(), /*multiples=*/DenseI64ArrayAttr(), online.getScheduleAttr(),
+      /*blockSizes=*/DenseI64ArrayAttr(), /*multiples=*/DenseI64ArrayAttr(),
+      online.getScheduleAttr(),
       packedHeads > 1 ? b.getI64IntegerAttr(packedHeads) : IntegerAttr());
   IRMapping mapping;
   online.getScore().cloneInto(&step.getScore(), mapping);
@@ -379,10 +380,6 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
     ofBatch = {queries.tile, tile.numQueries, /*multiple=*/1,
                /*mayEndBefore=*/true};
   OpFoldResult rows = ofBatch.existing(b, loc, start);
-  // Rows of queries that do not exist are in no sequence, or are cleared.
-  bool clears = online.getQueryLengths() &&
-                !llvm::all_of(finalize->getResults(), isPacked);
-  OpFoldResult stored = clears ? queries.existing(b, loc, start) : rows;
   tile.query =
       extractQueries(online.getQuery(), batch, head, start, rows, padding);
   SmallVector<Value> state = initialState(split, batch, head, start, rows);
@@ -411,9 +408,15 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
              partial = outputs.drop_front(numResults);
   if (partial.empty()) {
     FinalizeOp done = finalizeTile(state, elementType, results.size() > 1);
-    for (auto [tile, output] : llvm::zip_equal(done->getResults(), results))
+    for (auto [tile, output, result] :
+         llvm::zip_equal(done->getResults(), results, finalize->getResults())) {
+      // Queries that do not exist have no rows in memory, or clear ones.
+      Value lengths = online.getQueryLengths();
+      bool clears = lengths && !isStoredByLengths(result, lengths);
       storeRows(b, loc, clears ? clearFrom(tile, rows) : tile, output,
-                getAsOpFoldResult(position), stored, packedHeads);
+                getAsOpFoldResult(position),
+                clears ? queries.existing(b, loc, start) : rows, packedHeads);
+    }
     return;
   }
   // Either kind is written, and no row of the other.
@@ -472,7 +475,9 @@ void Tiler::run() {
     ends.insert(ends.begin(), splits.getCount());
     steps.insert(steps.begin(), 1);
   }
-  auto kernel = KernelOp::create(b, loc, ends, steps, inits, schedule);
+  Value rows = getRowsOfKernel(online.getQuery(), finalize->getResults(),
+                               online.getQueryLengths());
+  auto kernel = KernelOp::create(b, loc, ends, steps, inits, schedule, rows);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(kernel.getStore());

@@ -386,8 +386,8 @@ CapturedGradTiler::Rows CapturedGradTiler::takeQueries(const Pair &pair,
   }
   for (Value eights : {shiftInEights, deltaInEights})
     if (eights)
-      taken.tiles.push_back(extractFromEights(eights, pair.batch, pair.head,
-                                              pair.query, queries));
+      taken.tiles.push_back(extractFromEights(
+          eights, {pair.batch, pair.head, pair.query}, queries));
   if (queries.isRagged())
     taken.count = asValue(rows);
   return taken;

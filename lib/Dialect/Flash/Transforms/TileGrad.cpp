@@ -62,11 +62,16 @@ static Value emitShiftOfGrad(ImplicitLocOpBuilder &b, Value log2, bool isF32) {
 /// these are neighbours in memory: 32 are a line of the cache.
 static constexpr int64_t sumRows = 16, transposedSumRows = 32;
 
+/// Rows whose statistics a batch in memory starts at a multiple of: a multiple
+/// of whatever programs read and write at a time.
+static constexpr int64_t rowsOfStatistics = 128;
+
 /// Heads whose sinks a unit of work sums up, and the queries of a step.
 static constexpr int64_t sinkHeads = 8, sinkQueries = 256;
 
 GradTiler::GradTiler(AttentionGradOp op)
     : GradProgram(op), elementType(op.getQuery().getType().getElementType()),
+      queryAddress(op.getQuery().getDefiningOp<AddressOpInterface>()),
       queries{*schedule.queryTile,
               tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2)},
       keys{*schedule.keyTile,
@@ -194,7 +199,8 @@ void GradTiler::emitRows() {
         });
     for (auto [tile, written] :
          llvm::zip_equal(results, outputs.take_front(results.size())))
-      storeRows(b, op.getLoc(), tile, written, first,
+      storeRows(b, op.getLoc(), tile, written,
+                emitStatistics(position[0], position[1], position[2]),
                 hasRoles() ? index(deltaRows) : rows);
     if (schedule.hasTurns())
       insertZeros(outputs.back(), position);
@@ -211,9 +217,16 @@ void GradTiler::emitRows() {
   else if (hasRoles())
     sizes.back() =
         affine::makeComposedFoldedAffineApply(b, loc, whole, {sizes.back()});
+  SmallVector<OpFoldResult> ofMemory = sizes;
+  if (queryAddress) {
+    Value tiles = queryAddress.emitTileCount(b, loc, rowsOfStatistics);
+    ofMemory[0] = index(1);
+    ofMemory[2] = affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0) * rowsOfStatistics, {tiles});
+  }
   SmallVector<Value> outputs;
   for (int64_t i = 0; i < 2; ++i)
-    outputs.push_back(tensor::EmptyOp::create(b, sizes, b.getF32Type()));
+    outputs.push_back(tensor::EmptyOp::create(b, ofMemory, b.getF32Type()));
   if (schedule.hasTurns()) {
     SmallVector<OpFoldResult> units = sizes;
     units.back() = affine::makeComposedFoldedAffineApply(
@@ -222,12 +235,26 @@ void GradTiler::emitRows() {
     outputs.push_back(tensor::EmptyOp::create(b, units, b.getI32Type()));
   }
   SmallVector<Value> results =
-      parallelLoop(sizes, {1, 1, deltaRows}, outputs, Schedule(), body);
+      parallelLoop(sizes, {1, 1, deltaRows}, outputs, Schedule(), body,
+                   queryAddress ? Value(op.getQuery()) : Value());
   takeBackwards(results);
   shift = results[0];
   delta = results[1];
   if (schedule.hasTurns())
     counts = results[2];
+}
+
+SmallVector<OpFoldResult> GradTiler::emitStatistics(Value batch, Value head,
+                                                    Value row) {
+  if (!queryAddress)
+    return {batch, head, row};
+  Value tile =
+      queryAddress.emitFirstTile(b, b.getLoc(), batch, rowsOfStatistics);
+  return {index(0), head,
+          affine::makeComposedFoldedAffineApply(
+              b, b.getLoc(),
+              b.getAffineDimExpr(0) * rowsOfStatistics + b.getAffineDimExpr(1),
+              {tile, row})};
 }
 
 void GradTiler::insertZeros(Value counts, ValueRange position) {
@@ -268,8 +295,10 @@ Value GradTiler::emitQueryGrad() {
     Value query = extract(op.getQuery(), first, rows, queries, queryPadding);
     Value outputGrad =
         extract(op.getOutputGrad(), first, rows, queries, queryPadding);
-    Value shiftTile = extract(shift, first, rows, queries);
-    Value deltaTile = extract(delta, first, rows, queries);
+    SmallVector<OpFoldResult> ofStatistics =
+        emitStatistics(batch, head, position[2]);
+    Value shiftTile = extract(shift, ofStatistics, rows, queries);
+    Value deltaTile = extract(delta, ofStatistics, rows, queries);
     TiledDim allKeys = ofBatch(keySteps, op.getKeyLengths(), batch),
              keysOfBatch = ofBatch(allKeys, op.getLengths(), batch);
     if (op.getQueryLengths())
@@ -300,13 +329,16 @@ Value GradTiler::emitQueryGrad() {
         {op.getKeyTiles(), op.getKeyTileCounts()}, {batch, head, position[2]},
         rowsOfList(queries.tile, querySteps),
         zeros({queries.tile, op.getHeadDim()}), step)[0];
-    bool clears = op.getQueryLengths() && !isPacked(op.getQueryGrad());
+    bool clears = op.getQueryLengths() &&
+                  !isStoredByLengths(op.getQueryGrad(), op.getQueryLengths());
     storeRows(b, op.getLoc(),
               finish(sum, scale, clears ? asValue(rows) : Value()), outputs[0],
               first, clears ? queries.existing(b, loc, position[2]) : rows);
   };
   return parallelLoop(ends, {1, 1, queries.tile}, emptyLike(op.getQuery()),
-                      ofTiles(queries.tile, schedule.stages), body)[0];
+                      ofTiles(queries.tile, schedule.stages), body,
+                      getRowsOfKernel(op.getQuery(), op.getQueryGrad(),
+                                      op.getQueryLengths()))[0];
 }
 
 SmallVector<Value> GradTiler::emitKeyGrads() {
@@ -351,10 +383,10 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
       auto tile = [&](Value tensor) {
         return extract(tensor, firstQuery, existing, querySteps, queryPadding);
       };
+      SmallVector<OpFoldResult> first = emitStatistics(batch, head, at);
       auto statisticsOf = [&](Value statistics) {
-        return hasRoles()
-                   ? extractFromEights(statistics, batch, head, at, querySteps)
-                   : tile(statistics);
+        return hasRoles() ? extractFromEights(statistics, first, querySteps)
+                          : extract(statistics, first, existing, querySteps);
       };
       SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
       SmallVector<Value> extents;
@@ -419,11 +451,15 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   ends.pop_back();
   shiftOfSteps = hasRoles() ? takeInEights(shift) : shift;
   deltaOfSteps = hasRoles() ? takeInEights(delta) : delta;
-  SmallVector<Value> outputs;
-  if (ofKeys)
+  SmallVector<Value> outputs, grads;
+  if (ofKeys) {
+    grads.push_back(op.getKeyGrad());
     outputs.push_back(emptyLike(op.getKey()));
-  if (ofValues)
+  }
+  if (ofValues) {
+    grads.push_back(op.getValueGrad());
     outputs.push_back(emptyLike(op.getValue()));
+  }
   size_t numGrads = outputs.size();
   bool ofQueries = schedule.hasTurns(),
        ofDiagonals = schedule.has(ScheduleFeatures::SumDiagonals);
@@ -474,8 +510,8 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
         batch, position[1], start, ofKeys, ofValues, sums, {begin, contribute});
     for (auto [grad, output] :
          llvm::zip(ArrayRef(results).take_front(numGrads), outputs)) {
-      bool isOfKeys = ofKeys && output == outputs[0];
-      TiledDim stored = isPacked(isOfKeys ? op.getKeyGrad() : op.getValueGrad())
+      Value result = grads[output == outputs[0] ? 0 : 1];
+      TiledDim stored = isStoredByLengths(result, op.getKeyLengths())
                             ? ofBatch(keys, op.getKeyLengths(), batch)
                             : keys;
       storeRows(b, loc, grad, output, getAsOpFoldResult(position),
@@ -493,8 +529,9 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   };
   std::optional<int64_t> stages =
       schedule.queryStages ? schedule.queryStages : schedule.stages;
-  SmallVector<Value> results = parallelLoop(ends, {1, 1, keys.tile}, outputs,
-                                            ofTiles(keys.tile, stages), body);
+  SmallVector<Value> results = parallelLoop(
+      ends, {1, 1, keys.tile}, outputs, ofTiles(keys.tile, stages), body,
+      getRowsOfKernel(op.getKey(), grads, op.getKeyLengths()));
   if (!ofQueries)
     return results;
   setOrder(results, getOrderOfKeys());
@@ -639,11 +676,12 @@ Value GradTiler::emitSinkGrad() {
           [&](Value at, ValueRange state) -> SmallVector<Value> {
             OpFoldResult count = columnsOfBatch.existing(b, loc, at);
             // Columns that do not exist are those of an infinite denominator.
+            SmallVector<OpFoldResult> first = emitStatistics(batch, head, at);
             auto take = [&](Value tensor, double padding) {
               auto type = RankedTensorType::get({sizeOf(rows), sizeOf(count)},
                                                 b.getF32Type());
               Value slice = tensor::ExtractSliceOp::create(
-                  b, type, tensor, ArrayRef<OpFoldResult>{batch, head, at},
+                  b, type, tensor, first,
                   ArrayRef<OpFoldResult>{index(1), rows, count},
                   SmallVector<OpFoldResult>(3, index(1)));
               return padToTile(b, loc, slice, {rows, count},

@@ -60,8 +60,16 @@ OpFoldResult flash::endUnlessEmpty(OpBuilder &b, Location loc,
       .getResult();
 }
 
-bool flash::isPacked(Value result) {
-  return result.hasOneUse() && isa<PackOp>(*result.user_begin());
+bool flash::isStoredByLengths(Value result, Value lengths) {
+  AddressOpInterface address = AddressOpInterface::ofStored(result);
+  return address && address.hasLengths(lengths);
+}
+
+Value flash::getRowsOfKernel(Value view, ValueRange results, Value lengths) {
+  bool areStored = llvm::all_of(results, [&](Value result) {
+    return isStoredByLengths(result, lengths);
+  });
+  return areStored && view.getDefiningOp<AddressOpInterface>() ? view : Value();
 }
 
 void flash::storeRows(OpBuilder &b, Location loc, Value tile, Value destination,

@@ -45,9 +45,15 @@ mlir::OpFoldResult endUnlessEmpty(mlir::OpBuilder &b, mlir::Location loc,
                                   mlir::OpFoldResult rows,
                                   mlir::OpFoldResult end);
 
-/// Whether a result is packed and nothing else, so that rows of no sequence are
-/// stored nowhere.
-bool isPacked(mlir::Value result);
+/// Whether a result is stored where the rows of batches of these lengths lie in
+/// memory, and is nothing else: rows that do not exist are stored nowhere.
+bool isStoredByLengths(mlir::Value result, mlir::Value lengths);
+
+/// The rows that a kernel with these results goes over: the view, if it is in
+/// memory and all results are stored as its rows are, else null, which is all
+/// rows that a batch might have.
+mlir::Value getRowsOfKernel(mlir::Value view, mlir::ValueRange results,
+                            mlir::Value lengths);
 
 /// Emits a `flash.store_rows` of the first `rows` rows of a tile, in each head
 /// of those that are packed in it, into a kernel's `destination` at `position`.

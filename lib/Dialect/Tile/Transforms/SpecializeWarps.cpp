@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "VerifyRoles.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
@@ -61,7 +62,7 @@ static constexpr auto isOfDiagonals = isOnTilesOf<StoreDiagonalsOp>;
 static SmallVector<Operation *> getOpsOfRoles(Block &body) {
   llvm::SetVector<Operation *> ops;
   for (Operation &op : body.without_terminator()) {
-    bool isOfRole = op.getNumRegions() > 0 ||
+    bool isOfRole = (op.getNumRegions() > 0 && !computesScalars(&op)) ||
                     llvm::any_of(op.getResultTypes(), isTile) ||
                     llvm::any_of(op.getOperands(), [&](Value operand) {
                       return isTile(operand.getType()) ||
@@ -238,19 +239,20 @@ LogicalResult RoleSlice::clone(Operation &op) {
   bool isOfTiles = llvm::any_of(op.getResultTypes(), isTile) ||
                    llvm::any_of(op.getOperandTypes(), isTile) ||
                    isa<RingOpInterface>(op);
-  bool isNeeded =
-      op.getNumRegions() > 0 ? containsOwn(op) : isOwn(&op) || !isOfTiles;
+  bool isScalar = computesScalars(&op);
+  bool isNeeded = op.getNumRegions() > 0 ? isScalar || containsOwn(op)
+                                         : isOwn(&op) || !isOfTiles;
   if (!isNeeded) {
     missing.insert_range(op.getResults());
     return success();
   }
   if (failed(checkOperands(op, op.getOperands())))
     return failure();
-  if (auto loop = dyn_cast<scf::ForOp>(op))
+  if (auto loop = dyn_cast<scf::ForOp>(op); loop && !isScalar)
     return cloneLoop(loop);
-  if (auto choice = dyn_cast<scf::IfOp>(op))
+  if (auto choice = dyn_cast<scf::IfOp>(op); choice && !isScalar)
     return cloneChoice(choice);
-  if (op.getNumRegions() > 0)
+  if (op.getNumRegions() > 0 && !isScalar)
     return op.emitOpError("has copies inside, which only loops and branches "
                           "can");
   if (isOwn(&op))

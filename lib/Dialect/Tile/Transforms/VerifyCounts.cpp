@@ -51,6 +51,8 @@ private:
   /// What is computed, the attributes, and from which numbers.
   using Key = std::tuple<StringRef, const void *, SmallVector<int64_t>>;
   unsigned number(Key key);
+  /// Of a result of a loop that computes scalars.
+  unsigned getOfLoop(scf::ForOp loop, unsigned result);
 
   DenseMap<Value, unsigned> known;
   std::map<Key, unsigned> numbers;
@@ -131,6 +133,9 @@ unsigned Numbering::get(Value value) {
       op && op->getNumRegions() == 0 && getRole(op) &&
       (isMemoryEffectFree(op) || hasSingleEffect<MemoryEffects::Read>(op)) &&
       !isa<TileDialect>(op->getDialect());
+  if (auto loop = llvm::dyn_cast_or_null<scf::ForOp>(op);
+      loop && getRole(op) && computesScalars(op))
+    return remember(getOfLoop(loop, cast<OpResult>(value).getResultNumber()));
   // Nor does a claim differ between roles.
   isComputed |= op && isa<ClaimOp>(op);
   if (!isComputed)
@@ -147,6 +152,25 @@ unsigned Numbering::get(Value value) {
   return remember(number({op->getName().getStringRef(),
                           op->getAttrDictionary().getAsOpaquePointer(),
                           std::move(operands)}));
+}
+
+unsigned Numbering::getOfLoop(scf::ForOp loop, unsigned result) {
+  SmallVector<int64_t> operands;
+  for (Value operand : loop->getOperands())
+    operands.push_back(get(operand));
+  setInductionVar(loop.getInductionVar(), operands[0], operands[1],
+                  operands[2]);
+  // In loops of the same bounds and initial values, bodies that compute the
+  // same of what is carried do so in each iteration.
+  for (auto [i, carried] : llvm::enumerate(loop.getRegionIterArgs())) {
+    SmallVector<int64_t> ofCarried(operands);
+    ofCarried.push_back(i);
+    known[carried] = number({"carried", nullptr, std::move(ofCarried)});
+  }
+  for (Value yielded : loop.getYieldedValues())
+    operands.push_back(get(yielded));
+  operands.push_back(result);
+  return number({"loop", nullptr, std::move(operands)});
 }
 
 std::optional<int64_t> Numbering::getDistance(unsigned from, unsigned to) {

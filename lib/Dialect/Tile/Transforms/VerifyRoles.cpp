@@ -9,6 +9,8 @@
 
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -17,6 +19,26 @@ Region *flash::tile::getRole(Operation *op) {
   while (op && !isa<WarpSpecializeOp>(op->getParentOp()))
     op = isa<gpu::GPUFuncOp>(op->getParentOp()) ? nullptr : op->getParentOp();
   return op ? op->getParentRegion() : nullptr;
+}
+
+bool flash::tile::computesScalars(Operation *op) {
+  if (!isa<scf::ForOp, scf::IfOp>(op))
+    return false;
+  auto effects = getEffectsRecursively(op);
+  auto isScalar = [](Type type) {
+    return type.isIntOrIndexOrFloat() || isa<MemRefType>(type);
+  };
+  return effects &&
+         llvm::all_of(*effects,
+                      [](const MemoryEffects::EffectInstance &effect) {
+                        return isa<MemoryEffects::Read>(effect.getEffect());
+                      }) &&
+         !op->walk([&](Operation *inner) {
+              return llvm::all_of(inner->getResultTypes(), isScalar) &&
+                             llvm::all_of(inner->getOperandTypes(), isScalar)
+                         ? WalkResult::advance()
+                         : WalkResult::interrupt();
+            }).wasInterrupted();
 }
 
 /// Whether the op takes a stage for a copy, or starts one.

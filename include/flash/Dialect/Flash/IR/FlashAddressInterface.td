@@ -35,8 +35,32 @@ def Flash_AddressOpInterface : OpInterface<"AddressOpInterface"> {
            "::mlir::Value":$batch)>,
     InterfaceMethod<"Emits the sizes of the view.",
       "::llvm::SmallVector<::mlir::OpFoldResult>", "emitSizes",
-      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc)>
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc)>,
+    InterfaceMethod<"Whether `lengths` has how many rows of each batch exist.",
+      "bool", "hasLengths", (ins "::mlir::Value":$lengths)>,
+    InterfaceMethod<[{
+      Emits a bound on the number of tiles of `rows` rows that all batches have together. Each tile with a row
+      that exists has a number below it, and the tiles of a batch follow each other, so that what a kernel keeps
+      of tiles needs memory for the bound alone.
+    }], "::mlir::Value", "emitTileCount",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "int64_t":$rows)>,
+    InterfaceMethod<"Emits the number of a batch's first tile.",
+      "::mlir::Value", "emitFirstTile",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc,
+           "::mlir::Value":$batch, "int64_t":$rows)>,
+    InterfaceMethod<[{
+      Emits the batch of the tile with this number. The numbers behind a batch's last tile and before the next
+      batch's first one are of no tile; the batch is the one before.
+    }], "::mlir::Value", "emitBatchOfTile",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc,
+           "::mlir::Value":$number, "int64_t":$rows)>
   ];
+  let extraClassDeclaration = [{
+    /// The address at which `result` is stored, if it is used nowhere else.
+    static AddressOpInterface ofStored(::mlir::Value result);
+    /// Whether the address is where its view is stored, not where it is read.
+    bool isStore() { return getView().getDefiningOp() != getOperation(); }
+  }];
 }
 
 #endif // FLASH_ADDRESS_INTERFACE_TD

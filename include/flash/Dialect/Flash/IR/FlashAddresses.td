@@ -16,8 +16,45 @@
 /// Where each sequence starts among rows that lie behind each other, and where the last one ends.
 def Flash_OffsetsTensor : Flash_VectorOf<[I32, I64]>;
 
-def Flash_UnpackOp : Flash_Op<"unpack",
-    [Pure, DeclareOpInterfaceMethods<Flash_AddressOpInterface>]> {
+/// An address whose `memory` has sequences that start at `offsets`.
+class Flash_PackedRowsOp<string mnemonic, list<Trait> traits = []>
+    : Flash_Op<mnemonic, traits # [Pure, Flash_AddressOpInterface]> {
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    PackedRows getRows(::mlir::OpBuilder &b, ::mlir::Location loc) {
+      return {b, loc, getMemory(), getOffsets()};
+    }
+    // Of AddressOpInterface.
+    bool hasLengths(::mlir::Value lengths);
+    ::llvm::SmallVector<::mlir::OpFoldResult>
+    emitAddress(::mlir::OpBuilder &b, ::mlir::Location loc,
+                ::llvm::ArrayRef<::mlir::OpFoldResult> position) {
+      return getRows(b, loc).emitAddress(position);
+    }
+    ::mlir::Value emitLength(::mlir::OpBuilder &b, ::mlir::Location loc,
+                             ::mlir::Value batch) {
+      return getRows(b, loc).emitLength(batch);
+    }
+    ::llvm::SmallVector<::mlir::OpFoldResult>
+    emitSizes(::mlir::OpBuilder &b, ::mlir::Location loc) {
+      return getRows(b, loc).emitSizes();
+    }
+    ::mlir::Value emitTileCount(::mlir::OpBuilder &b, ::mlir::Location loc,
+                                int64_t rows) {
+      return getRows(b, loc).emitTileCount(rows);
+    }
+    ::mlir::Value emitFirstTile(::mlir::OpBuilder &b, ::mlir::Location loc,
+                                ::mlir::Value batch, int64_t rows) {
+      return getRows(b, loc).emitFirstTile(batch, rows);
+    }
+    ::mlir::Value emitBatchOfTile(::mlir::OpBuilder &b, ::mlir::Location loc,
+                                  ::mlir::Value number, int64_t rows) {
+      return getRows(b, loc).emitBatchOfTile(number, rows);
+    }
+  }];
+}
+
+def Flash_UnpackOp : Flash_PackedRowsOp<"unpack"> {
   let summary = "sequences that lie behind each other, as a batch";
   let description = [{
     The rows of `memory : [1, H, T, D]`, or `[1, H, T]`, are those of B sequences, one behind the other:
@@ -44,12 +81,9 @@ def Flash_UnpackOp : Flash_Op<"unpack",
     $memory `by` $offsets attr-dict `:` type($memory) `,` type($offsets) `->`
     type($view) `,` type($lengths)
   }];
-  let hasVerifier = 1;
 }
 
-def Flash_PackOp : Flash_Op<"pack",
-    [Pure, DeclareOpInterfaceMethods<Flash_AddressOpInterface>,
-     AllTypesMatch<["memory", "result"]>]> {
+def Flash_PackOp : Flash_PackedRowsOp<"pack", [AllTypesMatch<["memory", "result"]>]> {
   let summary = "puts the sequences of a batch behind each other";
   let description = [{
     The inverse of `flash.unpack`: row n of batch b of `view : [B, H, N, D]`, or `[B, H, N]`, becomes row
@@ -70,7 +104,6 @@ def Flash_PackOp : Flash_Op<"pack",
     $view `by` $offsets `into` $memory attr-dict `:` type($view) `,` type($offsets) `into`
     type($memory)
   }];
-  let hasVerifier = 1;
 }
 
 #endif // FLASH_ADDRESSES_TD

@@ -24,6 +24,10 @@ def Flash_KernelOp : Flash_Op<"kernel",
     writes, and none reads it. The region's arguments are the position, and then `outs` as
     destinations of `flash.store`, which ends the region. The results are `outs` after all stores.
 
+    With `rows`, a view `[B, H, N, ...]` of rows in memory (`AddressOpInterface`), the grid is (batch, head, row),
+    and has the positions alone whose tile of rows, as many as they are apart, has rows that exist, and maybe a few
+    more.
+
     `schedule` has the keys of this kernel, and of no other: warps, stages and features.
 
     Example:
@@ -40,11 +44,11 @@ def Flash_KernelOp : Flash_Op<"kernel",
     ```
   }];
   let arguments = (ins Variadic<Index>:$ends, DenseI64ArrayAttr:$steps,
-    Variadic<AnyRankedTensor>:$outs, OptionalAttr<Flash_ScheduleAttr>:$schedule);
+    Optional<AnyRankedTensor>:$rows, Variadic<AnyRankedTensor>:$outs, OptionalAttr<Flash_ScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    `over` `(` $ends `)` `by` $steps (`outs` `(` $outs^ `:` type($outs) `)`)?
+    `over` `(` $ends `)` `by` $steps (`rows` `(` $rows^ `:` type($rows) `)`)? (`outs` `(` $outs^ `:` type($outs) `)`)?
     (`schedule` `(` $schedule^ `)`)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
@@ -53,7 +57,8 @@ def Flash_KernelOp : Flash_Op<"kernel",
     /// A kernel whose region stores nothing yet.
     OpBuilder<(ins "::llvm::ArrayRef<::mlir::OpFoldResult>":$ends,
       "::llvm::ArrayRef<int64_t>":$steps, "::mlir::ValueRange":$outs,
-      CArg<"const ::flash::Schedule &", "::flash::Schedule()">:$schedule)>
+      CArg<"const ::flash::Schedule &", "::flash::Schedule()">:$schedule,
+      CArg<"::mlir::Value", "{}">:$rows)>
   ];
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<::mlir::BlockArgument> getPosition() {

@@ -1,0 +1,45 @@
+// Batches that are sequences of their own without being packed: queries that do not exist have results of 0 and a log-sum-exp of -inf.
+// RUN: flash-run %s --function=padded --target=cpu --shape 0=3x4x200x64 --shape 1=3x2x150x64 --check
+// RUN: flash-run %s --function=padded --target=emulate --shape 0=3x4x200x64 --shape 1=3x2x150x64 --fill 2=0@1 --check
+// RUN: flash-run %s --function=padded --target=emulate:sm_90a --shape 0=3x4x200x64 --shape 1=3x2x150x64 --fill 3=0@0 --check
+// Of an output that is packed and a log-sum-exp that is not, each is stored as it is.
+// RUN: flash-run %s --function=mixed --target=cpu --shape 0=1x4x301x64 --check
+// RUN: flash-run %s --function=mixed --target=emulate --shape 0=1x4x301x64 --check
+// RUN: flash-run %s --function=mixed --target=emulate:sm_90a --shape 0=1x4x301x64 --check
+// RUN: flash-run %s --function=unused --target=emulate:sm_90a --shape 0=1x4x301x64 --check
+
+!q = tensor<3x4x?x64xf16>
+!k = tensor<3x2x?x64xf16>
+!l = tensor<3x4x?xf32>
+!n = tensor<3xi32>
+func.func @padded(%q: !q, %k: !k, %nq: !n, %nk: !n, %do: tensor<3x4x200x64xf16>) -> (!q, !l, !q, !k, !k) {
+  %o, %lse = flash.attention %q, %k, %k mask(#flash.causal) query_lengths(%nq : !n) key_lengths(%nk : !n) : (!q, !k, !k) -> (!q, !l)
+  %g = tensor.cast %do : tensor<3x4x200x64xf16> to !q
+  %0:3 = flash.attention_grad %q, %k, %k, %o, %lse, %g mask(#flash.causal) query_lengths(%nq : !n) key_lengths(%nk : !n)
+      : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
+  return %o, %lse, %0#0, %0#1, %0#2 : !q, !l, !q, !k, !k
+}
+
+!memory = tensor<1x4x?x64xf16>
+!view = tensor<4x4x?x64xf16>
+!lses = tensor<4x4x?xf32>
+!lengths = tensor<4xi32>
+func.func @mixed(%x: !memory, %offsets: tensor<5xi32>) -> (!memory, !lses) {
+  %c2 = arith.constant 2 : index
+  %xs, %n = flash.unpack %x by %offsets : !memory, tensor<5xi32> -> !view, !lengths
+  %os, %lse = flash.attention %xs, %xs, %xs query_lengths(%n : !lengths) key_lengths(%n : !lengths) : (!view, !view, !view) -> (!view, !lses)
+  %t = tensor.dim %x, %c2 : !memory
+  %e = tensor.empty(%t) : !memory
+  %o = flash.pack %os by %offsets into %e : !view, tensor<5xi32> into !memory
+  return %o, %lse : !memory, !lses
+}
+
+func.func @unused(%x: !memory, %offsets: tensor<5xi32>) -> !memory {
+  %c2 = arith.constant 2 : index
+  %xs, %n = flash.unpack %x by %offsets : !memory, tensor<5xi32> -> !view, !lengths
+  %os, %lse = flash.attention %xs, %xs, %xs query_lengths(%n : !lengths) key_lengths(%n : !lengths) : (!view, !view, !view) -> (!view, !lses)
+  %t = tensor.dim %x, %c2 : !memory
+  %e = tensor.empty(%t) : !memory
+  %o = flash.pack %os by %offsets into %e : !view, tensor<5xi32> into !memory
+  return %o : !memory
+}
