@@ -169,13 +169,20 @@ static bool paysToFuse(const Problem &problem) {
   const Gain *gain = llvm::find_if(gains, [&](const Gain &each) {
     return problem.headDim == each.headDim && problem.valueDim == each.headDim;
   });
-  if (!candidate || gain == std::end(gains) || !problem.queries ||
-      !problem.keys || (problem.readsPairs && !gain->readsPairs))
+  bool areSizesKnown = problem.queries && problem.keys;
+  if (!candidate || gain == std::end(gains) ||
+      (!areSizesKnown && !problem.isPacked) ||
+      (problem.readsPairs && !gain->readsPairs))
     return refuse("not measured for these head dimensions, sizes and reads");
   std::optional<int64_t> shortest =
       problem.isMasked ? gain->shortestMasked : gain->shortest;
   if (problem.keepsScores)
     shortest = problem.isMasked ? gain->shortestMaskedKept : gain->shortestKept;
+  // Tiles of many sequences keep all multiprocessors busy, whatever their
+  // lengths are.
+  if (problem.isPacked)
+    return (shortest && problem.leavesRanges) ||
+           refuse("there are no registers, or lists of tiles");
   if (shortest && paysToSumDiagonals(problem, *candidate))
     shortest = std::min(*shortest, shortestOfDiagonals);
   int64_t length = std::min(*problem.queries, *problem.keys),
@@ -263,7 +270,10 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   schedule.features = features;
   if (isFused) {
     schedule.products = Schedule::fusedProducts;
-    *schedule.features |= candidate->fused;
+    // Where each batch has a length of its own, claimed tiles need registers
+    // that there are not.
+    if (!problem.isPacked)
+      *schedule.features |= candidate->fused;
     if (paysToSumDiagonals(problem, *candidate))
       *schedule.features |= ScheduleFeatures::SumDiagonals;
   }

@@ -25,6 +25,9 @@ struct Problem {
   /// Heads of all batches, rows of queries of all of them, and the lengths of
   /// one. Products are cut off where no schedule distinguishes them any more.
   std::optional<int64_t> heads, queries, keys;
+  /// Rows lie in memory as an operation says (`AddressOpInterface`): how long
+  /// each batch is only the data tell, and the rows are a bound.
+  bool isPacked = false;
   /// The heads of one batch, where the number of batches is not known.
   std::optional<int64_t> headsOfBatch;
   /// The query heads that read the same key head, and how many of these share a

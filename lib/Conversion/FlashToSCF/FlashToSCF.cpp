@@ -106,7 +106,15 @@ static void lower(StoreRowsOp store, scf::ForallOp forall,
       SmallVector<OpFoldResult>(destination.getRank(), one));
 }
 
-static LogicalResult lower(KernelOp kernel) {
+namespace {
+/// A loop over the rows of a view, with the number of the batch's first tile.
+struct RowLoop {
+  scf::ForallOp forall;
+  Value firstTile;
+};
+} // namespace
+
+static LogicalResult lower(KernelOp kernel, SmallVectorImpl<RowLoop> &loops) {
   IRRewriter b(kernel.getContext());
   Location loc = kernel.getLoc();
   b.setInsertionPoint(kernel);
@@ -153,9 +161,10 @@ static LogicalResult lower(KernelOp kernel) {
     Value number = affine::makeComposedAffineApply(b, loc, d0.floorDiv(tile),
                                                    {OpFoldResult(row)});
     batch = rows.emitBatchOfTile(b, loc, number, tile);
-    row = affine::makeComposedAffineApply(
-        b, loc, (d0 - d1) * tile,
-        {OpFoldResult(number), rows.emitFirstTile(b, loc, batch, tile)});
+    Value firstTile = rows.emitFirstTile(b, loc, batch, tile);
+    row = affine::makeComposedAffineApply(b, loc, (d0 - d1) * tile,
+                                          {OpFoldResult(number), firstTile});
+    loops.push_back({forall, firstTile});
   }
   for (auto [from, to] :
        llvm::zip_equal(kernel.getBody().getArguments(), arguments))
@@ -190,6 +199,19 @@ static LogicalResult lower(KernelOp kernel) {
   }
   kernel.erase();
   return success();
+}
+
+/// Which units of a batch contribute to a tile is said by their numbers in the
+/// batch; in the loop the units of all batches follow each other.
+static void numberUnits(RowLoop loop) {
+  loop.forall.walk([&](ContributeOp contribution) {
+    OpBuilder b(contribution);
+    for (MutableOperandRange unit :
+         {contribution.getFirstMutable(), contribution.getEndMutable()})
+      if (!unit.empty())
+        unit.assign(arith::AddIOp::create(b, contribution.getLoc(),
+                                          loop.firstTile, unit.begin()->get()));
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -279,8 +301,9 @@ struct ConvertFlashToSCF
   void runOnOperation() override {
     SmallVector<KernelOp> kernels;
     getOperation().walk([&](KernelOp kernel) { kernels.push_back(kernel); });
+    SmallVector<RowLoop> rowLoops;
     for (KernelOp kernel : kernels)
-      if (failed(lower(kernel)))
+      if (failed(lower(kernel, rowLoops)))
         return signalPassFailure();
     SmallVector<VisitOp> visits;
     getOperation().walk([&](VisitOp visit) { visits.push_back(visit); });
@@ -289,6 +312,8 @@ struct ConvertFlashToSCF
         return signalPassFailure();
       VisitLowering(visit).run();
     }
+    for (RowLoop loop : rowLoops)
+      numberUnits(loop);
     SmallVector<LoadRowsOp> loads;
     getOperation().walk([&](LoadRowsOp load) { loads.push_back(load); });
     for (LoadRowsOp load : loads)

@@ -508,12 +508,16 @@ struct EmulateStoreBulk : EmulationPattern<StoreBulkOp> {
       calls.checkLease(b, op, adaptor.getReused()[1]);
     // The copy stops where the memory does, and nowhere else.
     Location loc = op.getLoc();
-    int64_t rowDim = op.getDestination().getType().getRank() - 2;
-    Value end = memref::DimOp::create(b, loc, op.getDestination(), rowDim);
-    Value rows = arith::SubIOp::create(b, loc, end, op.getIndices()[rowDim]);
-    rows = arith::MinSIOp::create(
-        b, loc, rows,
-        constant(b, loc, cast<ShapedType>(op.getX().getType()).getDimSize(0)));
+    Value rows = op.getRows();
+    if (!rows) {
+      int64_t rowDim = op.getDestination().getType().getRank() - 2;
+      Value end = memref::DimOp::create(b, loc, op.getDestination(), rowDim);
+      rows = arith::SubIOp::create(b, loc, end, op.getIndices()[rowDim]);
+      rows = arith::MinSIOp::create(
+          b, loc, rows,
+          constant(b, loc,
+                   cast<ShapedType>(op.getX().getType()).getDimSize(0)));
+    }
     b.replaceOpWithNewOp<StoreOp>(op, op.getAdd(), op.getX(),
                                   op.getDestination(), op.getIndices(), rows,
                                   /*toEnd=*/false, /*columns=*/Value(),

@@ -8,6 +8,7 @@
 #include "RoleLowering.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
@@ -25,7 +26,7 @@ BoxRows flash::tile::getBoxRows(SmemType type, std::optional<int64_t> packed) {
 
 Value RoleLowering::getTensorMap(Value source, SmemType stage, BoxRows rows) {
   auto memory = cast<BlockArgument>(source);
-  Value &map = maps[{memory, stage, rows.outer, rows.inner}];
+  Value &map = maps[{memory, stage, rows.outer, rows.inner, rows.ofTiles}];
   if (map)
     return map;
   SmallVector<int64_t> shape = {rows.inner, stage.getPanelColumns()};
@@ -133,15 +134,26 @@ void RoleLowering::waitForStores() {
 
 void RoleLowering::storePanels(StoreBulkOp op, SmemType own, Value start,
                                int64_t firstColumn) {
-  Value map = getTensorMap(op.getDestination(), own, {1, own.getRows()});
+  Value map = getTensorMap(op.getDestination(), own,
+                           {1, own.getRows(), /*ofTiles=*/!!op.getRows()});
   Value firstRow = arith::MulIOp::create(
       b, loc, arith::IndexCastOp::create(b, loc, b.getIndexType(), warpgroup()),
       index(rowsOfWarpgroup));
+  SmallVector<Value> indices(op.getIndices());
+  indices.back() = arith::AddIOp::create(b, loc, indices.back(), firstRow);
+  if (Value rows = op.getRows()) {
+    // The first rows of this tile are the last rows of the one that ends behind
+    // them, which the map has at the row where they end.
+    rows = arith::SubIOp::create(b, loc, rows, firstRow);
+    rows = arith::MaxSIOp::create(b, loc, rows, index(0));
+    rows = arith::MinSIOp::create(b, loc, rows, index(own.getRows()));
+    indices.back() = arith::AddIOp::create(b, loc, indices.back(), rows);
+    indices.push_back(
+        arith::SubIOp::create(b, loc, index(own.getRows()), rows));
+  }
   SmallVector<Value> coordinates = {Value()};
-  for (auto [i, position] : llvm::enumerate(llvm::reverse(op.getIndices())))
-    coordinates.push_back(toI32(
-        i == 0 ? arith::AddIOp::create(b, loc, position, firstRow).getResult()
-               : position));
+  for (Value position : llvm::reverse(indices))
+    coordinates.push_back(toI32(position));
   int64_t columns = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   int64_t panelBytes = op.getStageType().getPanelBytes();
   for (int64_t panel = 0; panel < own.getNumPanels(); ++panel) {
@@ -205,12 +217,42 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
   }
 }
 
+/// The overlapping tiles of `rows` rows of a memref, [..., N + 1, rows, D]:
+/// tile n ends where row n of the memref begins. The first tiles begin before
+/// the memory, where nobody may read or write.
+static Value emitTilesBeforeRows(OpBuilder &b, Location loc, Value memory,
+                                 int64_t rows) {
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memory);
+  SmallVector<OpFoldResult> sizes = metadata.getConstifiedMixedSizes(),
+                            strides = metadata.getConstifiedMixedStrides();
+  int64_t rowDim = sizes.size() - 2;
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  OpFoldResult ofRow = strides[rowDim];
+  Value ofTile = b.createOrFold<arith::MulIOp>(
+      loc, getValueOrCreateConstantIndexOp(b, loc, ofRow), constant(rows));
+  Value first = getValueOrCreateConstantIndexOp(
+      b, loc, metadata.getConstifiedMixedOffset());
+  OpFoldResult offset =
+      getAsOpFoldResult(b.createOrFold<arith::SubIOp>(loc, first, ofTile));
+  sizes[rowDim] = getAsOpFoldResult(b.createOrFold<arith::AddIOp>(
+      loc, getValueOrCreateConstantIndexOp(b, loc, sizes[rowDim]),
+      constant(1)));
+  sizes.insert(sizes.begin() + rowDim + 1, b.getIndexAttr(rows));
+  strides.insert(strides.begin() + rowDim, ofRow);
+  return memref::ReinterpretCastOp::create(b, loc, metadata.getBaseBuffer(),
+                                           offset, sizes, strides);
+}
+
 void RoleLowering::addTensorMaps(gpu::LaunchFuncOp launch) {
   OpBuilder b(launch);
   Location loc = launch.getLoc();
   for (auto &[key, map] : maps) {
-    auto [memory, stage, outer, inner] = key;
+    auto [memory, stage, outer, inner, ofTiles] = key;
     Value operand = launch.getKernelOperand(memory.getArgNumber());
+    if (ofTiles)
+      operand = emitTilesBeforeRows(b, loc, operand, inner);
     auto type = cast<MemRefType>(operand.getType());
     Value unranked = memref::CastOp::create(
         b, loc,

@@ -21,6 +21,9 @@ namespace flash::tile {
 /// columns, and along the one before that.
 struct BoxRows {
   int64_t outer, inner;
+  /// Whether the map is of overlapping tiles of `inner` rows, one from each row
+  /// on, so that a copy can end before the tile does.
+  bool ofTiles = false;
 };
 
 /// The rows of a copy of whole tiles of `type`, whose rows may be packed. What
@@ -28,8 +31,9 @@ struct BoxRows {
 BoxRows getBoxRows(SmemType type, std::optional<int64_t> packed);
 
 /// A tensor map of a kernel: memory, the tiles that are copied from it, and the
-/// rows of a copy.
-using MapKey = std::tuple<mlir::BlockArgument, SmemType, int64_t, int64_t>;
+/// rows of a copy, as a `BoxRows` has them.
+using MapKey =
+    std::tuple<mlir::BlockArgument, SmemType, int64_t, int64_t, unsigned>;
 
 /// Lowers the roles of one kernel.
 class RoleLowering {

@@ -73,11 +73,13 @@ func.func @whole(%x: tensor<1x2x9xf32>, %offsets: tensor<4xi64>, %out: tensor<1x
 // CHECK-SAME:      %[[X:.*]]: tensor<1x4x?x8xf16>, %[[OFFSETS:.*]]: tensor<?xi32>, %[[OUT:.*]]: tensor<1x4x?x8xf16>)
 // CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %[[N:.*]]) = (0, 0, 0) to (1, 4, %{{.*}}) step (1, 1, 16)
 // CHECK:           %[[STRETCH:.*]] = scf.for %{{.*}} = %c16 to %{{.*}} step %c16 iter_args(%{{.*}} = %c0)
-// CHECK:           %[[B:.*]] = scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step %c1 iter_args(%[[LAST:.*]] = %[[STRETCH]])
-// CHECK:             tensor.extract %[[OFFSETS]][%[[I]]]
-// CHECK:             %[[IS:.*]] = arith.cmpi sle
-// CHECK:             %[[NEXT:.*]] = arith.select %[[IS]], %[[I]], %[[LAST]]
-// CHECK:             scf.yield %[[NEXT]]
+// CHECK:             scf.yield
+// CHECK:           %[[SECOND:.*]] = arith.minsi
+// CHECK-NEXT:      tensor.extract %[[OFFSETS]][%[[SECOND]]]
+// CHECK:           %[[IS:.*]] = arith.cmpi sle
+// CHECK:           arith.select %[[IS]], %[[SECOND]], %[[STRETCH]]
+// CHECK-COUNT-14:  arith.cmpi sle
+// CHECK:           %[[B:.*]] = arith.select
 // CHECK:           tensor.extract %[[OFFSETS]][%[[B]]]
 // CHECK:           tensor.extract_slice %[[X]][0, %[[H]], %{{.*}}, 0]
 func.func @rows(%x: !memory, %offsets: tensor<?xi32>, %out: !memory) -> !memory {

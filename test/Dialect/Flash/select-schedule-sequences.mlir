@@ -1,10 +1,11 @@
 // What batches that are sequences of their own exclude.
 // RUN: flash-opt %s --flash-select-schedule=target=sm_90a --split-input-file --verify-diagnostics
+// RUN: not flash-opt %s --flash-select-schedule=target=cpu --split-input-file 2>&1 | FileCheck %s
+// CHECK: cannot be scheduled: products = 5 without specialize_warps adds to sums of batches of equal lengths, which those of query_lengths and key_lengths are not; choose products = 7
 
 !t = tensor<2x4x512x64xf16>
 !n = tensor<2xi32>
 func.func @five(%q: !t, %l: tensor<2x4x512xf32>, %n: !n) -> (!t, !t, !t) {
-  // expected-error @below {{cannot be scheduled: products = 5 adds to sums of batches of equal lengths, which those of query_lengths and key_lengths are not; choose products = 7}}
   %0:3 = flash.attention_grad %q, %q, %q, %q, %l, %q query_lengths(%n : !n) schedule(<products = 5>)
       : (!t, !t, !t, !t, tensor<2x4x512xf32>, !t) -> (!t, !t, !t)
   return %0#0, %0#1, %0#2 : !t, !t, !t

@@ -20,6 +20,9 @@ gpu.module @m {
   // Those that are added do, as many of their columns at a time as there is room
   // for.
   // CHECK:       tile.store_bulk add %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] through !tile.smem<128x128xf32, swizzle = 128>
+  // Of rows behind which memory goes on, the copy says how many there are; memory of five dimensions has no such copy.
+  // CHECK:       tile.store_bulk %{{.*}}, %{{.*}}[%{{.*}}] rows(%{{.*}}) through !tile.smem<128x128xf16, swizzle = 128>
+  // CHECK:       tile.store %{{.*}} rows(%
   // Nor do those of kernels without roles.
   // CHECK-LABEL: gpu.func @no_roles(
   // CHECK:       tile.store %
@@ -29,12 +32,14 @@ gpu.module @m {
   // NONE-NOT:    tile.store_bulk
   // NONE-LABEL:  gpu.func @no_roles(
   gpu.func @kernel(%out: !memory, %out32: !wide, %x: tensor<128x128xf16, #tile.fragment<8>>,
-                   %y: tensor<128x128xf32, #tile.fragment<8>>, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
+                   %y: tensor<128x128xf32, #tile.fragment<8>>, %i: index, %deep: memref<?x?x?x?x128xf16>) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
     %ring = tile.ring : !ring
     tile.warp_specialize @consumer(warps = 8, registers = 240) {
       tile.store %x, %out[%i, %i, %i] rows(%i) to_end : tensor<128x128xf16, #tile.fragment<8>> to !memory
       tile.store %y, %out32[%i, %i, %i] : tensor<128x128xf32, #tile.fragment<8>> to !wide
       tile.store add %y, %out32[%i, %i, %i] : tensor<128x128xf32, #tile.fragment<8>> to !wide
+      tile.store %x, %out[%i, %i, %i] rows(%i) : tensor<128x128xf16, #tile.fragment<8>> to !memory
+      tile.store %x, %deep[%i, %i, %i, %i] rows(%i) : tensor<128x128xf16, #tile.fragment<8>> to memref<?x?x?x?x128xf16>
     } @producer(warps = 1, registers = 24) {
     }
     gpu.return

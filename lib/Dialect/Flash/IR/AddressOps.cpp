@@ -98,28 +98,35 @@ Value PackedRows::emitFirstTile(Value batch, int64_t rows) {
   return apply(getFirstTile(b, rows), {emitStart(batch), batch});
 }
 
-Value PackedRows::emitLastBefore(Value first, Value end, int64_t step,
-                                 Value number, int64_t rows) {
-  Value second = apply(b.getAffineDimExpr(0) + step, first);
-  auto loop = scf::ForOp::create(b, loc, second, end, constant(step), first);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value batch = loop.getInductionVar();
+Value PackedRows::emitLaterIfBefore(Value last, Value batch, Value number,
+                                    int64_t rows) {
   Value isBefore = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
                                          emitFirstTile(batch, rows), number);
-  Value last = arith::SelectOp::create(b, loc, isBefore, batch,
-                                       loop.getRegionIterArgs()[0]);
-  scf::YieldOp::create(b, loc, last);
-  return loop.getResult(0);
+  return arith::SelectOp::create(b, loc, isBefore, batch, last);
 }
 
 Value PackedRows::emitBatchOfTile(Value number, int64_t rows) {
+  // The last batch whose first tile is not behind the tile. Of a stretch of
+  // them all reads are on their way at the same time; which stretch it is only
+  // many batches ask.
   constexpr int64_t stretch = 16;
-  Value batches = emitBatches();
-  Value first = emitLastBefore(constant(0), batches, stretch, number, rows);
-  Value end = arith::MinSIOp::create(
-      b, loc, apply(b.getAffineDimExpr(0) + stretch, first), batches);
-  return emitLastBefore(first, end, 1, number, rows);
+  Value batches = emitBatches(), first = constant(stretch);
+  auto loop = scf::ForOp::create(b, loc, first, batches, first, constant(0));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value last = emitLaterIfBefore(loop.getRegionIterArgs()[0],
+                                   loop.getInductionVar(), number, rows);
+    scf::YieldOp::create(b, loc, last);
+  }
+  Value start = loop.getResult(0), last = start;
+  Value end = apply(b.getAffineDimExpr(0) - 1, batches);
+  for (int64_t i = 1; i < stretch; ++i) {
+    Value batch = arith::MinSIOp::create(
+        b, loc, apply(b.getAffineDimExpr(0) + i, start), end);
+    last = emitLaterIfBefore(last, batch, number, rows);
+  }
+  return last;
 }
 
 static LogicalResult verifyPacked(Operation *op, RankedTensorType memory,

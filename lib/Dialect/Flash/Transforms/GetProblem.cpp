@@ -79,6 +79,8 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
         hasSumByDistance(op.getScore(), grad.getCaptured());
   problem.hasLengths =
       op.getLengths() || op.getQueryLengths() || op.getKeyLengths();
+  for (Value rows : {op.getQuery(), op.getKey()})
+    problem.isPacked |= bool(rows.getDefiningOp<AddressOpInterface>());
   problem.masksInRegion = masksElements(op.getScore());
   problem.masksPositions = op.getMask().has_value();
   problem.isMasked = problem.masksPositions || problem.masksInRegion;
@@ -129,9 +131,11 @@ FailureOr<Schedule> flash::parseSchedule(Operation *op, StringRef text) {
 std::string flash::findFusionFault(AttentionGradOp op,
                                    const Schedule &schedule) {
   bool sumsDiagonals = schedule.has(ScheduleFeatures::SumDiagonals);
-  if (schedule.isFused() && (op.getQueryLengths() || op.getKeyLengths()))
-    return "products = 5 adds to sums of batches of equal lengths, which those "
-           "of query_lengths and key_lengths are not; choose products = 7";
+  if (schedule.isFused() && !schedule.hasTurns() &&
+      (op.getQueryLengths() || op.getKeyLengths()))
+    return "products = 5 without specialize_warps adds to sums of batches of "
+           "equal lengths, which those of query_lengths and key_lengths are "
+           "not; choose products = 7";
   if (sumsDiagonals && !(schedule.hasTurns() &&
                          hasSumByDistance(op.getScore(), op.getCaptured())))
     return "sum_diagonals needs products = 5 and a captured tensor whose "

@@ -136,6 +136,16 @@ private:
   /// rows do.
   llvm::SmallVector<mlir::OpFoldResult>
   emitStatistics(mlir::Value batch, mlir::Value head, mlir::Value row);
+  /// In memory with something for each tile of so many queries: where that of
+  /// the tile of a query is, and the sizes for all tiles.
+  llvm::SmallVector<mlir::Value> emitTile(mlir::Value batch, mlir::Value head,
+                                          mlir::Value row, int64_t rows);
+  llvm::SmallVector<mlir::OpFoldResult> getSizesOfTiles(int64_t rows);
+  /// Whether rows of queries that do not exist are stored, as zeros.
+  bool clearsQueryGrad() {
+    return op.getQueryLengths() &&
+           !isStoredByLengths(op.getQueryGrad(), op.getQueryLengths());
+  }
 
   mlir::Type elementType;
   /// Where queries lie in memory, if not as their dimensions say.

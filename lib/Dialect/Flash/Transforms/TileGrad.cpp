@@ -128,6 +128,13 @@ void GradTiler::addScore(StepOpInterface step) {
   op.getScore().cloneInto(&step.getScore(), mapping);
 }
 
+/// In the body of a tile's rows: `value` in the rows before `end`, else 0.
+static Value emitBefore(ImplicitLocOpBuilder &b, Value end, Value value) {
+  Value row = linalg::IndexOp::create(b, 0);
+  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, end);
+  return arith::SelectOp::create(b, exists, value, emitConstant(b, 0));
+}
+
 Value GradTiler::finish(Value sum, double factor, Value end) {
   AffineMap tile = map(2, {0, 1});
   auto type = cast<RankedTensorType>(sum.getType());
@@ -137,13 +144,8 @@ Value GradTiler::finish(Value sum, double factor, Value end) {
         Value value = args[0];
         if (factor != 1)
           value = arith::MulFOp::create(at, value, emitConstant(at, factor));
-        if (end) {
-          Value row = linalg::IndexOp::create(at, 0);
-          Value exists =
-              arith::CmpIOp::create(at, arith::CmpIPredicate::slt, row, end);
-          value =
-              arith::SelectOp::create(at, exists, value, emitConstant(at, 0));
-        }
+        if (end)
+          value = emitBefore(at, end, value);
         return {truncateF32(at, elementType, value)};
       })[0];
 }
@@ -228,10 +230,14 @@ void GradTiler::emitRows() {
   for (int64_t i = 0; i < 2; ++i)
     outputs.push_back(tensor::EmptyOp::create(b, ofMemory, b.getF32Type()));
   if (schedule.hasTurns()) {
-    SmallVector<OpFoldResult> units = sizes;
-    units.back() = affine::makeComposedFoldedAffineApply(
-        b, loc, b.getAffineDimExpr(0).ceilDiv(deltaRows) * getCountsOfUnit(),
-        {sizes.back()});
+    SmallVector<OpFoldResult> units = getSizesOfTiles(deltaRows);
+    AffineExpr numCounts = b.getAffineDimExpr(0) * getCountsOfUnit();
+    units.back() = affine::makeComposedFoldedAffineMax(
+        b, loc,
+        AffineMap::get(1, 0,
+                       {numCounts, b.getAffineConstantExpr(getCountsOfUnit())},
+                       b.getContext()),
+        {units.back()});
     outputs.push_back(tensor::EmptyOp::create(b, units, b.getI32Type()));
   }
   SmallVector<Value> results =
@@ -257,14 +263,42 @@ SmallVector<OpFoldResult> GradTiler::emitStatistics(Value batch, Value head,
               {tile, row})};
 }
 
+SmallVector<Value> GradTiler::emitTile(Value batch, Value head, Value row,
+                                       int64_t rows) {
+  OpFoldResult first = index(0);
+  if (queryAddress) {
+    first = queryAddress.emitFirstTile(b, b.getLoc(), batch, rows);
+    batch = constant(0);
+  }
+  AffineExpr number =
+      b.getAffineDimExpr(0) + b.getAffineDimExpr(1).floorDiv(rows);
+  return {batch, head,
+          asValue(affine::makeComposedFoldedAffineApply(b, b.getLoc(), number,
+                                                        {first, row}))};
+}
+
+SmallVector<OpFoldResult> GradTiler::getSizesOfTiles(int64_t rows) {
+  Location loc = op.getLoc();
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getLse());
+  if (queryAddress) {
+    sizes[0] = index(1);
+    sizes[2] = queryAddress.emitTileCount(b, loc, rows);
+  } else {
+    sizes[2] = affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0).ceilDiv(rows), {queries.end});
+  }
+  return sizes;
+}
+
 void GradTiler::insertZeros(Value counts, ValueRange position) {
   Location loc = b.getLoc();
+  SmallVector<Value> unit =
+      emitTile(position[0], position[1], position[2], deltaRows);
   for (int64_t number = 0; number < getCountsOfUnit(); ++number) {
-    SmallVector<OpFoldResult> offsets = getAsOpFoldResult(position),
+    SmallVector<OpFoldResult> offsets = getAsOpFoldResult(unit),
                               ones(3, index(1));
     offsets.back() = affine::makeComposedFoldedAffineApply(
-        b, loc,
-        b.getAffineDimExpr(0).floorDiv(deltaRows) * getCountsOfUnit() + number,
+        b, loc, b.getAffineDimExpr(0) * getCountsOfUnit() + number,
         {offsets.back()});
     auto type = RankedTensorType::get({1, 1, 1}, b.getI32Type());
     Value part =
@@ -329,8 +363,7 @@ Value GradTiler::emitQueryGrad() {
         {op.getKeyTiles(), op.getKeyTileCounts()}, {batch, head, position[2]},
         rowsOfList(queries.tile, querySteps),
         zeros({queries.tile, op.getHeadDim()}), step)[0];
-    bool clears = op.getQueryLengths() &&
-                  !isStoredByLengths(op.getQueryGrad(), op.getQueryLengths());
+    bool clears = clearsQueryGrad();
     storeRows(b, op.getLoc(),
               finish(sum, scale, clears ? asValue(rows) : Value()), outputs[0],
               first, clears ? queries.existing(b, loc, position[2]) : rows);
@@ -483,11 +516,12 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
             b, loc, b.getAffineDimExpr(0).ceilDiv(keys.tile),
             {getAsOpFoldResult(end)}));
       }
-      Value number = asValue(numberOf(visit.getAt(), querySteps));
       SmallVector<Value> results = {ContributeOp::create(
-          b, step.getQueryGradOut(), sums[0], ValueRange{batch, head, number},
-          first, numTiles, rank)};
+          b, step.getQueryGradOut(), sums[0],
+          emitTile(batch, head, visit.getAt(), querySteps.tile), first,
+          numTiles, rank)};
       if (ofDiagonals) {
+        Value number = asValue(numberOf(visit.getAt(), querySteps));
         Value ofGroup = arith::SubIOp::create(b, head, asValue(firstHead));
         results.push_back(InsertDiagonalsOp::create(
             b, step.getScoreGradOut(), sums[1], ValueRange{ofGroup, number}));
@@ -556,8 +590,12 @@ void GradTiler::takeBackwards(ValueRange results) {
 tile::OrderKind GradTiler::getOrderOfKeys() {
   if (op.getQueryTiles())
     return tile::OrderKind::Reverse;
+  // In memory the tiles of all batches are one head's, of which some depend on
+  // each other.
+  bool arePacked = bool(op.getKey().getDefiningOp<AddressOpInterface>());
   if (!op.getMask())
-    return tile::OrderKind::Interleaved;
+    return arePacked ? tile::OrderKind::HeadsFastest
+                     : tile::OrderKind::Interleaved;
   // Under a mask each tile of keys begins with the queries that no later one
   // has: if these come first, and all begin together, none waits. Forwards each
   // waits a step longer than the one before, which later ones of a causal mask
@@ -565,7 +603,8 @@ tile::OrderKind GradTiler::getOrderOfKeys() {
   bool endsWithQueries = flash::endsWithQueries(
       *op.getMask(), querySteps.tile, keys.tile,
       getConstantIntValue(queries.end), getConstantIntValue(keys.end));
-  return endsWithQueries ? tile::OrderKind::BothWays : tile::OrderKind::Reverse;
+  return endsWithQueries && !arePacked ? tile::OrderKind::BothWays
+                                       : tile::OrderKind::Reverse;
 }
 
 OpFoldResult GradTiler::countTiles(const TiledDim &dim) {
@@ -574,9 +613,7 @@ OpFoldResult GradTiler::countTiles(const TiledDim &dim) {
 }
 
 Value GradTiler::emptySums() {
-  SmallVector<OpFoldResult> sizes =
-      tensor::getMixedSizes(b, op.getLoc(), op.getLse());
-  sizes.back() = countTiles(querySteps);
+  SmallVector<OpFoldResult> sizes = getSizesOfTiles(querySteps.tile);
   for (int64_t size : getShapeOfSum())
     sizes.push_back(index(size));
   return tensor::EmptyOp::create(b, sizes, b.getF32Type());
@@ -607,16 +644,19 @@ Value GradTiler::emitQueryGradOfSums() {
   SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, op.getQuery());
   ends.pop_back();
   int64_t columns = op.getHeadDim();
+  bool clears = clearsQueryGrad();
   auto body = [&](ValueRange position, ValueRange outputs) {
-    Value number = asValue(numberOf(position[2], querySteps));
-    Value count = tensor::ExtractOp::create(
-        b, counts, ValueRange{position[0], position[1], number});
+    SmallVector<Value> ofSums =
+        emitTile(position[0], position[1], position[2], querySteps.tile);
+    OpFoldResult existing = ofBatch(rowTiles, op.getQueryLengths(), position[0])
+                                .existing(b, loc, position[2]);
+    Value count = tensor::ExtractOp::create(b, counts, ofSums);
     Value isSum = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, count,
                                         arith::ConstantIntOp::create(b, 0, 32));
     OpFoldResult row = affine::makeComposedFoldedAffineApply(
         b, loc, b.getAffineDimExpr(0) % querySteps.tile, {position[2]});
-    SmallVector<OpFoldResult> offsets = {position[0], position[1], number, row,
-                                         index(0)};
+    SmallVector<OpFoldResult> offsets = getAsOpFoldResult(ofSums);
+    offsets.append({row, index(0)});
     SmallVector<int64_t> shape = {tile, columns};
     AffineMap ofSum = map(2, {0, 1});
     if (areSumsTransposed()) {
@@ -640,13 +680,16 @@ Value GradTiler::emitQueryGradOfSums() {
         [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
           Value scaled =
               arith::MulFOp::create(at, args[0], emitConstant(at, scale));
+          if (clears)
+            scaled = emitBefore(at, asValue(existing), scaled);
           return {truncateF32(at, elementType, scaled)};
         })[0];
     storeRows(b, loc, grad, outputs[0], getAsOpFoldResult(position),
-              rowTiles.existing(b, loc, position[2]));
+              clears ? rowTiles.existing(b, loc, position[2]) : existing);
   };
   SmallVector<Value> results = parallelLoop(
-      ends, {1, 1, tile}, emptyLike(op.getQuery()), Schedule(), body);
+      ends, {1, 1, tile}, emptyLike(op.getQuery()), Schedule(), body,
+      getRowsOfKernel(op.getQuery(), op.getQueryGrad(), op.getQueryLengths()));
   takeBackwards(results);
   return results[0];
 }

@@ -313,6 +313,9 @@ LogicalResult StoreBulkOp::verify() {
   if (static_cast<int64_t>(getIndices().size()) != memory.getRank() - 1)
     return emitOpError("stores whole rows, so it takes ")
            << memory.getRank() - 1 << " indices, got " << getIndices().size();
+  if (getRows() && memory.getRank() > maxRankOfRows)
+    return emitOpError("stores some rows of a tile to memory of at most ")
+           << maxRankOfRows << " dimensions, not " << memory;
   return verifyRowsOfMemory(*this, memory, getIndices().size(),
                             tile.getElementType(), tile.getDimSize(1));
 }

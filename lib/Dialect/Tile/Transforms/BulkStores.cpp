@@ -20,14 +20,22 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
-/// Whether a bulk copy can store the tile: to whole rows of an argument, and
-/// to no row behind `rows` but beyond the end of the memory, where it stops.
+/// The rows that a bulk copy must be told to store: none where the memory ends
+/// behind them, where it stops.
+static Value getRowsOfCopy(StoreOp store) {
+  return store.getToEnd() ? Value() : store.getRows();
+}
+
+/// Whether a bulk copy can store the tile, to whole rows of an argument.
 static bool canBeBulk(StoreOp store) {
   auto type = cast<RankedTensorType>(store.getX().getType());
   MemRefType memory = store.getDestination().getType();
   return type.getRank() == 2 && isa<FragmentAttr>(type.getEncoding()) &&
          (type.getElementTypeBitWidth() == 16 || store.getAdd()) &&
-         !store.getColumns() && (!store.getRows() || store.getToEnd()) &&
+         !store.getColumns() &&
+         (!getRowsOfCopy(store) ||
+          (memory.getRank() <= StoreBulkOp::maxRankOfRows &&
+           !store.getAdd())) &&
          type.getDimSize(1) % 16 == 0 &&
          isa<BlockArgument>(store.getDestination()) &&
          static_cast<int64_t>(store.getIndices().size()) ==
@@ -201,11 +209,11 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
           whole.getNumPanels() * whole.getPanelColumns(),
           whole.getElementType(), whole.getSwizzle());
       OpBuilder b(store);
-      auto bulk = StoreBulkOp::create(b, store.getLoc(), store.getAddAttr(),
-                                      store.getX(), store.getDestination(),
-                                      store.getIndices(), TypeAttr::get(stage),
-                                      reused ? reused.getTile() : Value(),
-                                      /*offset=*/IntegerAttr());
+      auto bulk = StoreBulkOp::create(
+          b, store.getLoc(), store.getAddAttr(), store.getX(),
+          store.getDestination(), store.getIndices(), getRowsOfCopy(store),
+          TypeAttr::get(stage), reused ? reused.getTile() : Value(),
+          /*offset=*/IntegerAttr());
       if (!reused && !makeStage(bulk, kernel, most)) {
         reused = findLast(store);
         if (!reused) {

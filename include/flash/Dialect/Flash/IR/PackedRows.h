@@ -39,10 +39,9 @@ private:
   /// An entry of the offsets, at least `least` and at most the rows there are.
   mlir::Value emitOffset(mlir::Value at, mlir::Value least);
   mlir::Value emitStart(mlir::Value batch);
-  /// The last batch from `first` on, of those that are `step` apart and before
-  /// `end`, whose first tile is not behind `number`. No read waits for another.
-  mlir::Value emitLastBefore(mlir::Value first, mlir::Value end, int64_t step,
-                             mlir::Value number, int64_t rows);
+  /// `batch` if its first tile is not behind `number`, else `last`.
+  mlir::Value emitLaterIfBefore(mlir::Value last, mlir::Value batch,
+                                mlir::Value number, int64_t rows);
 };
 
 } // namespace flash

@@ -923,6 +923,15 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
       : tensor<128x64xf16, #tile.fragment<8>> to memref<?x?x?x64xf16>
     ```
 
+    With `rows` the first rows of the tile are stored alone, also where memory has more behind them. Memory
+    then has at most four dimensions. The tensor map is of overlapping tiles, one from each row of memory on, of which a copy takes
+    the first rows of one by starting so many rows before the end of another: what is beyond a tile's end is not written (PTX ISA, "Tensor, out of bound access").
+
+    ```mlir
+    tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through !tile.smem<128x64xf16, swizzle = 128>
+      : tensor<128x64xf16, #tile.fragment<8>> to memref<1x?x?x64xf16>
+    ```
+
     Or all columns go `in` the stages of a tile that is not read any more, whose
     ring has `row_stages`: each warpgroup's 64 rows where its rows of the tile were.
 
@@ -950,17 +959,20 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
     ```
   }];
   let arguments = (ins UnitAttr:$add, Tile_FragmentTensor:$x, Tile_GlobalTensor:$destination,
-                       Variadic<Index>:$indices,
+                       Variadic<Index>:$indices, Optional<Index>:$rows,
                        TypeAttrOf<Tile_SmemType>:$stage,
                        Optional<Tile_SmemType>:$reused,
                        OptionalAttr<I64Attr>:$offset);
   let assemblyFormat = [{
-    (`add` $add^)? $x `,` $destination `[` $indices `]`
+    (`add` $add^)? $x `,` $destination `[` $indices `]` (`rows` `(` $rows^ `)`)?
     `through` $stage (`in` $reused^ `:` type($reused))? attr-dict
     `:` type($x) `to` type($destination)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// The most dimensions of memory of which rows are stored: a tensor map has
+    /// one more, and five at most.
+    static constexpr int64_t maxRankOfRows = 4;
     SmemType getStageType() {
       return ::llvm::cast<SmemType>(getStage());
     }
