@@ -99,7 +99,7 @@ LogicalResult VisitOp::verify() {
     if (tiles->getVisited() && !tiles->getNotFull())
       return emitOpError("asks which tiles it visits, so it asks which are "
                          "full, too: not_full is missing");
-    if (!isRow && getKind() != VisitKind::Diagonal && !tiles->getVisited())
+    if (isOfPair() && !tiles->getVisited())
       return emitOpError("tiles of ")
              << kind << " have no range: visited and not_full are missing";
   }

@@ -180,8 +180,6 @@ static void refine(VisitOp visit) {
   StepOpInterface step = visit.getStep();
   if (visit.getList() || visit.getTiles() || !step || !isAligned(visit, step))
     return;
-  bool isPair = visit.getKind() == VisitKind::Batches ||
-                visit.getKind() == VisitKind::Heads;
   bool hasCount =
       step.getCount() || (visit.getNumRowArgs() > 1 && step.getFixedCount());
   if (!step.getMask() && !hasCount)
@@ -208,9 +206,10 @@ static void refine(VisitOp visit) {
   }
   if (tiles.gaveUp)
     warnOfAllTiles(visit.getLoc(), step, visit.getKind());
-  bool areRanges = !isPair && tiles.visitedIsRange && tiles.fullIsRange;
+  bool areRanges =
+      !visit.isOfPair() && tiles.visitedIsRange && tiles.fullIsRange;
   visit.setTilesAttr(
-      getTiles(b, tiles, areRanges, isPair || !tiles.visitedIsRange));
+      getTiles(b, tiles, areRanges, visit.isOfPair() || !tiles.visitedIsRange));
   // Where all tiles that are visited are full, or none is, nothing is masked.
   if (step.getMask() && areRanges &&
       (tiles.hi.empty() || (tiles.fullLo.empty() && tiles.fullHi.empty())))

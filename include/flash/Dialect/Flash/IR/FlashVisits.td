@@ -92,6 +92,10 @@ def Flash_VisitOp : Flash_Op<"visit",
     unsigned getNumRowArgs() {
       return getKind() == VisitKind::Keys || getKind() == VisitKind::Queries ? 1 : 2;
     }
+    /// Whether all that it visits is one pair of a tile of queries and a tile of keys, in other batches or heads.
+    bool isOfPair() {
+      return getKind() == VisitKind::Batches || getKind() == VisitKind::Heads;
+    }
     unsigned getNumStartArgs() { return getKind() == VisitKind::Diagonal ? 2 : 1; }
     /// The first element of the tile, of a diagonal the first query, or the batch or the head.
     ::mlir::BlockArgument getAt() { return getBody().getArgument(0); }
