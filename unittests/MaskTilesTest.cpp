@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Dialect/Flash/Utils/MaskTiles.h"
-#include "flash/Dialect/Flash/Utils/MaskNodes.h"
+#include "flash/Analysis/MaskTiles.h"
+#include "flash/Analysis/MaskNodes.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/MLIRContext.h"

@@ -7,12 +7,12 @@
 
 #include "flash/Compile/VisitedTiles.h"
 
+#include "flash/Analysis/MaskNodes.h"
+#include "flash/Analysis/MaskTiles.h"
+#include "flash/Analysis/ScoreRegion.h"
 #include "flash/Compile/Program.h"
 #include "flash/Compile/RunPasses.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
-#include "flash/Dialect/Flash/Utils/MaskNodes.h"
-#include "flash/Dialect/Flash/Utils/MaskTiles.h"
-#include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Pipelines/Pipelines.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/MathExtras.h"

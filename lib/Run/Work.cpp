@@ -7,10 +7,10 @@
 
 #include "flash/Run/Work.h"
 
+#include "flash/Analysis/MaskNodes.h"
+#include "flash/Analysis/MaskTiles.h"
 #include "flash/Compile/Program.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
-#include "flash/Dialect/Flash/Utils/MaskNodes.h"
-#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

@@ -7,6 +7,7 @@
 
 #include "VisitLowering.h"
 
+#include "flash/Analysis/ScoreRegion.h"
 #include "flash/Dialect/Flash/Utils/MaskConditions.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Dialect/Flash/Utils/TileSlices.h"

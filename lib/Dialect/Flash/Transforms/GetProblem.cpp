@@ -8,9 +8,9 @@
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 
 #include "ListedTiles.h"
-#include "flash/Dialect/Flash/Utils/MaskTiles.h"
-#include "flash/Dialect/Flash/Utils/ScoreBody.h"
-#include "flash/Dialect/Flash/Utils/ScoreDependence.h"
+#include "flash/Analysis/MaskTiles.h"
+#include "flash/Analysis/ScoreDependence.h"
+#include "flash/Analysis/ScoreRegion.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Schedule/Models.h"
 #include "llvm/Support/FormatVariadic.h"

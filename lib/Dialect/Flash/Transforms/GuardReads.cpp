@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "flash/Analysis/ScoreRanges.h"
+#include "flash/Analysis/ScoreRegion.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
-#include "flash/Dialect/Flash/Utils/ScoreRanges.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -128,7 +129,7 @@ ChosenElements::ChosenElements(Block &score) {
       op.moveBefore(end);
   OpBuilder b(end);
   for (const MaskingChoice &choice : choices.outermostFirst) {
-    Value keep = choice.emitKeep(b);
+    Value keep = emitKeep(b, choice);
     areChosen = areChosen
                     ? arith::AndIOp::create(b, keep.getLoc(), keep, areChosen)
                     : keep;

@@ -7,9 +7,9 @@
 
 #include "ListedTiles.h"
 
-#include "flash/Dialect/Flash/Utils/MaskNodes.h"
-#include "flash/Dialect/Flash/Utils/MaskTiles.h"
-#include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "flash/Analysis/MaskNodes.h"
+#include "flash/Analysis/MaskTiles.h"
+#include "flash/Analysis/ScoreRegion.h"
 
 using namespace mlir;
 using namespace flash;

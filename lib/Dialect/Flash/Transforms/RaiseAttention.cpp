@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ScoreAnalysis.h"
+#include "flash/Analysis/ScoreAnalysis.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "flash/Analysis/MaskNodes.h"
+#include "flash/Analysis/MaskTiles.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Dialect/Flash/Utils/MaskNodes.h"
-#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -16,6 +16,7 @@
 #define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SCORETILEBUILDER_H
 
 #include "TileBuilder.h"
+#include "flash/Analysis/ScoreRegion.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"

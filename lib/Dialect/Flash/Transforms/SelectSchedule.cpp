@@ -7,10 +7,10 @@
 
 #include "TunedSchedules.h"
 
+#include "flash/Analysis/MaskTiles.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Schedule/Models.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "flash/Analysis/ScoreRegion.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
@@ -28,7 +29,7 @@ static void separate(Region &score) {
   MaskingChoices choices = getMaskingChoices(region);
   yield.getResultMutable().assign(choices.score);
   for (MaskingChoice choice : choices.outermostFirst) {
-    Value keep = choice.emitKeep(b);
+    Value keep = emitKeep(b, choice);
     if (yield.getKeep())
       keep = arith::AndIOp::create(b, yield.getLoc(), keep, yield.getKeep());
     yield.getKeepMutable().assign(keep);

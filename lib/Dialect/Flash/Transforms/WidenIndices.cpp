@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "flash/Analysis/MaskTiles.h"
+#include "flash/Analysis/ScoreRanges.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Dialect/Flash/Utils/MaskTiles.h"
-#include "flash/Dialect/Flash/Utils/ScoreRanges.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"

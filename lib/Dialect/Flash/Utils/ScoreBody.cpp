@@ -6,13 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
-#include "flash/Dialect/Flash/Utils/MaskNodes.h"
-#include "flash/Dialect/Flash/Utils/MaskTiles.h"
-#include "flash/Dialect/Flash/Utils/ScoreRanges.h"
-#include "mlir/Analysis/SliceAnalysis.h"
+#include "flash/Analysis/MaskNodes.h"
+#include "flash/Analysis/MaskTiles.h"
+#include "flash/Analysis/ScoreRegion.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace flash;
@@ -204,10 +202,6 @@ Value flash::emitLengthPredicate(OpBuilder &b, Location loc, Value predicate,
   return arith::AndIOp::create(b, loc, predicate, exists);
 }
 
-bool flash::hasGuards(Region &region) {
-  return !region.empty() && !region.front().getOps<GuardOp>().empty();
-}
-
 Value flash::emitGuard(OpBuilder &b, GuardOp guard, Value value,
                        Value takesPart) {
   if (!takesPart)
@@ -259,83 +253,6 @@ Value flash::emitScoreRegion(OpBuilder &b, Location loc, Region &region,
     return score;
   IRMapping values;
   return emitScoreValues(b, region, score, position, takesPart, values);
-}
-
-bool flash::changesScore(Region &region) {
-  if (region.empty())
-    return false;
-  Block &block = region.front();
-  return cast<YieldOp>(block.getTerminator()).getResult() !=
-         block.getArgument(0);
-}
-
-/// What a region gives that says whether an element takes part, or null.
-static Value getKeep(Region &region) {
-  if (region.empty())
-    return {};
-  auto yield = cast<YieldOp>(region.front().getTerminator());
-  return isa<BlockMapOp>(region.getParentOp()) ? yield.getResult()
-                                               : yield.getKeep();
-}
-
-bool flash::masksElements(Region &region) {
-  return static_cast<bool>(getKeep(region));
-}
-
-/// The values of a score region that depend on the score.
-static llvm::DenseSet<Value> getValuesOfScore(Block &region) {
-  llvm::DenseSet<Value> ofScore = {region.getArgument(0)};
-  for (Operation &op : region.without_terminator())
-    if (llvm::any_of(op.getOperands(),
-                     [&](Value operand) { return ofScore.contains(operand); }))
-      ofScore.insert_range(op.getResults());
-  return ofScore;
-}
-
-static bool isMinusInfinity(Value value) {
-  APFloat constant(0.0f);
-  return matchPattern(value, m_ConstantFloat(&constant)) &&
-         constant.isInfinity() && constant.isNegative();
-}
-
-Value MaskingChoice::emitKeep(OpBuilder &b) const {
-  if (!keepsIfFalse)
-    return condition;
-  Location loc = condition.getLoc();
-  return arith::XOrIOp::create(b, loc, condition,
-                               arith::ConstantIntOp::create(b, loc, 1, 1));
-}
-
-MaskingChoices flash::getMaskingChoices(Block &region) {
-  MaskingChoices choices = {{},
-                            cast<YieldOp>(region.getTerminator()).getResult()};
-  llvm::DenseSet<Value> ofScore = getValuesOfScore(region);
-  while (auto choice = choices.score.getDefiningOp<arith::SelectOp>()) {
-    bool keepsIfFalse = isMinusInfinity(choice.getTrueValue());
-    if (ofScore.contains(choice.getCondition()) ||
-        !(keepsIfFalse || isMinusInfinity(choice.getFalseValue())))
-      break;
-    choices.outermostFirst.push_back({choice.getCondition(), keepsIfFalse});
-    choices.score =
-        keepsIfFalse ? choice.getFalseValue() : choice.getTrueValue();
-  }
-  return choices;
-}
-
-bool flash::readsToMask(Region &region) {
-  Value keep = getKeep(region);
-  if (!keep)
-    return false;
-  // What is computed outside is the same for all elements.
-  BackwardSliceOptions options;
-  options.inclusive = true;
-  options.omitBlockArguments = true;
-  options.filter = [&](Operation *op) {
-    return region.isAncestor(op->getParentRegion());
-  };
-  llvm::SetVector<Operation *> slice;
-  (void)getBackwardSlice(keep, &slice, options);
-  return llvm::any_of(slice, llvm::IsaPred<tensor::ExtractOp>);
 }
 
 void flash::dropKeep(Region &score) {
@@ -403,6 +320,26 @@ Value flash::cloneKeepWithGuards(OpBuilder &b, Region &region,
   auto withGuard = [](GuardOp, Value) { return Value(); };
   return keep ? cloneValues(b, region, keep, position, withGuard).front()
               : Value();
+}
+
+Value flash::emitKeep(OpBuilder &b, const MaskingChoice &choice) {
+  if (!choice.keepsIfFalse)
+    return choice.condition;
+  Location loc = choice.condition.getLoc();
+  return arith::XOrIOp::create(b, loc, choice.condition,
+                               arith::ConstantIntOp::create(b, loc, 1, 1));
+}
+
+Operation *flash::cloneWide(OpBuilder &b, Operation &op,
+                            function_ref<Value(Value)> widen) {
+  OperationState state(op.getLoc(), op.getName());
+  for (Value operand : op.getOperands())
+    state.operands.push_back(operand.getType().isIndex() ? widen(operand)
+                                                         : operand);
+  for (Type type : op.getResultTypes())
+    state.types.push_back(type.isIndex() ? b.getI64Type() : type);
+  state.attributes.append(op.getAttrs());
+  return b.create(state);
 }
 
 void flash::eraseDeadOps(Block &block) {

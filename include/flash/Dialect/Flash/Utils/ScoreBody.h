@@ -20,6 +20,8 @@
 
 namespace flash {
 
+struct MaskingChoice;
+
 /// Where a score is in the whole problem; all values are of type index.
 struct ScorePosition {
   mlir::Value batch, head, query, key;
@@ -41,10 +43,6 @@ mlir::Value emitMaskPredicate(mlir::OpBuilder &b, mlir::Location loc,
 mlir::Value emitLengthPredicate(mlir::OpBuilder &b, mlir::Location loc,
                                 mlir::Value predicate, mlir::Value length,
                                 mlir::Value key);
-
-/// Whether the score region has guards, so that it must know which elements
-/// take part.
-bool hasGuards(mlir::Region &region);
 
 /// Emits what `guard` is, whose operand has become `value`: an i1 says whether
 /// the element takes part, null that it does.
@@ -70,31 +68,6 @@ mlir::Value emitScoreValues(
     llvm::function_ref<mlir::Value(mlir::Operation &, const mlir::IRMapping &)>
         replace = nullptr);
 
-/// Whether the score region changes scores, besides masking elements.
-bool changesScore(mlir::Region &region);
-
-/// Whether the score region masks elements.
-bool masksElements(mlir::Region &region);
-
-/// A choice of -inf by a condition that does not depend on the score.
-struct MaskingChoice {
-  mlir::Value condition;
-  bool keepsIfFalse;
-  /// Emits whether the score is kept.
-  mlir::Value emitKeep(mlir::OpBuilder &b) const;
-};
-
-/// Such choices of what a score region gives, one inside the other, and the
-/// score that is left if none gives -inf.
-struct MaskingChoices {
-  llvm::SmallVector<MaskingChoice> outermostFirst;
-  mlir::Value score;
-};
-MaskingChoices getMaskingChoices(mlir::Block &region);
-
-/// Whether it reads captured tensors to do so, for each element.
-bool readsToMask(mlir::Region &region);
-
 /// Makes the score region of an attention or a step keep every element.
 void dropKeep(mlir::Region &score);
 
@@ -116,11 +89,19 @@ mlir::Value emitKeep(mlir::OpBuilder &b, mlir::Region &region,
 mlir::Value cloneKeepWithGuards(mlir::OpBuilder &b, mlir::Region &region,
                                 const ScorePosition &position);
 
+/// Emits whether `choice` keeps the score.
+mlir::Value emitKeep(mlir::OpBuilder &b, const MaskingChoice &choice);
+
 /// Emits `predicate` and `query < numQueries`, for tiles with rows that do not
 /// exist. `predicate` may be null.
 mlir::Value emitRowExists(mlir::OpBuilder &b, mlir::Location loc,
                           mlir::Value predicate, mlir::Value query,
                           mlir::Value numQueries);
+
+/// A copy of `op` on integers of 64 bits instead of indices, behind it. `widen`
+/// gives the i64 that an index is.
+mlir::Operation *cloneWide(mlir::OpBuilder &b, mlir::Operation &op,
+                           llvm::function_ref<mlir::Value(mlir::Value)> widen);
 
 /// Erases the ops of `block` whose results nothing uses, for example the
 /// positions that a mask did not ask for.

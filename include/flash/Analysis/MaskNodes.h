@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_DIALECT_FLASH_UTILS_MASKNODES_H
-#define FLASH_DIALECT_FLASH_UTILS_MASKNODES_H
+#ifndef FLASH_ANALYSIS_MASKNODES_H
+#define FLASH_ANALYSIS_MASKNODES_H
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include <vector>
@@ -37,4 +37,4 @@ MaskAttrInterface transposeMask(MaskAttrInterface mask);
 
 } // namespace flash
 
-#endif // FLASH_DIALECT_FLASH_UTILS_MASKNODES_H
+#endif // FLASH_ANALYSIS_MASKNODES_H

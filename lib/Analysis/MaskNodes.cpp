@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Dialect/Flash/Utils/MaskNodes.h"
+#include "flash/Analysis/MaskNodes.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Dialect/Flash/Utils/ScoreRanges.h"
+#include "flash/Analysis/ScoreRanges.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
@@ -72,16 +72,4 @@ std::array<int64_t, 4> flash::getExtents(AttentionOpInterface op) {
   return {op.hasBatch() ? query.front() : 1,
           op.hasHeads() ? query[rows - 1] : 1, query[rows],
           op.getKey().getType().getShape()[rows]};
-}
-
-Operation *flash::cloneWide(OpBuilder &b, Operation &op,
-                            function_ref<Value(Value)> widen) {
-  OperationState state(op.getLoc(), op.getName());
-  for (Value operand : op.getOperands())
-    state.operands.push_back(operand.getType().isIndex() ? widen(operand)
-                                                         : operand);
-  for (Type type : op.getResultTypes())
-    state.types.push_back(type.isIndex() ? b.getI64Type() : type);
-  state.attributes.append(op.getAttrs());
-  return b.create(state);
 }

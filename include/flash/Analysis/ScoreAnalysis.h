@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_DIALECT_FLASH_TRANSFORMS_SCOREANALYSIS_H
-#define FLASH_DIALECT_FLASH_TRANSFORMS_SCOREANALYSIS_H
+#ifndef FLASH_ANALYSIS_SCOREANALYSIS_H
+#define FLASH_ANALYSIS_SCOREANALYSIS_H
 
-#include "MaskFormula.h"
+#include "flash/Analysis/MaskFormula.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SetVector.h"
@@ -117,4 +117,4 @@ private:
 
 } // namespace flash
 
-#endif // FLASH_DIALECT_FLASH_TRANSFORMS_SCOREANALYSIS_H
+#endif // FLASH_ANALYSIS_SCOREANALYSIS_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_DIALECT_FLASH_TRANSFORMS_MASKFORMULA_H
-#define FLASH_DIALECT_FLASH_TRANSFORMS_MASKFORMULA_H
+#ifndef FLASH_ANALYSIS_MASKFORMULA_H
+#define FLASH_ANALYSIS_MASKFORMULA_H
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -66,4 +66,4 @@ bool isKnownNonNegative(mlir::AffineExpr expr);
 
 } // namespace flash
 
-#endif // FLASH_DIALECT_FLASH_TRANSFORMS_MASKFORMULA_H
+#endif // FLASH_ANALYSIS_MASKFORMULA_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_DIALECT_FLASH_UTILS_SCOREDEPENDENCE_H
-#define FLASH_DIALECT_FLASH_UTILS_SCOREDEPENDENCE_H
+#ifndef FLASH_ANALYSIS_SCOREDEPENDENCE_H
+#define FLASH_ANALYSIS_SCOREDEPENDENCE_H
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Region.h"
@@ -72,4 +72,4 @@ bool isLinearInScore(mlir::Region &score);
 
 } // namespace flash
 
-#endif // FLASH_DIALECT_FLASH_UTILS_SCOREDEPENDENCE_H
+#endif // FLASH_ANALYSIS_SCOREDEPENDENCE_H

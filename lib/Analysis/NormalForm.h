@@ -14,11 +14,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_DIALECT_FLASH_UTILS_NORMALFORM_H
-#define FLASH_LIB_DIALECT_FLASH_UTILS_NORMALFORM_H
+#ifndef FLASH_LIB_ANALYSIS_NORMALFORM_H
+#define FLASH_LIB_ANALYSIS_NORMALFORM_H
 
 #include "Projection.h"
-#include "flash/Dialect/Flash/Utils/MaskNodes.h"
+#include "flash/Analysis/MaskNodes.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace flash::detail {
@@ -76,4 +76,4 @@ private:
 
 } // namespace flash::detail
 
-#endif // FLASH_LIB_DIALECT_FLASH_UTILS_NORMALFORM_H
+#endif // FLASH_LIB_ANALYSIS_NORMALFORM_H

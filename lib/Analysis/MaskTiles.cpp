@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Dialect/Flash/Utils/MaskTiles.h"
+#include "flash/Analysis/MaskTiles.h"
 
 #include "NormalForm.h"
 #include "Projection.h"

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_DIALECT_FLASH_UTILS_SCORERANGES_H
-#define FLASH_DIALECT_FLASH_UTILS_SCORERANGES_H
+#ifndef FLASH_ANALYSIS_SCORERANGES_H
+#define FLASH_ANALYSIS_SCORERANGES_H
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/Interfaces/InferIntRangeInterface.h"
@@ -42,11 +42,6 @@ private:
 /// How many batches, heads, queries and keys an attention has.
 std::array<int64_t, 4> getExtents(AttentionOpInterface op);
 
-/// A copy of `op` on integers of 64 bits instead of indices, behind it. `widen`
-/// gives the i64 that an index is.
-mlir::Operation *cloneWide(mlir::OpBuilder &b, mlir::Operation &op,
-                           llvm::function_ref<mlir::Value(mlir::Value)> widen);
-
 } // namespace flash
 
-#endif // FLASH_DIALECT_FLASH_UTILS_SCORERANGES_H
+#endif // FLASH_ANALYSIS_SCORERANGES_H

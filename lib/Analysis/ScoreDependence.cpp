@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Dialect/Flash/Utils/ScoreDependence.h"
+#include "flash/Analysis/ScoreDependence.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

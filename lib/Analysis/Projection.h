@@ -17,8 +17,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_DIALECT_FLASH_UTILS_PROJECTION_H
-#define FLASH_LIB_DIALECT_FLASH_UTILS_PROJECTION_H
+#ifndef FLASH_LIB_ANALYSIS_PROJECTION_H
+#define FLASH_LIB_ANALYSIS_PROJECTION_H
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -135,4 +135,4 @@ private:
 
 } // namespace flash::detail
 
-#endif // FLASH_LIB_DIALECT_FLASH_UTILS_PROJECTION_H
+#endif // FLASH_LIB_ANALYSIS_PROJECTION_H

@@ -20,8 +20,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_DIALECT_FLASH_UTILS_MASKTILES_H
-#define FLASH_DIALECT_FLASH_UTILS_MASKTILES_H
+#ifndef FLASH_ANALYSIS_MASKTILES_H
+#define FLASH_ANALYSIS_MASKTILES_H
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/IR/AffineMap.h"
@@ -190,4 +190,4 @@ bool contains(mlir::IntegerSet set, llvm::ArrayRef<int64_t> dims,
 
 } // namespace flash
 
-#endif // FLASH_DIALECT_FLASH_UTILS_MASKTILES_H
+#endif // FLASH_ANALYSIS_MASKTILES_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MaskFormula.h"
+#include "flash/Analysis/MaskFormula.h"
 
 using namespace mlir;
 using namespace flash;
