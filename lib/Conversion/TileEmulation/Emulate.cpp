@@ -44,7 +44,7 @@ MemRefType flash::tile::getEmulatedType(SmemType type) {
                          layout);
 }
 
-static RankedTensorType dropLayout(RankedTensorType type) {
+RankedTensorType flash::tile::getEmulatedType(RankedTensorType type) {
   return RankedTensorType::get(type.getShape(), type.getElementType());
 }
 
@@ -52,7 +52,7 @@ EmulationTypes::EmulationTypes() {
   addConversion([](Type type) { return type; });
   addConversion([](RankedTensorType type) -> std::optional<Type> {
     if (isa_and_nonnull<LayoutAttrInterface>(type.getEncoding()))
-      return dropLayout(type);
+      return getEmulatedType(type);
     return std::nullopt;
   });
   addConversion([](SmemType type, SmallVectorImpl<Type> &results) {
@@ -70,7 +70,7 @@ EmulationTypes::EmulationTypes() {
   });
   addConversion([](PendingType type, SmallVectorImpl<Type> &results) {
     Type lease = IntegerType::get(type.getContext(), 64);
-    results.append({dropLayout(type.getValue()), lease, lease});
+    results.append({getEmulatedType(type.getValue()), lease, lease});
     return success();
   });
 }

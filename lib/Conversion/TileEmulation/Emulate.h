@@ -12,6 +12,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -24,8 +25,8 @@ namespace flash::tile {
 /// |----------------------|---------------------------------------------------|
 /// | tensor with a layout | the tensor without                                |
 /// | `!tile.smem`         | memref, i64: the lease of its step, 0 for a fetch |
-/// | `!tile.ring`         | memref of all stages, i64: the ring's number | |
-/// `!tile.pending`      | tensor, i64, i64: the leases of a and b           |
+/// | `!tile.ring`         | memref of all stages, i64: the ring's number      |
+/// | `!tile.pending`      | tensor, i64, i64: the leases of a and b           |
 class EmulationTypes : public mlir::TypeConverter {
 public:
   EmulationTypes();
@@ -33,6 +34,7 @@ public:
 
 /// A tile in memory as the patterns see it, inside whatever surrounds it.
 mlir::MemRefType getEmulatedType(SmemType type);
+mlir::RankedTensorType getEmulatedType(mlir::RankedTensorType type);
 
 /// Emits calls of the run-time library (flash/Runtime/Emulation.h).
 class EmulationCalls {
@@ -74,13 +76,65 @@ private:
   llvm::StringMap<mlir::LLVM::GlobalOp> places;
 };
 
-/// A pattern that emits calls.
-template <typename Op> struct EmulationPattern : mlir::OpConversionPattern<Op> {
-  EmulationPattern(const EmulationTypes &types, mlir::MLIRContext *context,
+/// Emits what one op becomes.
+class EmulationBuilder : public mlir::ImplicitLocOpBuilder {
+public:
+  EmulationBuilder(mlir::OpBuilder &b, mlir::Operation *op,
                    EmulationCalls &calls)
-      : mlir::OpConversionPattern<Op>(types, context), calls(calls) {}
+      : ImplicitLocOpBuilder(op->getLoc(), b), op(op), calls(calls) {}
+
+  /// Calls a function that begins with the op's block, see EmulationCalls.
+  mlir::Value call(llvm::StringRef name, mlir::ValueRange operands,
+                   mlir::Type result = mlir::Type()) {
+    return calls.create(*this, op, name, result, operands);
+  }
+  void checkLease(mlir::Value lease) { calls.checkLease(*this, op, lease); }
+
+  mlir::Operation *op;
   EmulationCalls &calls;
 };
+
+/// The operands of an op, each of any number of values.
+template <typename Op>
+using ManyValues =
+    typename Op::template GenericAdaptor<llvm::ArrayRef<mlir::ValueRange>>;
+
+/// What an op becomes: the values of its result if it has one, else a value for
+/// each. `Operands` are `ManyValues`, or `Op::Adaptor` where each is one value.
+template <typename Op, typename Operands>
+using Emulation = llvm::SmallVector<mlir::Value> (*)(Op, Operands,
+                                                     EmulationBuilder &);
+
+template <typename Op, typename Operands>
+struct EmulationPattern : mlir::OpConversionPattern<Op> {
+  EmulationPattern(const EmulationTypes &types, mlir::MLIRContext *context,
+                   EmulationCalls &calls, Emulation<Op, Operands> emulate)
+      : mlir::OpConversionPattern<Op>(types, context), calls(calls),
+        emulate(emulate) {}
+  mlir::LogicalResult
+  matchAndRewrite(Op op, Operands operands,
+                  mlir::ConversionPatternRewriter &rewriter) const override {
+    EmulationBuilder b(rewriter, op, calls);
+    llvm::SmallVector<mlir::Value> values = emulate(op, operands, b);
+    if (op->getNumResults() == 1)
+      rewriter.replaceOpWithMultiple(op, {mlir::ValueRange(values)});
+    else
+      rewriter.replaceOp(op, values);
+    return mlir::success();
+  }
+
+  EmulationCalls &calls;
+  Emulation<Op, Operands> emulate;
+};
+
+template <typename... Op, typename... Operands>
+void addEmulations(mlir::RewritePatternSet &patterns,
+                   const EmulationTypes &types, EmulationCalls &calls,
+                   Emulation<Op, Operands>... emulate) {
+  (patterns.add<EmulationPattern<Op, Operands>>(types, patterns.getContext(),
+                                                calls, emulate),
+   ...);
+}
 
 /// Patterns of shared memory, rings and stores.
 void populateMemoryEmulation(const EmulationTypes &types, EmulationCalls &calls,
@@ -90,11 +144,21 @@ void populateRegisterEmulation(const EmulationTypes &types,
                                EmulationCalls &calls,
                                mlir::RewritePatternSet &patterns);
 
+/// A linalg.generic with one output, which starts as `init`: a tensor, whose
+/// result is given, or memory. Loops that the last map does not mention are
+/// reductions.
+using BodyBuilder = llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &,
+                                                   mlir::ValueRange)>;
+mlir::Value createGeneric(mlir::ImplicitLocOpBuilder &b,
+                          mlir::ValueRange inputs, mlir::Value init,
+                          llvm::ArrayRef<mlir::AffineMap> maps,
+                          BodyBuilder body);
+
 /// What a tile in memory holds at this point of the program, as a tensor of its
 /// own; transposed, if so wanted, and with each element as `convert` makes it.
-using ConvertElement = llvm::function_ref<mlir::Value(
-    mlir::OpBuilder &, mlir::Location, mlir::Value)>;
-mlir::Value readTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Value buffer,
+using ConvertElement =
+    llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &, mlir::Value)>;
+mlir::Value readTile(mlir::ImplicitLocOpBuilder &b, mlir::Value buffer,
                      bool transpose, mlir::Type elementType,
                      ConvertElement convert);
 
