@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelParts.h"
-#include "flash/Dialect/Tile/IR/Tile.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "llvm/Support/Debug.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -16,7 +15,6 @@
 
 using namespace flash;
 using llvm::formatv;
-using tile::rowsOfWarpgroup;
 
 // Of a vector in the CPU, and the rows of a matrix instruction.
 static constexpr int64_t rowMultiple = 16;
@@ -221,11 +219,8 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
   schedule.keyTile = fit(problem.keys, largestKeyTile);
   // A tile and a step of queries or keys are in shared memory together.
   auto getBytes = [&](int64_t rows) {
-    auto of = [&](int64_t columns) {
-      return tile::SmemType::get(rows, columns, problem.element)
-          .getAlignedBytes();
-    };
-    return of(problem.headDim) + of(problem.valueDim);
+    return problem.getTileBytes(rows, problem.headDim) +
+           problem.getTileBytes(rows, problem.valueDim);
   };
   auto fitsBeside = [&](int64_t rows, int64_t step) {
     return !target.isGpu ||
@@ -330,24 +325,21 @@ static std::string findFault(const Problem &problem, const TargetInfo &target,
   int64_t blocks = schedule.ctasPerSm.value_or(1);
   int64_t registers = program.getStepRegisters() + program.gradColumns / 2 +
                       registersBesideTiles;
-  int64_t available = tile::getRoleRegisters(warpgroups, blocks).consumer;
+  int64_t available = getRoleRegisters(warpgroups, blocks).consumer;
   if (registers > available)
     return formatv("the products of a {0} of {1} and the gradients need {2} "
                    "registers of a thread, and with {3} warpgroups there are "
                    "{4}; choose a smaller {0}, or key_programs = 2",
                    program.stepName, program.step, registers, warpgroups,
                    available);
-  auto getBytes = [&](int64_t rows, int64_t columns) {
-    return tile::SmemType::get(rows, columns, problem.element)
-        .getAlignedBytes();
-  };
-  int64_t bytes = getBytes(program.rows, program.rowColumns) +
-                  program.stages * getBytes(program.step, program.stepColumns);
+  int64_t bytes =
+      problem.getTileBytes(program.rows, program.rowColumns) +
+      program.stages * problem.getTileBytes(program.step, program.stepColumns);
   if (program.queryColumns > 0)
-    bytes +=
-        tile::stagesOfSharedProducts * getBytes(program.rows, program.step) +
-        program.step * program.queryColumns * bytesOfSum;
-  int64_t limit = tile::getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
+    bytes += stagesOfSharedProducts *
+                 problem.getTileBytes(program.rows, program.step) +
+             program.step * program.queryColumns * bytesOfSum;
+  int64_t limit = getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
                   barrierBytesPerBlock;
   if (bytes > limit)
     return formatv("tiles of a {0} of {1} and steps of {2} need {3} bytes of "

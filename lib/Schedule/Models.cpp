@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelParts.h"
-#include "flash/Dialect/Tile/IR/Tile.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "llvm/Support/Debug.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -21,14 +20,11 @@ static constexpr int64_t mostPackedHeads = 128;
 
 int64_t flash::getSharedBytes(const Problem &problem,
                               const Schedule &schedule) {
-  auto getTileBytes = [&](int64_t rows, int64_t columns) {
-    return tile::SmemType::get(rows, columns, problem.element)
-        .getAlignedBytes();
-  };
-  int64_t stageBytes = getTileBytes(*schedule.keyTile, problem.headDim) +
-                       getTileBytes(*schedule.keyTile, problem.valueDim);
+  int64_t stageBytes =
+      problem.getTileBytes(*schedule.keyTile, problem.headDim) +
+      problem.getTileBytes(*schedule.keyTile, problem.valueDim);
   return schedule.queryStages.value_or(1) *
-             getTileBytes(*schedule.queryTile, problem.headDim) +
+             problem.getTileBytes(*schedule.queryTile, problem.headDim) +
          *schedule.stages * stageBytes;
 }
 
@@ -93,7 +89,7 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target,
   }
   Schedule schedule = chooseSm90Schedule(problem, target);
   // One warpgroup has none to alternate with.
-  if (given.queryTile == tile::rowsOfWarpgroup)
+  if (given.queryTile == rowsOfWarpgroup)
     schedule.features = *schedule.features & ~ScheduleFeatures::PingPong;
   return schedule;
 }

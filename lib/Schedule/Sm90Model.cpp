@@ -7,7 +7,7 @@
 
 #include "CostModel.h"
 #include "ModelParts.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Debug.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -19,7 +19,6 @@ using namespace flash;
 using llvm::ArrayRef, llvm::formatv, llvm::SmallVector;
 
 namespace {
-using tile::rowsOfWarpgroup, tile::warpsOfWarpgroup;
 
 // The keys that a step of a product sums over (wgmma k16), and the columns that
 // its result can have. A block has at most three warpgroups beside the one that
@@ -220,14 +219,14 @@ std::string flash::completeSm90Schedule(const Problem &problem,
     schedule.stages = 2;
   int64_t blocks = schedule.ctasPerSm.value_or(1);
   int64_t sharedBytesOfBlock =
-      tile::getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
+      getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
       barrierBytesPerBlock;
 
   // Of 64 rows each of 128 threads has half as many elements as there are
   // columns; probabilities are rounded to 16 bits.
   int64_t registers = *schedule.keyTile / 2 + *schedule.keyTile / 4 +
                       problem.valueDim / 2 + registersBesideTiles;
-  int64_t available = tile::getRoleRegisters(warpgroups, blocks).consumer;
+  int64_t available = getRoleRegisters(warpgroups, blocks).consumer;
   if (registers > available) {
     std::string ofBlocks;
     if (blocks > 1)
@@ -240,7 +239,7 @@ std::string flash::completeSm90Schedule(const Problem &problem,
   }
   int64_t columns = std::max(*schedule.keyTile, problem.valueDim);
   int64_t result = columns / 2 + registersBesideResult;
-  int64_t start = tile::getStartRegisters(warpgroups, blocks);
+  int64_t start = getStartRegisters(warpgroups, blocks);
   if (result > start)
     return formatv("a product with {0} columns needs {1} registers of a "
                    "thread, and threads start with {2}; choose fewer "

@@ -10,8 +10,15 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Operation.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace flash;
+
+int64_t flash::getSharedTileBytes(int64_t rows, int64_t columns,
+                                  int64_t elementBytes, int64_t swizzle) {
+  int64_t panels = llvm::divideCeil(columns, swizzle / elementBytes);
+  return llvm::alignTo(rows * swizzle * panels, 8 * swizzle);
+}
 
 std::optional<TargetInfo> flash::findTarget(llvm::StringRef name) {
   for (const TargetInfo &target :

@@ -8,6 +8,7 @@
 #ifndef FLASH_SCHEDULE_PROBLEM_H
 #define FLASH_SCHEDULE_PROBLEM_H
 
+#include "flash/Schedule/Target.h"
 #include "mlir/IR/Types.h"
 #include <optional>
 #include <string>
@@ -62,6 +63,11 @@ struct Problem {
 
   int64_t getElementBits() const { return element.getIntOrFloatBitWidth(); }
   int64_t getElementBytes() const { return getElementBits() / 8; }
+  /// The bytes that a tile of operands takes in shared memory.
+  int64_t getTileBytes(int64_t rows, int64_t columns) const {
+    return getSharedTileBytes(rows, columns, getElementBytes(),
+                              getSwizzle(columns * getElementBytes()));
+  }
   /// The rows of the heads that share tiles, if the queries are known.
   std::optional<int64_t> countRows() const;
   /// The tiles of queries of all heads, if that is known.

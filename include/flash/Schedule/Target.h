@@ -34,6 +34,16 @@ constexpr int64_t maxRegistersPerThread = 255;
 /// capability 8.0.
 constexpr int64_t reservedSharedBytesPerBlock = 1024;
 
+/// Tiles lie in shared memory as `!tile.smem` describes, with the narrowest
+/// swizzle that holds a row of so many bytes, or 128.
+constexpr int64_t getSwizzle(int64_t rowBytes) {
+  return rowBytes <= 32 ? 32 : rowBytes <= 64 ? 64 : 128;
+}
+/// The bytes from the start of such a tile to where the next can start: after
+/// eight rows the pattern of the swizzle repeats.
+int64_t getSharedTileBytes(int64_t rows, int64_t columns, int64_t elementBytes,
+                           int64_t swizzle);
+
 /// What schedules take from the machine that runs them.
 struct TargetInfo {
   llvm::StringLiteral name;

@@ -10,7 +10,7 @@
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Nvx/IR/KernelAbi.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
@@ -91,7 +91,7 @@ struct ConvertNvxToLLVM : flash::impl::ConvertNvxToLLVMBase<ConvertNvxToLLVM> {
     };
     Value thread = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
     Value number =
-        LLVM::UDivOp::create(b, loc, thread, i32(tile::threadsOfWarpgroup));
+        LLVM::UDivOp::create(b, loc, thread, i32(threadsOfWarpgroup));
     number =
         NVVM::ShflOp::create(b, loc, b.getI32Type(), i32(-1), number, i32(0),
                              i32(31), NVVM::ShflKind::idx, UnitAttr());

@@ -9,7 +9,7 @@
 
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace flash {
@@ -18,6 +18,7 @@ namespace flash {
 } // namespace flash
 
 using namespace mlir;
+using namespace flash;
 using namespace flash::tile;
 
 /// Folds what is computed from `values`: of a dimension of one tile the index

@@ -16,7 +16,7 @@
 
 #include "SharedTile.h"
 
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -28,7 +28,7 @@ using namespace flash;
 static constexpr int64_t sizeOfMatrix = 8, matricesAtATime = 4;
 
 /// Rows and columns of matrices of which all are added up at the same time.
-static constexpr int64_t numRows = tile::rowsOfDiagonals / sizeOfMatrix,
+static constexpr int64_t numRows = rowsOfDiagonals / sizeOfMatrix,
                          numColumns = 64 / sizeOfMatrix;
 
 namespace {

@@ -9,7 +9,7 @@
 
 #include "SharedTile.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -262,7 +262,7 @@ getShare(ThreadBuilder &t, Operation *op, std::optional<int64_t> warps) {
     return failure();
   if (!warps)
     return std::pair(*threads, t.thread());
-  int64_t shared = *warps * tile::threadsOfWarp;
+  int64_t shared = *warps * threadsOfWarp;
   return std::pair(shared, t.add(t.thread(), t.constant(shared - *threads)));
 }
 
@@ -677,7 +677,7 @@ struct Put : OpConversionPattern<tile::PutOp> {
     // of one, then of the other.
     Value warp = stage.getRows() == type.getDimSize(0)
                      ? t.warp()
-                     : t.rem(t.warp(), tile::warpsOfWarpgroup);
+                     : t.rem(t.warp(), warpsOfWarpgroup);
     if (op.getByPairs() || type.getElementType().isF32()) {
       putPairs(t, op, registers, adaptor.getDestination(), warp);
       rewriter.eraseOp(op);

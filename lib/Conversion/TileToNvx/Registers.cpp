@@ -9,7 +9,7 @@
 
 #include "flash/Dialect/Nvx/IR/Nvx.h"
 #include "flash/Dialect/Tile/IR/Reductions.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -365,7 +365,7 @@ void publish(ThreadBuilder &t, int64_t barrier, int64_t warps, Value writes,
              function_ref<void()> store) {
   auto meet = [&] {
     NVVM::BarrierOp::create(t.b, t.loc, TypeRange(), t.i32(barrier),
-                            t.i32(warps * tile::threadsOfWarp),
+                            t.i32(warps * threadsOfWarp),
                             NVVM::BarrierReductionAttr(), Value());
   };
   // What was there before has been read.
@@ -472,7 +472,7 @@ private:
     Value start = t.advance(*scratch, t.mul(t.fragmentColumn(), 4));
     Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ult,
                                           t.lane(), t.constant(4));
-    publish(t, tile::consumersBarrier, warps, isFirst, [&] {
+    publish(t, consumersBarrier, warps, isFirst, [&] {
       Value own = t.advance(start, t.mul(t.warp(), bytesOfWarp));
       for (size_t i = 0; i < columns.size(); i += 2)
         LLVM::StoreOp::create(b, t.loc, t.pack({columns[i], columns[i + 1]}),

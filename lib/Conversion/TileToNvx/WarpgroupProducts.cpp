@@ -17,7 +17,7 @@
 #include "Patterns.h"
 
 #include "flash/Dialect/Nvx/IR/Nvx.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -102,14 +102,14 @@ struct WarpgroupMmaAsync : OpConversionPattern<tile::MmaAsyncOp> {
     if (auto typeA = dyn_cast<tile::SmemType>(op.getA().getType())) {
       // From the rows of one warpgroup, or transposed columns, to the next.
       int64_t distance = op.getTransposeA()
-                             ? tile::rowsOfWarpgroup / typeA.getPanelColumns() *
+                             ? rowsOfWarpgroup / typeA.getPanelColumns() *
                                    typeA.getPanelBytes()
-                             : tile::rowsOfWarpgroup * typeA.getSwizzle();
-      if (op.getTransposeA() || typeA.getRows() != tile::rowsOfWarpgroup) {
+                             : rowsOfWarpgroup * typeA.getSwizzle();
+      if (op.getTransposeA() || typeA.getRows() != rowsOfWarpgroup) {
         // One value for all threads of a warp asks for a register of its own,
         // which programs with more steps do not have.
         Value warpgroup = steps > mostStepsOfUniform
-                              ? t.div(t.thread(), tile::threadsOfWarpgroup)
+                              ? t.div(t.thread(), threadsOfWarpgroup)
                               : t.warpgroup();
         a = t.advance(a, t.mul(warpgroup, distance));
       }

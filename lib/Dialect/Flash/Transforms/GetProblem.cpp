@@ -11,8 +11,8 @@
 #include "flash/Analysis/MaskTiles.h"
 #include "flash/Analysis/ScoreDependence.h"
 #include "flash/Analysis/ScoreRegion.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Schedule/Models.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -150,12 +150,12 @@ std::string flash::findFusionFault(AttentionGradOp op,
         "products = 5 needs a query_step or a head dimension as long as the "
         "key_tile, {0}, got {1} and {2}; choose such tiles, or products = 7",
         keyTile, queryStep, op.getHeadDim());
-  if (sumsDiagonals && (keyTile != tile::rowsOfDiagonals ||
+  if (sumsDiagonals && (keyTile != rowsOfDiagonals ||
                         (queryStep != keyTile && 2 * queryStep != keyTile)))
     return llvm::formatv("sum_diagonals needs a key_tile of {0} and a "
                          "query_step of {0} or {1}, got {2} and {3}",
-                         tile::rowsOfDiagonals, tile::rowsOfDiagonals / 2,
-                         keyTile, queryStep);
+                         rowsOfDiagonals, rowsOfDiagonals / 2, keyTile,
+                         queryStep);
   if (op.getKeyTiles() || (op.getQueryTiles() && !op.getQueryTileTurns()))
     return "products = 5 goes through lists of tiles of queries that have "
            "turns; leave out blocks and query_blocks, or choose products = 7";

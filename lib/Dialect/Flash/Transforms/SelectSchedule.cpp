@@ -11,7 +11,6 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Schedule/Models.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Debug.h"

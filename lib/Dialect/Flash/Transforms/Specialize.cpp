@@ -10,7 +10,6 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Schedule/Models.h"
 #include "flash/Schedule/SizeClass.h"
 #include "flash/Schedule/SplitKV.h"

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Tile/IR/Tile.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "flash/Support/OwnRegion.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -15,6 +15,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using namespace flash;
 using namespace flash::tile;
 
 #include "flash/Dialect/Tile/IR/TileRingInterface.cpp.inc"

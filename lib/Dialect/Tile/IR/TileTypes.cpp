@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Schedule/Target.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -30,8 +31,8 @@ void TileDialect::registerTypes() {
 
 SmemType SmemType::get(int64_t rows, int64_t columns, Type elementType) {
   int64_t bytes = columns * elementType.getIntOrFloatBitWidth() / 8;
-  int64_t swizzle = bytes <= 32 ? 32 : bytes <= 64 ? 64 : 128;
-  return get(elementType.getContext(), rows, columns, elementType, swizzle);
+  return get(elementType.getContext(), rows, columns, elementType,
+             flash::getSwizzle(bytes));
 }
 
 int64_t SmemType::getElementBytes() const {
@@ -43,7 +44,8 @@ int64_t SmemType::getNumPanels() const {
 }
 
 int64_t SmemType::getAlignedBytes() const {
-  return llvm::alignTo(getNumBytes(), getAlignment());
+  return flash::getSharedTileBytes(getRows(), getColumns(), getElementBytes(),
+                                   getSwizzle());
 }
 
 int64_t SmemType::getByteOffset(int64_t row, int64_t column) const {

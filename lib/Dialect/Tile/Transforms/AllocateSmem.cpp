@@ -7,9 +7,9 @@
 
 #include "StoreStages.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Dialect/Tile/Utils/ClaimLoop.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -19,6 +19,7 @@ namespace flash::tile {
 } // namespace flash::tile
 
 using namespace mlir;
+using namespace flash;
 using namespace flash::tile;
 
 /// Places the kernel's rings one after the other; returns the bytes in all.

@@ -7,9 +7,9 @@
 
 #include "StoreStages.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Dialect/Tile/Utils/ClaimLoop.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace flash::tile {
@@ -18,6 +18,7 @@ namespace flash::tile {
 } // namespace flash::tile
 
 using namespace mlir;
+using namespace flash;
 using namespace flash::tile;
 
 /// The rows that a bulk copy must be told to store: none where the memory ends

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Tile/IR/Tile.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Schedule/Schedule.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -23,6 +23,7 @@ namespace flash::tile {
 #define DEBUG_TYPE "tile-hoist-products"
 
 using namespace mlir;
+using namespace flash;
 using namespace flash::tile;
 
 /// Whether the tile is read behind the choice, or may be, so that it cannot be

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Tile/IR/Tile.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Schedule/Schedule.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
@@ -20,6 +20,7 @@ namespace flash::tile {
 } // namespace flash::tile
 
 using namespace mlir;
+using namespace flash;
 using namespace flash::tile;
 
 /// Whether the op gives a tile of shared memory that a ring is to hold.

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Tile/IR/Tile.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -23,6 +23,7 @@ namespace flash::tile {
 #define DEBUG_TYPE "tile-persist"
 
 using namespace mlir;
+using namespace flash;
 using namespace flash::tile;
 
 /// The ops that are not the same for all blocks, or do more than to compute

@@ -7,8 +7,8 @@
 
 #include "VerifyRoles.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -20,6 +20,7 @@ namespace flash::tile {
 } // namespace flash::tile
 
 using namespace mlir;
+using namespace flash;
 using namespace flash::tile;
 
 /// Whether values of the type belong to the threads of a role only.

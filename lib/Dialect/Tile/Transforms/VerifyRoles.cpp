@@ -7,12 +7,13 @@
 
 #include "VerifyRoles.h"
 
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
+using namespace flash;
 using namespace flash::tile;
 
 Region *flash::tile::getRole(Operation *op) {

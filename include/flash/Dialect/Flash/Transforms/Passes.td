@@ -201,8 +201,7 @@ def Specialize : Pass<"flash-specialize", "::mlir::ModuleOp"> {
     Option<"tuningFile", "tuning-file", "std::string", "\"\"",
            "A file with measured schedules">
   ];
-  let dependentDialects = ["::mlir::tensor::TensorDialect",
-                           "::flash::tile::TileDialect"];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
 def MakeVersions : Pass<"flash-make-versions", "::mlir::ModuleOp"> {
@@ -257,8 +256,7 @@ def MakeVersions : Pass<"flash-make-versions", "::mlir::ModuleOp"> {
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect",
-                           "::mlir::tensor::TensorDialect",
-                           "::flash::tile::TileDialect"];
+                           "::mlir::tensor::TensorDialect"];
 }
 
 def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
@@ -475,8 +473,6 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     Option<"tuningFile", "tuning-file", "std::string", "\"\"",
            "A file with measured schedules">
   ];
-  // The models of GPUs ask for the sizes of tiles in shared memory.
-  let dependentDialects = ["::flash::tile::TileDialect"];
 }
 
 def MakeBlockMaps : Pass<"flash-make-block-maps", "::mlir::func::FuncOp"> {

@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_DIALECT_TILE_IR_WARPGROUPS_H
-#define FLASH_DIALECT_TILE_IR_WARPGROUPS_H
+#ifndef FLASH_SCHEDULE_WARPGROUPS_H
+#define FLASH_SCHEDULE_WARPGROUPS_H
 
 #include "flash/Schedule/Schedule.h"
 #include "flash/Schedule/Target.h"
 
-namespace flash::tile {
+namespace flash {
 
 /// A warpgroup, and the rows of one of its products.
 constexpr int64_t threadsOfWarp = 32, warpsOfWarpgroup = 4,
@@ -104,6 +104,6 @@ constexpr int64_t getSharedLimit(int64_t limit, int64_t blocks) {
          reservedSharedBytesPerBlock;
 }
 
-} // namespace flash::tile
+} // namespace flash
 
-#endif // FLASH_DIALECT_TILE_IR_WARPGROUPS_H
+#endif // FLASH_SCHEDULE_WARPGROUPS_H
