@@ -32,14 +32,6 @@ static constexpr int64_t numRows = rowsOfDiagonals / sizeOfMatrix,
                          numColumns = 64 / sizeOfMatrix;
 
 namespace {
-struct StoreDiagonals : OpConversionPattern<tile::StoreDiagonalsOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::StoreDiagonalsOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override;
-};
-
 /// What a lane has of a matrix: lane 4 * g + t the columns 2 * t and 2 * t + 1
 /// of row g.
 using Pair = std::array<Value, 2>;
@@ -208,11 +200,10 @@ void DiagonalSums::run(int64_t firstColumn) {
   }
 }
 
-LogicalResult
-StoreDiagonals::matchAndRewrite(tile::StoreDiagonalsOp op,
-                                OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const {
-  ThreadBuilder t{rewriter, op.getLoc()};
+static FailureOr<Value>
+convertStoreDiagonals(tile::StoreDiagonalsOp op,
+                      ManyValues<tile::StoreDiagonalsOp> adaptor,
+                      ThreadBuilder &t) {
   GlobalMemory memory(op.getSums().getType(), adaptor.getSums());
   SmallVector<Value> row = getIndices(adaptor.getIndices());
   row.push_back(t.constant(0));
@@ -222,11 +213,10 @@ StoreDiagonals::matchAndRewrite(tile::StoreDiagonalsOp op,
   for (int64_t column = type.getColumns() / sizeOfMatrix - numColumns;
        column >= 0; column -= numColumns)
     sums.run(column);
-  rewriter.eraseOp(op);
-  return success();
+  return Value();
 }
 
 void flash::populateDiagonalPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<StoreDiagonals>(converter, patterns.getContext());
+  addConversions(converter, patterns, /*benefit=*/1, convertStoreDiagonals);
 }

@@ -40,217 +40,177 @@ static SmallVector<Value> getPackedIndices(ThreadBuilder &t,
   return ofRow;
 }
 
-namespace {
-struct Dim : OpConversionPattern<memref::DimOp> {
-  using OpConversionPattern::OpConversionPattern;
+static FailureOr<Value> convertDim(memref::DimOp op,
+                                   ManyValues<memref::DimOp> adaptor,
+                                   ThreadBuilder &t) {
+  std::optional<int64_t> index = op.getConstantIndex();
+  auto type = dyn_cast<MemRefType>(op.getSource().getType());
+  if (!index || !type)
+    return failure();
+  GlobalMemory memory(type, adaptor.getSource());
+  return memory.getSize(t, *index);
+}
 
-  LogicalResult
-  matchAndRewrite(memref::DimOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    std::optional<int64_t> index = op.getConstantIndex();
-    auto type = dyn_cast<MemRefType>(op.getSource().getType());
-    if (!index || !type)
-      return rewriter.notifyMatchFailure(op, "the dimension is not constant");
-    ThreadBuilder t{rewriter, op.getLoc()};
-    GlobalMemory memory(type, adaptor.getSource());
-    rewriter.replaceOp(op, memory.getSize(t, *index));
-    return success();
-  }
-};
+static FailureOr<Value> convertLoadElement(memref::LoadOp op,
+                                           ManyValues<memref::LoadOp> adaptor,
+                                           ThreadBuilder &t) {
+  GlobalMemory memory(op.getMemRefType(), adaptor.getMemref());
+  return LLVM::LoadOp::create(
+             t.b, t.loc, op.getType(),
+             memory.getAddress(t, getIndices(adaptor.getIndices())))
+      .getResult();
+}
 
-struct LoadElement : OpConversionPattern<memref::LoadOp> {
-  using OpConversionPattern::OpConversionPattern;
+static FailureOr<Value> convertStoreElement(memref::StoreOp op,
+                                            ManyValues<memref::StoreOp> adaptor,
+                                            ThreadBuilder &t) {
+  GlobalMemory memory(op.getMemRefType(), adaptor.getMemref());
+  LLVM::StoreOp::create(t.b, t.loc, adaptor.getValue().front(),
+                        memory.getAddress(t, getIndices(adaptor.getIndices())));
+  return Value();
+}
 
-  LogicalResult
-  matchAndRewrite(memref::LoadOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    GlobalMemory memory(op.getMemRefType(), adaptor.getMemref());
-    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(
-        op, op.getType(),
-        memory.getAddress(t, getIndices(adaptor.getIndices())));
-    return success();
-  }
-};
-
-struct StoreElement : OpConversionPattern<memref::StoreOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(memref::StoreOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    GlobalMemory memory(op.getMemRefType(), adaptor.getMemref());
-    rewriter.replaceOpWithNewOp<LLVM::StoreOp>(
-        op, adaptor.getValue().front(),
-        memory.getAddress(t, getIndices(adaptor.getIndices())));
-    return success();
-  }
-};
-
-struct SmemView : OpConversionPattern<tile::SmemViewOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::SmemViewOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    Type pointer = getTypeConverter()->convertType(op.getType());
-    Value base = nvx::SharedMemoryOp::create(rewriter, t.loc, pointer);
-    rewriter.replaceOp(op, t.advance(base, adaptor.getOffset()));
-    return success();
-  }
-};
+static FailureOr<Value> convertSmemView(tile::SmemViewOp op,
+                                        tile::SmemViewOp::Adaptor adaptor,
+                                        ThreadBuilder &t) {
+  return t.advance(t.sharedMemory(), adaptor.getOffset());
+}
 
 /// Each thread copies chunks of 16 bytes by cp.async: neighbouring threads the
 /// chunks of a panel's row, groups of threads the rows.
-struct Copy : OpConversionPattern<tile::CopyOp> {
-  using OpConversionPattern::OpConversionPattern;
+static FailureOr<Value> convertCopy(tile::CopyOp op,
+                                    ManyValues<tile::CopyOp> adaptor,
+                                    ThreadBuilder &t) {
+  OpBuilder &b = t.b;
+  FailureOr<int64_t> threads = getNumThreads(op);
+  if (failed(threads))
+    return failure();
+  tile::SmemType type = op.getDestination().getType();
+  GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
+  Value shared = adaptor.getDestination().front();
+  Value limit = op.getRows() ? adaptor.getRows().front() : Value();
 
-  LogicalResult
-  matchAndRewrite(tile::CopyOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    OpBuilder &b = rewriter;
-    FailureOr<int64_t> threads = getNumThreads(op);
-    if (failed(threads))
-      return failure();
-    tile::SmemType type = op.getDestination().getType();
-    GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
-    Value shared = adaptor.getDestination().front();
-    Value limit = op.getRows() ? adaptor.getRows().front() : Value();
+  int64_t tileRows = op.getTileRows().value_or(type.getRows());
+  int64_t chunksInPanel = type.getSwizzle() / 16;
+  int64_t rowBytes = type.getColumns() * type.getElementBytes();
+  int64_t rowsAtOnce = *threads / chunksInPanel;
+  Value row = t.div(t.thread(), chunksInPanel);
+  Value chunk = t.rem(t.thread(), chunksInPanel);
 
-    int64_t tileRows = op.getTileRows().value_or(type.getRows());
-    int64_t chunksInPanel = type.getSwizzle() / 16;
-    int64_t rowBytes = type.getColumns() * type.getElementBytes();
-    int64_t rowsAtOnce = *threads / chunksInPanel;
-    Value row = t.div(t.thread(), chunksInPanel);
-    Value chunk = t.rem(t.thread(), chunksInPanel);
-
-    SmallVector<Value> indices = getIndices(adaptor.getIndices());
-    size_t rowDim = memory.type.getRank() - 2;
-    Value column = t.mul(chunk, 16 / type.getElementBytes());
-    if (!op.getPacked())
-      indices[rowDim] = t.add(indices[rowDim], row);
-    if (indices.size() == rowDim + 1)
-      indices.push_back(column);
-    else
-      indices.back() = t.add(indices.back(), column);
-    // The address of each row, or of the first and how far apart they are.
-    Value from, rowStride;
-    if (!op.getPacked()) {
-      from = memory.getAddress(t, indices);
-      // The host has made sure that the rows of a tile span less than 2^31
-      // bytes.
-      rowStride = arith::TruncIOp::create(b, t.loc, b.getI32Type(),
-                                          memory.getByteStride(t, rowDim));
-    }
-
-    for (int64_t panel = 0; panel < type.getNumPanels(); ++panel) {
-      // Chunks that hold data, and those up to a multiple of 32 bytes, which
-      // are zero.
-      int64_t bytes =
-          std::min(type.getSwizzle(), rowBytes - panel * type.getSwizzle());
-      int64_t data = bytes / 16, filled = llvm::alignTo(bytes, 32) / 16;
-      for (int64_t first = 0; first < tileRows; first += rowsAtOnce) {
-        Value here = t.add(row, t.constant(first));
-        Value execute, exists;
-        auto both = [&](Value &condition, Value x, int64_t bound,
-                        Value dynamicBound) {
-          Value holds = arith::CmpIOp::create(
-              b, t.loc, arith::CmpIPredicate::slt, x,
-              dynamicBound ? dynamicBound : t.constant(bound));
-          condition = condition
-                          ? arith::AndIOp::create(b, t.loc, condition, holds)
-                                .getResult()
-                          : holds;
-        };
-        if (filled < chunksInPanel)
-          both(execute, chunk, filled, Value());
-        if (first + rowsAtOnce > tileRows)
-          both(execute, here, tileRows, Value());
-        if (data < filled)
-          both(exists, chunk, data, Value());
-        if (limit)
-          both(exists, here, 0, limit);
-
-        OpBuilder::InsertionGuard guard(b);
-        if (execute) {
-          auto choice = scf::IfOp::create(b, t.loc, execute);
-          b.setInsertionPointToStart(choice.thenBlock());
-        }
-        Value inTile = op.getFirstRow()
-                           ? t.add(here, adaptor.getFirstRow().front())
-                           : here;
-        Value offset = getSwizzledOffset(t, type, inTile, chunk);
-        Value to =
-            t.advance(t.advance(shared, offset), panel * type.getPanelBytes());
-        Value source;
-        if (op.getPacked()) {
-          source = memory.getAddress(
-              t, getPackedIndices(t, indices, rowDim, *op.getPacked(), here));
-        } else {
-          Value distance =
-              arith::MulIOp::create(b, t.loc, rowStride, t.i32(first));
-          source = LLVM::GEPOp::create(b, t.loc, from.getType(), b.getI8Type(),
-                                       from, ArrayRef<LLVM::GEPArg>{distance});
-        }
-        source = t.advance(source, panel * type.getSwizzle());
-        Value size;
-        if (exists)
-          size = arith::SelectOp::create(b, t.loc, exists, t.i32(16), t.i32(0));
-        NVVM::CpAsyncOp::create(b, t.loc, to, source, 16,
-                                NVVM::LoadCacheModifierKind::CG, size);
-      }
-    }
-    rewriter.eraseOp(op);
-    return success();
+  SmallVector<Value> indices = getIndices(adaptor.getIndices());
+  size_t rowDim = memory.type.getRank() - 2;
+  Value column = t.mul(chunk, 16 / type.getElementBytes());
+  if (!op.getPacked())
+    indices[rowDim] = t.add(indices[rowDim], row);
+  if (indices.size() == rowDim + 1)
+    indices.push_back(column);
+  else
+    indices.back() = t.add(indices.back(), column);
+  // The address of each row, or of the first and how far apart they are.
+  Value from, rowStride;
+  if (!op.getPacked()) {
+    from = memory.getAddress(t, indices);
+    // The host has made sure that the rows of a tile span less than 2^31
+    // bytes.
+    rowStride = arith::TruncIOp::create(b, t.loc, b.getI32Type(),
+                                        memory.getByteStride(t, rowDim));
   }
-};
+
+  for (int64_t panel = 0; panel < type.getNumPanels(); ++panel) {
+    // Chunks that hold data, and those up to a multiple of 32 bytes, which
+    // are zero.
+    int64_t bytes =
+        std::min(type.getSwizzle(), rowBytes - panel * type.getSwizzle());
+    int64_t data = bytes / 16, filled = llvm::alignTo(bytes, 32) / 16;
+    for (int64_t first = 0; first < tileRows; first += rowsAtOnce) {
+      Value here = t.add(row, t.constant(first));
+      Value execute, exists;
+      auto both = [&](Value &condition, Value x, int64_t bound,
+                      Value dynamicBound) {
+        Value holds = arith::CmpIOp::create(
+            b, t.loc, arith::CmpIPredicate::slt, x,
+            dynamicBound ? dynamicBound : t.constant(bound));
+        condition =
+            condition
+                ? arith::AndIOp::create(b, t.loc, condition, holds).getResult()
+                : holds;
+      };
+      if (filled < chunksInPanel)
+        both(execute, chunk, filled, Value());
+      if (first + rowsAtOnce > tileRows)
+        both(execute, here, tileRows, Value());
+      if (data < filled)
+        both(exists, chunk, data, Value());
+      if (limit)
+        both(exists, here, 0, limit);
+
+      OpBuilder::InsertionGuard guard(b);
+      if (execute) {
+        auto choice = scf::IfOp::create(b, t.loc, execute);
+        b.setInsertionPointToStart(choice.thenBlock());
+      }
+      Value inTile =
+          op.getFirstRow() ? t.add(here, adaptor.getFirstRow().front()) : here;
+      Value offset = getSwizzledOffset(t, type, inTile, chunk);
+      Value to =
+          t.advance(t.advance(shared, offset), panel * type.getPanelBytes());
+      Value source;
+      if (op.getPacked()) {
+        source = memory.getAddress(
+            t, getPackedIndices(t, indices, rowDim, *op.getPacked(), here));
+      } else {
+        Value distance =
+            arith::MulIOp::create(b, t.loc, rowStride, t.i32(first));
+        source = LLVM::GEPOp::create(b, t.loc, from.getType(), b.getI8Type(),
+                                     from, ArrayRef<LLVM::GEPArg>{distance});
+      }
+      source = t.advance(source, panel * type.getSwizzle());
+      Value size;
+      if (exists)
+        size = arith::SelectOp::create(b, t.loc, exists, t.i32(16), t.i32(0));
+      NVVM::CpAsyncOp::create(b, t.loc, to, source, 16,
+                              NVVM::LoadCacheModifierKind::CG, size);
+    }
+  }
+  return Value();
+}
 
 /// Every thread reads the columns of its fragment from the same row.
-struct LoadRow : OpConversionPattern<tile::LoadRowOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::LoadRowOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    tile::SmemType type = op.getSource().getType();
-    RankedTensorType result = op.getResult().getType();
-    int64_t bytes = type.getElementBytes(), perChunk = 16 / bytes;
-    int64_t chunksInPanel = type.getSwizzle() / 16;
-    SmallVector<Value> columns;
-    for (int64_t block = 0; block < type.getColumns() / 8; ++block) {
-      Value column = t.add(t.fragmentColumn(), t.constant(8 * block));
-      Value chunk = t.div(column, perChunk);
-      Value offset = getSwizzledOffset(t, type, adaptor.getRow(),
-                                       t.rem(chunk, chunksInPanel));
-      offset = t.add(offset, t.mul(t.rem(column, perChunk), bytes));
-      offset = t.add(offset,
-                     t.mul(t.div(chunk, chunksInPanel), type.getPanelBytes()));
-      Value address = t.advance(adaptor.getSource(), offset);
-      if (bytes == 2) {
-        Value pair = LLVM::LoadOp::create(rewriter, t.loc,
-                                          rewriter.getI32Type(), address);
-        llvm::append_range(columns, t.extendPair(pair, type.getElementType()));
-      } else {
-        Value pair = LLVM::LoadOp::create(
-            rewriter, t.loc, VectorType::get({2}, rewriter.getF32Type()),
-            address, /*alignment=*/8);
-        llvm::append_range(columns, t.unpack(pair));
-      }
+static FailureOr<Value> convertLoadRow(tile::LoadRowOp op,
+                                       tile::LoadRowOp::Adaptor adaptor,
+                                       ThreadBuilder &t) {
+  tile::SmemType type = op.getSource().getType();
+  RankedTensorType result = op.getResult().getType();
+  int64_t bytes = type.getElementBytes(), perChunk = 16 / bytes;
+  int64_t chunksInPanel = type.getSwizzle() / 16;
+  SmallVector<Value> columns;
+  for (int64_t block = 0; block < type.getColumns() / 8; ++block) {
+    Value column = t.add(t.fragmentColumn(), t.constant(8 * block));
+    Value chunk = t.div(column, perChunk);
+    Value offset = getSwizzledOffset(t, type, adaptor.getRow(),
+                                     t.rem(chunk, chunksInPanel));
+    offset = t.add(offset, t.mul(t.rem(column, perChunk), bytes));
+    offset =
+        t.add(offset, t.mul(t.div(chunk, chunksInPanel), type.getPanelBytes()));
+    Value address = t.advance(adaptor.getSource(), offset);
+    if (bytes == 2) {
+      Value pair = LLVM::LoadOp::create(t.b, t.loc, t.b.getI32Type(), address);
+      llvm::append_range(columns, t.extendPair(pair, type.getElementType()));
+    } else {
+      Value pair = LLVM::LoadOp::create(t.b, t.loc,
+                                        VectorType::get({2}, t.b.getF32Type()),
+                                        address, /*alignment=*/8);
+      llvm::append_range(columns, t.unpack(pair));
     }
-    int64_t warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
-    SmallVector<Value> registers;
-    for (int64_t rows = 0; rows < result.getDimSize(0); rows += 16 * warps)
-      for (size_t i = 0; i < columns.size(); i += 2)
-        registers.append(
-            {columns[i], columns[i + 1], columns[i], columns[i + 1]});
-    rewriter.replaceOp(op, t.pack(registers));
-    return success();
   }
-};
+  int64_t warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
+  SmallVector<Value> registers;
+  for (int64_t rows = 0; rows < result.getDimSize(0); rows += 16 * warps)
+    for (size_t i = 0; i < columns.size(); i += 2)
+      registers.append(
+          {columns[i], columns[i + 1], columns[i], columns[i + 1]});
+  return t.pack(registers);
+}
 
 /// The threads that share the chunks of a tile, and the number among them of
 /// this one: all of the block, or those of its last warps, as many as are
@@ -273,333 +233,301 @@ static VectorType getWordType(tile::SmemType type) {
 }
 
 /// Each thread looks at the chunks that it would copy.
-struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::IsFiniteOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    OpBuilder &b = rewriter;
-    auto share = getShare(t, op, op.getWarps());
-    if (failed(share))
-      return failure();
-    auto [threads, thread] = *share;
-    tile::SmemType type = op.getSource().getType();
-    // Zero times a number is zero, unless that is NaN or infinite. Bulk copies
-    // fill whole panels, so that their chunks need not be told from others.
-    VectorType wordType = getWordType(type);
-    Value zero = arith::ConstantOp::create(b, t.loc, b.getZeroAttr(wordType));
-    bool isLinear = op.getWarps().has_value();
-    int64_t chunksInPanel = type.getSwizzle() / 16;
-    int64_t chunksInRow = type.getColumns() * type.getElementBytes() / 16;
-    int64_t chunks =
-        isLinear ? type.getNumBytes() / 16 : type.getRows() * chunksInRow;
-    // A few at a time, since registers are scarce, above all where a warp has
-    // given most of its own away.
-    int64_t chunksAtATime = op.getWarps() ? 2 : 4;
-    size_t numSums = op.getWarps() ? 2 : 4;
-    auto chunkType = VectorType::get({4}, b.getI32Type());
-    auto loadChunk = [&](Value number) -> Value {
-      Value offset = t.mul(number, 16);
-      if (!isLinear) {
-        Value row = t.div(number, chunksInRow),
-              chunk = t.rem(number, chunksInRow);
-        offset = getSwizzledOffset(t, type, row, t.rem(chunk, chunksInPanel));
-        offset = t.add(
-            offset, t.mul(t.div(chunk, chunksInPanel), type.getPanelBytes()));
-      }
-      return LLVM::LoadOp::create(b, t.loc, chunkType,
-                                  t.advance(adaptor.getSource(), offset),
-                                  /*alignment=*/16);
-    };
-    auto loop = scf::ForOp::create(b, t.loc, t.constant(0), t.constant(chunks),
-                                   t.constant(chunksAtATime * threads),
-                                   SmallVector<Value>(numSums, zero));
-    SmallVector<Value> sums(loop.getResults());
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(loop.getBody());
-      SmallVector<Value> words, next(loop.getRegionIterArgs());
-      for (int64_t i = 0; i < chunksAtATime; ++i) {
-        Value number = t.add(t.add(thread, loop.getInductionVar()),
-                             t.constant(i * threads));
-        bool mayPassEnd = chunks % (chunksAtATime * threads) != 0;
-        Value chunk;
-        if (mayPassEnd && isLinear) {
-          // Addresses differ by constants then, which warps that have given
-          // their registers away do not keep.
-          Value exists = arith::CmpIOp::create(
-              b, t.loc, arith::CmpIPredicate::ult, number, t.constant(chunks));
-          chunk = t.emitChoice(
-              exists, chunkType, [&] { return loadChunk(number); },
-              [&]() -> Value {
-                return arith::ConstantOp::create(b, t.loc,
-                                                 b.getZeroAttr(chunkType));
-              });
-        } else {
-          // Past the end the last chunk is looked at again.
-          if (mayPassEnd)
-            number = arith::MinUIOp::create(b, t.loc, number,
-                                            t.constant(chunks - 1));
-          chunk = loadChunk(number);
-        }
-        llvm::append_range(words, t.unpack(chunk));
-      }
-      for (auto [i, word] : llvm::enumerate(words)) {
-        Value elements = LLVM::BitcastOp::create(b, t.loc, wordType, word);
-        Value &sum = next[i % numSums];
-        sum = math::FmaOp::create(b, t.loc, elements, zero, sum);
-      }
-      scf::YieldOp::create(b, t.loc, next);
+static FailureOr<Value> convertIsFinite(tile::IsFiniteOp op,
+                                        tile::IsFiniteOp::Adaptor adaptor,
+                                        ThreadBuilder &t) {
+  OpBuilder &b = t.b;
+  auto share = getShare(t, op, op.getWarps());
+  if (failed(share))
+    return failure();
+  auto [threads, thread] = *share;
+  tile::SmemType type = op.getSource().getType();
+  // Zero times a number is zero, unless that is NaN or infinite. Bulk copies
+  // fill whole panels, so that their chunks need not be told from others.
+  VectorType wordType = getWordType(type);
+  Value zero = arith::ConstantOp::create(b, t.loc, b.getZeroAttr(wordType));
+  bool isLinear = op.getWarps().has_value();
+  int64_t chunksInPanel = type.getSwizzle() / 16;
+  int64_t chunksInRow = type.getColumns() * type.getElementBytes() / 16;
+  int64_t chunks =
+      isLinear ? type.getNumBytes() / 16 : type.getRows() * chunksInRow;
+  // A few at a time, since registers are scarce, above all where a warp has
+  // given most of its own away.
+  int64_t chunksAtATime = op.getWarps() ? 2 : 4;
+  size_t numSums = op.getWarps() ? 2 : 4;
+  auto chunkType = VectorType::get({4}, b.getI32Type());
+  auto loadChunk = [&](Value number) -> Value {
+    Value offset = t.mul(number, 16);
+    if (!isLinear) {
+      Value row = t.div(number, chunksInRow),
+            chunk = t.rem(number, chunksInRow);
+      offset = getSwizzledOffset(t, type, row, t.rem(chunk, chunksInPanel));
+      offset = t.add(offset,
+                     t.mul(t.div(chunk, chunksInPanel), type.getPanelBytes()));
     }
-    // The sums are zeros, of either sign, or NaN.
-    Value bits;
-    for (Value sum : sums) {
-      Value word = LLVM::BitcastOp::create(b, t.loc, b.getI32Type(), sum);
-      bits =
-          bits ? arith::OrIOp::create(b, t.loc, bits, word).getResult() : word;
+    return LLVM::LoadOp::create(b, t.loc, chunkType,
+                                t.advance(adaptor.getSource(), offset),
+                                /*alignment=*/16);
+  };
+  auto loop = scf::ForOp::create(b, t.loc, t.constant(0), t.constant(chunks),
+                                 t.constant(chunksAtATime * threads),
+                                 SmallVector<Value>(numSums, zero));
+  SmallVector<Value> sums(loop.getResults());
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> words, next(loop.getRegionIterArgs());
+    for (int64_t i = 0; i < chunksAtATime; ++i) {
+      Value number =
+          t.add(t.add(thread, loop.getInductionVar()), t.constant(i * threads));
+      bool mayPassEnd = chunks % (chunksAtATime * threads) != 0;
+      Value chunk;
+      if (mayPassEnd && isLinear) {
+        // Addresses differ by constants then, which warps that have given
+        // their registers away do not keep.
+        Value exists = arith::CmpIOp::create(
+            b, t.loc, arith::CmpIPredicate::ult, number, t.constant(chunks));
+        chunk = t.emitChoice(
+            exists, chunkType, [&] { return loadChunk(number); },
+            [&]() -> Value {
+              return arith::ConstantOp::create(b, t.loc,
+                                               b.getZeroAttr(chunkType));
+            });
+      } else {
+        // Past the end the last chunk is looked at again.
+        if (mayPassEnd)
+          number =
+              arith::MinUIOp::create(b, t.loc, number, t.constant(chunks - 1));
+        chunk = loadChunk(number);
+      }
+      llvm::append_range(words, t.unpack(chunk));
     }
-    int64_t allButSigns =
-        type.getElementType().isF32() ? 0x7fffffff : 0x7fff7fff;
-    bits = arith::AndIOp::create(b, t.loc, bits, t.i32(allButSigns));
-    Value special = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne,
-                                          bits, t.i32(0));
-    if (op.getWarps()) {
-      Value any = NVVM::VoteSyncOp::create(b, t.loc, b.getI1Type(), t.i32(-1),
-                                           special, NVVM::VoteSyncKind::any);
-      rewriter.replaceOpWithNewOp<arith::XOrIOp>(
-          op, any, arith::ConstantIntOp::create(b, t.loc, b.getI1Type(), 1));
-      return success();
+    for (auto [i, word] : llvm::enumerate(words)) {
+      Value elements = LLVM::BitcastOp::create(b, t.loc, wordType, word);
+      Value &sum = next[i % numSums];
+      sum = math::FmaOp::create(b, t.loc, elements, zero, sum);
     }
-    Value flag = arith::ExtUIOp::create(b, t.loc, b.getI32Type(), special);
-    auto any = NVVM::BarrierOp::create(
-        b, t.loc, TypeRange{b.getI32Type()}, /*barrierId=*/Value(),
-        /*numberOfThreads=*/Value(),
-        NVVM::BarrierReductionAttr::get(b.getContext(),
-                                        NVVM::BarrierReduction::OR),
-        flag);
-    rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::eq,
-                                               any.getResult(0), t.i32(0));
-    return success();
+    scf::YieldOp::create(b, t.loc, next);
   }
-};
+  // The sums are zeros, of either sign, or NaN.
+  Value bits;
+  for (Value sum : sums) {
+    Value word = LLVM::BitcastOp::create(b, t.loc, b.getI32Type(), sum);
+    bits = bits ? arith::OrIOp::create(b, t.loc, bits, word).getResult() : word;
+  }
+  int64_t allButSigns = type.getElementType().isF32() ? 0x7fffffff : 0x7fff7fff;
+  bits = arith::AndIOp::create(b, t.loc, bits, t.i32(allButSigns));
+  Value special =
+      arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne, bits, t.i32(0));
+  if (op.getWarps()) {
+    Value any = NVVM::VoteSyncOp::create(b, t.loc, b.getI1Type(), t.i32(-1),
+                                         special, NVVM::VoteSyncKind::any);
+    return arith::XOrIOp::create(
+               t.b, t.loc, any,
+               arith::ConstantIntOp::create(b, t.loc, b.getI1Type(), 1))
+        .getResult();
+  }
+  Value flag = arith::ExtUIOp::create(b, t.loc, b.getI32Type(), special);
+  auto any = NVVM::BarrierOp::create(
+      b, t.loc, TypeRange{b.getI32Type()}, /*barrierId=*/Value(),
+      /*numberOfThreads=*/Value(),
+      NVVM::BarrierReductionAttr::get(b.getContext(),
+                                      NVVM::BarrierReduction::OR),
+      flag);
+  return arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq,
+                               any.getResult(0), t.i32(0))
+      .getResult();
+}
 
 /// Each thread sees to the chunks at which it looks as one of as many warps.
-struct MakeFinite : OpConversionPattern<tile::MakeFiniteOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::MakeFiniteOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    OpBuilder &b = rewriter;
-    auto share = getShare(t, op, op.getWarps());
-    if (failed(share) || !op.getWarps())
-      return failure();
-    auto [threads, thread] = *share;
-    tile::SmemType type = op.getTile().getType();
-    VectorType wordType = getWordType(type);
-    auto chunkType = VectorType::get({4}, b.getI32Type());
-    Value zero = arith::ConstantOp::create(b, t.loc, b.getZeroAttr(wordType));
-    auto loop = scf::ForOp::create(b, t.loc, thread,
-                                   t.constant(type.getNumBytes() / 16),
-                                   t.constant(threads));
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(loop.getBody());
-      Value address =
-          t.advance(adaptor.getTile(), t.mul(loop.getInductionVar(), 16));
-      Value chunk = LLVM::LoadOp::create(b, t.loc, chunkType, address,
-                                         /*alignment=*/16);
-      SmallVector<Value> words;
-      for (Value word : t.unpack(chunk)) {
-        Value x = LLVM::BitcastOp::create(b, t.loc, wordType, word);
-        // Zero times NaN or an infinite number is no number.
-        Value product = math::FmaOp::create(b, t.loc, x, zero, zero);
-        Value isFinite = arith::CmpFOp::create(
-            b, t.loc, arith::CmpFPredicate::ORD, product, product);
-        Value finite = arith::SelectOp::create(b, t.loc, isFinite, x, zero);
-        words.push_back(
-            LLVM::BitcastOp::create(b, t.loc, b.getI32Type(), finite));
-      }
-      LLVM::StoreOp::create(b, t.loc, t.pack(words), address,
-                            /*alignment=*/16);
+static FailureOr<Value> convertMakeFinite(tile::MakeFiniteOp op,
+                                          tile::MakeFiniteOp::Adaptor adaptor,
+                                          ThreadBuilder &t) {
+  OpBuilder &b = t.b;
+  auto share = getShare(t, op, op.getWarps());
+  if (failed(share) || !op.getWarps())
+    return failure();
+  auto [threads, thread] = *share;
+  tile::SmemType type = op.getTile().getType();
+  VectorType wordType = getWordType(type);
+  auto chunkType = VectorType::get({4}, b.getI32Type());
+  Value zero = arith::ConstantOp::create(b, t.loc, b.getZeroAttr(wordType));
+  auto loop =
+      scf::ForOp::create(b, t.loc, thread, t.constant(type.getNumBytes() / 16),
+                         t.constant(threads));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value address =
+        t.advance(adaptor.getTile(), t.mul(loop.getInductionVar(), 16));
+    Value chunk = LLVM::LoadOp::create(b, t.loc, chunkType, address,
+                                       /*alignment=*/16);
+    SmallVector<Value> words;
+    for (Value word : t.unpack(chunk)) {
+      Value x = LLVM::BitcastOp::create(b, t.loc, wordType, word);
+      // Zero times NaN or an infinite number is no number.
+      Value product = math::FmaOp::create(b, t.loc, x, zero, zero);
+      Value isFinite = arith::CmpFOp::create(
+          b, t.loc, arith::CmpFPredicate::ORD, product, product);
+      Value finite = arith::SelectOp::create(b, t.loc, isFinite, x, zero);
+      words.push_back(
+          LLVM::BitcastOp::create(b, t.loc, b.getI32Type(), finite));
     }
-    rewriter.eraseOp(op);
-    return success();
+    LLVM::StoreOp::create(b, t.loc, t.pack(words), address,
+                          /*alignment=*/16);
   }
-};
+  return Value();
+}
 
 /// Each thread clears the chunks of 16 bytes whose numbers are its own.
-struct Clear : OpConversionPattern<tile::ClearOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::ClearOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    OpBuilder &b = rewriter;
-    auto chunkType = VectorType::get({4}, b.getI32Type());
-    Value zero = arith::ConstantOp::create(b, t.loc, b.getZeroAttr(chunkType));
-    int64_t chunks = op.getTile().getType().getNumBytes() / 16;
-    int64_t threads = op.getWarps() * 32;
-    for (int64_t first = 0; first < chunks; first += threads) {
-      Value number = t.add(t.thread(), t.constant(first));
-      if (first + threads > chunks)
-        number =
-            arith::MinUIOp::create(b, t.loc, number, t.constant(chunks - 1));
-      LLVM::StoreOp::create(b, t.loc, zero,
-                            t.advance(adaptor.getTile(), t.mul(number, 16)),
-                            /*alignment=*/16);
-    }
-    rewriter.eraseOp(op);
-    return success();
+static FailureOr<Value> convertClear(tile::ClearOp op,
+                                     tile::ClearOp::Adaptor adaptor,
+                                     ThreadBuilder &t) {
+  OpBuilder &b = t.b;
+  auto chunkType = VectorType::get({4}, b.getI32Type());
+  Value zero = arith::ConstantOp::create(b, t.loc, b.getZeroAttr(chunkType));
+  int64_t chunks = op.getTile().getType().getNumBytes() / 16;
+  int64_t threads = op.getWarps() * 32;
+  for (int64_t first = 0; first < chunks; first += threads) {
+    Value number = t.add(t.thread(), t.constant(first));
+    if (first + threads > chunks)
+      number = arith::MinUIOp::create(b, t.loc, number, t.constant(chunks - 1));
+    LLVM::StoreOp::create(b, t.loc, zero,
+                          t.advance(adaptor.getTile(), t.mul(number, 16)),
+                          /*alignment=*/16);
   }
-};
+  return Value();
+}
 
-struct Store : OpConversionPattern<tile::StoreOp> {
-  using OpConversionPattern::OpConversionPattern;
+static Value isBelow(ThreadBuilder &t, Value x, Value bound) {
+  return arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::slt, x, bound);
+}
+/// Starts a branch where the condition holds.
+static void startIf(ThreadBuilder &t, Value condition) {
+  auto choice = scf::IfOp::create(t.b, t.loc, condition);
+  t.b.setInsertionPointToStart(choice.thenBlock());
+}
 
-  LogicalResult
-  matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    auto type = cast<RankedTensorType>(op.getX().getType());
-    auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
-    if (isa<tile::WarpRowsAttr>(layout))
-      return rewriter.notifyMatchFailure(op,
-                                         "warp rows have their own pattern");
-    ThreadBuilder t{rewriter, op.getLoc()};
-    OpBuilder &b = rewriter;
-    GlobalMemory memory(op.getDestination().getType(),
-                        adaptor.getDestination());
-    SmallVector<Value> registers = t.unpack(adaptor.getX().front());
-    SmallVector<Value> indices = getIndices(adaptor.getIndices());
-    Value limit = op.getRows() ? adaptor.getRows().front() : Value();
-    if (type.getRank() == 1) {
-      storeVector(t, op, memory, registers, indices, limit);
-      rewriter.eraseOp(op);
-      return success();
-    }
-    size_t rowDim = memory.type.getRank() - 2;
-    if (indices.size() == rowDim + 2)
-      indices.back() = t.add(indices.back(), t.fragmentColumn());
+/// The indices of row `row` of the tile.
+static SmallVector<Value> getRow(ThreadBuilder &t, tile::StoreOp op,
+                                 ArrayRef<Value> indices, size_t rowDim,
+                                 Value row) {
+  if (op.getPacked())
+    return getPackedIndices(t, indices, rowDim, *op.getPacked(), row);
+  SmallVector<Value> ofRow(indices);
+  ofRow[rowDim] = t.add(ofRow[rowDim], row);
+  return ofRow;
+}
+
+/// Of the threads that hold a value the first stores it: of those of a row
+/// the first of four lanes, of those of a column the first of eight in the
+/// first warp.
+static void storeVector(ThreadBuilder &t, tile::StoreOp op,
+                        GlobalMemory &memory, ArrayRef<Value> registers,
+                        ArrayRef<Value> indices, Value limit) {
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
+  bool isOfColumns = isa<tile::ColumnsAttr>(layout);
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  SmallVector<Value> elements;
+  for (Value own : registers)
+    if (bytes == 2)
+      llvm::append_range(elements, t.splitPair(own, type.getElementType()));
     else
-      indices.push_back(t.fragmentColumn());
+      elements.push_back(own);
+  for (auto [i, element] : llvm::enumerate(elements)) {
+    int64_t part = layout.getRegisterPart(type.getShape(), i).front();
+    Value at = t.add(isOfColumns ? t.fragmentColumn() : t.fragmentRow(),
+                     t.constant(part));
+    OpBuilder::InsertionGuard guard(t.b);
+    Value execute = limit ? isBelow(t, at, limit) : Value();
+    Value isFirst =
+        isOfColumns
+            ? isBelow(t, t.thread(), t.constant(4))
+            : arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq,
+                                    t.rem(t.lane(), 4), t.constant(0));
+    if (execute)
+      isFirst = arith::AndIOp::create(t.b, t.loc, execute, isFirst);
+    startIf(t, isFirst);
+    LLVM::StoreOp::create(
+        t.b, t.loc, element,
+        memory.getAddress(t, getRow(t, op, indices, indices.size() - 1, at)),
+        /*alignment=*/bytes);
+  }
+}
 
-    int64_t bytes = type.getElementTypeBitWidth() / 8;
-    int64_t rows = type.getDimSize(0) / (8 * layout.getNumWarps());
-    int64_t blocks = type.getDimSize(1) / 8;
-    for (int64_t index = 0; index < rows; ++index) {
-      // Row `index` of the thread, as in the layout `rows`.
-      int64_t part = index / 2 * 16 * layout.getNumWarps() + index % 2 * 8;
-      Value row = t.add(t.fragmentRow(), t.constant(part));
-      OpBuilder::InsertionGuard guard(b);
-      if (limit)
-        startIf(t, isBelow(t, row, limit));
-      Value to = memory.getAddress(t, getRow(t, op, indices, rowDim, row));
-      for (int64_t block = 0; block < blocks; ++block) {
-        Value value;
-        int64_t at = index / 2 * blocks + block;
-        if (bytes == 2)
-          value = registers[2 * at + index % 2];
+static FailureOr<Value> convertStore(tile::StoreOp op,
+                                     ManyValues<tile::StoreOp> adaptor,
+                                     ThreadBuilder &t) {
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
+  // See convertStoreWarpRows.
+  if (isa<tile::WarpRowsAttr>(layout))
+    return failure();
+  OpBuilder &b = t.b;
+  GlobalMemory memory(op.getDestination().getType(), adaptor.getDestination());
+  SmallVector<Value> registers = t.unpack(adaptor.getX().front());
+  SmallVector<Value> indices = getIndices(adaptor.getIndices());
+  Value limit = op.getRows() ? adaptor.getRows().front() : Value();
+  if (type.getRank() == 1) {
+    storeVector(t, op, memory, registers, indices, limit);
+    return Value();
+  }
+  size_t rowDim = memory.type.getRank() - 2;
+  if (indices.size() == rowDim + 2)
+    indices.back() = t.add(indices.back(), t.fragmentColumn());
+  else
+    indices.push_back(t.fragmentColumn());
+
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  int64_t rows = type.getDimSize(0) / (8 * layout.getNumWarps());
+  int64_t blocks = type.getDimSize(1) / 8;
+  for (int64_t index = 0; index < rows; ++index) {
+    // Row `index` of the thread, as in the layout `rows`.
+    int64_t part = index / 2 * 16 * layout.getNumWarps() + index % 2 * 8;
+    Value row = t.add(t.fragmentRow(), t.constant(part));
+    OpBuilder::InsertionGuard guard(b);
+    if (limit)
+      startIf(t, isBelow(t, row, limit));
+    Value to = memory.getAddress(t, getRow(t, op, indices, rowDim, row));
+    for (int64_t block = 0; block < blocks; ++block) {
+      Value value;
+      int64_t at = index / 2 * blocks + block;
+      if (bytes == 2)
+        value = registers[2 * at + index % 2];
+      else
+        value = t.pack({registers[4 * at + index % 2 * 2],
+                        registers[4 * at + index % 2 * 2 + 1]});
+      if (!op.getAdd() && !op.getColumns()) {
+        LLVM::StoreOp::create(b, t.loc, value, t.advance(to, 8 * block * bytes),
+                              /*alignment=*/2 * bytes);
+        continue;
+      }
+      SmallVector<Value> elements;
+      if (bytes == 2)
+        llvm::append_range(elements, t.splitPair(value, type.getElementType()));
+      else
+        elements = t.unpack(value);
+      for (auto [i, element] : llvm::enumerate(elements)) {
+        OpBuilder::InsertionGuard guard(b);
+        if (op.getColumns())
+          startIf(t,
+                  isBelow(t,
+                          t.add(t.fragmentColumn(), t.constant(8 * block + i)),
+                          adaptor.getColumns().front()));
+        Value address = memory.advance(t, to, 8 * block + i);
+        if (op.getAdd())
+          LLVM::AtomicRMWOp::create(b, t.loc, LLVM::AtomicBinOp::fadd, address,
+                                    element, LLVM::AtomicOrdering::monotonic,
+                                    /*syncscope=*/"device");
         else
-          value = t.pack({registers[4 * at + index % 2 * 2],
-                          registers[4 * at + index % 2 * 2 + 1]});
-        if (!op.getAdd() && !op.getColumns()) {
-          LLVM::StoreOp::create(b, t.loc, value,
-                                t.advance(to, 8 * block * bytes),
-                                /*alignment=*/2 * bytes);
-          continue;
-        }
-        SmallVector<Value> elements;
-        if (bytes == 2)
-          llvm::append_range(elements,
-                             t.splitPair(value, type.getElementType()));
-        else
-          elements = t.unpack(value);
-        for (auto [i, element] : llvm::enumerate(elements)) {
-          OpBuilder::InsertionGuard guard(b);
-          if (op.getColumns())
-            startIf(
-                t,
-                isBelow(t, t.add(t.fragmentColumn(), t.constant(8 * block + i)),
-                        adaptor.getColumns().front()));
-          Value address = memory.advance(t, to, 8 * block + i);
-          if (op.getAdd())
-            LLVM::AtomicRMWOp::create(b, t.loc, LLVM::AtomicBinOp::fadd,
-                                      address, element,
-                                      LLVM::AtomicOrdering::monotonic,
-                                      /*syncscope=*/"device");
-          else
-            LLVM::StoreOp::create(b, t.loc, element, address,
-                                  /*alignment=*/bytes);
-        }
+          LLVM::StoreOp::create(b, t.loc, element, address,
+                                /*alignment=*/bytes);
       }
     }
-    rewriter.eraseOp(op);
-    return success();
   }
-
-private:
-  static Value isBelow(ThreadBuilder &t, Value x, Value bound) {
-    return arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::slt, x,
-                                 bound);
-  }
-  /// Starts a branch where the condition holds.
-  static void startIf(ThreadBuilder &t, Value condition) {
-    auto choice = scf::IfOp::create(t.b, t.loc, condition);
-    t.b.setInsertionPointToStart(choice.thenBlock());
-  }
-
-  /// Of the threads that hold a value the first stores it: of those of a row
-  /// the first of four lanes, of those of a column the first of eight in the
-  /// first warp.
-  static void storeVector(ThreadBuilder &t, tile::StoreOp op,
-                          GlobalMemory &memory, ArrayRef<Value> registers,
-                          ArrayRef<Value> indices, Value limit) {
-    auto type = cast<RankedTensorType>(op.getX().getType());
-    auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
-    bool isOfColumns = isa<tile::ColumnsAttr>(layout);
-    int64_t bytes = type.getElementTypeBitWidth() / 8;
-    SmallVector<Value> elements;
-    for (Value own : registers)
-      if (bytes == 2)
-        llvm::append_range(elements, t.splitPair(own, type.getElementType()));
-      else
-        elements.push_back(own);
-    for (auto [i, element] : llvm::enumerate(elements)) {
-      int64_t part = layout.getRegisterPart(type.getShape(), i).front();
-      Value at = t.add(isOfColumns ? t.fragmentColumn() : t.fragmentRow(),
-                       t.constant(part));
-      OpBuilder::InsertionGuard guard(t.b);
-      Value execute = limit ? isBelow(t, at, limit) : Value();
-      Value isFirst =
-          isOfColumns
-              ? isBelow(t, t.thread(), t.constant(4))
-              : arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq,
-                                      t.rem(t.lane(), 4), t.constant(0));
-      if (execute)
-        isFirst = arith::AndIOp::create(t.b, t.loc, execute, isFirst);
-      startIf(t, isFirst);
-      LLVM::StoreOp::create(
-          t.b, t.loc, element,
-          memory.getAddress(t, getRow(t, op, indices, indices.size() - 1, at)),
-          /*alignment=*/bytes);
-    }
-  }
-
-  /// The indices of row `row` of the tile.
-  static SmallVector<Value> getRow(ThreadBuilder &t, tile::StoreOp op,
-                                   ArrayRef<Value> indices, size_t rowDim,
-                                   Value row) {
-    if (op.getPacked())
-      return getPackedIndices(t, indices, rowDim, *op.getPacked(), row);
-    SmallVector<Value> ofRow(indices);
-    ofRow[rowDim] = t.add(ofRow[rowDim], row);
-    return ofRow;
-  }
-};
+  return Value();
+}
 
 /// Each thread stores the two neighbours of each of its rows.
 static void putPairs(ThreadBuilder &t, tile::PutOp op,
@@ -661,42 +589,34 @@ static void putPairs(ThreadBuilder &t, tile::PutOp op,
   }
 }
 
-struct Put : OpConversionPattern<tile::PutOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::PutOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    auto type = cast<RankedTensorType>(op.getX().getType());
-    tile::SmemType stage = op.getDestination().getType();
-    SmallVector<Value> registers = t.unpack(adaptor.getX());
-    int64_t warps =
-        cast<tile::LayoutAttrInterface>(type.getEncoding()).getNumWarps();
-    // As the registers of two blocks of eight columns are: upper and lower rows
-    // of one, then of the other.
-    Value warp = stage.getRows() == type.getDimSize(0)
-                     ? t.warp()
-                     : t.rem(t.warp(), warpsOfWarpgroup);
-    if (op.getByPairs() || type.getElementType().isF32()) {
-      putPairs(t, op, registers, adaptor.getDestination(), warp);
-      rewriter.eraseOp(op);
-      return success();
-    }
-    MatrixAccess matrices(t, stage, adaptor.getDestination(),
-                          t.add(t.mul(warp, 16), t.rem(t.lane(), 16)),
-                          t.div(t.lane(), 16));
-    int64_t blocks = type.getDimSize(1) / 8, first = op.getColumn() / 8;
-    int64_t count = std::min(blocks - first, stage.getColumns() / 8);
-    for (int64_t row = 0; row < type.getDimSize(0); row += 16 * warps)
-      for (int64_t block = 0; block < count; block += 2) {
-        int64_t at = row / (16 * warps) * blocks + first + block;
-        matrices.store(row, block, ArrayRef<Value>(registers).slice(2 * at, 4));
-      }
-    rewriter.eraseOp(op);
-    return success();
+static FailureOr<Value> convertPut(tile::PutOp op, tile::PutOp::Adaptor adaptor,
+                                   ThreadBuilder &t) {
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  tile::SmemType stage = op.getDestination().getType();
+  SmallVector<Value> registers = t.unpack(adaptor.getX());
+  int64_t warps =
+      cast<tile::LayoutAttrInterface>(type.getEncoding()).getNumWarps();
+  // As the registers of two blocks of eight columns are: upper and lower rows
+  // of one, then of the other.
+  Value warp = stage.getRows() == type.getDimSize(0)
+                   ? t.warp()
+                   : t.rem(t.warp(), warpsOfWarpgroup);
+  if (op.getByPairs() || type.getElementType().isF32()) {
+    putPairs(t, op, registers, adaptor.getDestination(), warp);
+    return Value();
   }
-};
+  MatrixAccess matrices(t, stage, adaptor.getDestination(),
+                        t.add(t.mul(warp, 16), t.rem(t.lane(), 16)),
+                        t.div(t.lane(), 16));
+  int64_t blocks = type.getDimSize(1) / 8, first = op.getColumn() / 8;
+  int64_t count = std::min(blocks - first, stage.getColumns() / 8);
+  for (int64_t row = 0; row < type.getDimSize(0); row += 16 * warps)
+    for (int64_t block = 0; block < count; block += 2) {
+      int64_t at = row / (16 * warps) * blocks + first + block;
+      matrices.store(row, block, ArrayRef<Value>(registers).slice(2 * at, 4));
+    }
+  return Value();
+}
 
 /// Where the count is that the op names.
 template <typename Op, typename Adaptor>
@@ -708,99 +628,76 @@ static Value getCountAddress(ThreadBuilder &t, Op op, Adaptor adaptor) {
 /// Looks at the count until it is the rank. What others have written before
 /// they set it, by bulk copies or otherwise, is then there for the bulk copies
 /// that the thread starts.
-struct AwaitRank : OpConversionPattern<tile::AwaitRankOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::AwaitRankOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    Value count = getCountAddress(t, op, adaptor);
-    Value rank = arith::IndexCastOp::create(
-        rewriter, t.loc, rewriter.getI32Type(), adaptor.getRank().front());
-    NVVM::InlinePtxOp::create(rewriter, t.loc, TypeRange(),
-                              /*readOnlyArgs=*/ValueRange{count, rank},
-                              /*readWriteArgs=*/ValueRange(),
-                              "{\n"
-                              ".reg .pred isNext;\n"
-                              ".reg .b32 count;\n"
-                              "look:\n"
-                              "ld.acquire.gpu.global.b32 count, [$0];\n"
-                              "setp.eq.b32 isNext, count, $1;\n"
-                              "@!isNext bra look;\n"
-                              "fence.proxy.async.global;\n"
-                              "}",
-                              /*predicate=*/Value());
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
+static FailureOr<Value> convertAwaitRank(tile::AwaitRankOp op,
+                                         ManyValues<tile::AwaitRankOp> adaptor,
+                                         ThreadBuilder &t) {
+  Value count = getCountAddress(t, op, adaptor);
+  Value rank = arith::IndexCastOp::create(t.b, t.loc, t.b.getI32Type(),
+                                          adaptor.getRank().front());
+  NVVM::InlinePtxOp::create(t.b, t.loc, TypeRange(),
+                            /*readOnlyArgs=*/ValueRange{count, rank},
+                            /*readWriteArgs=*/ValueRange(),
+                            "{\n"
+                            ".reg .pred isNext;\n"
+                            ".reg .b32 count;\n"
+                            "look:\n"
+                            "ld.acquire.gpu.global.b32 count, [$0];\n"
+                            "setp.eq.b32 isNext, count, $1;\n"
+                            "@!isNext bra look;\n"
+                            "fence.proxy.async.global;\n"
+                            "}",
+                            /*predicate=*/Value());
+  return Value();
+}
 
 /// The thread has waited until its bulk copies were complete. Others add when
 /// they see the count, so it is a release: without one, additions that had been
 /// waited for were now and then carried out behind the additions of the next
 /// rank.
-struct FinishRank : OpConversionPattern<tile::FinishRankOp> {
-  using OpConversionPattern::OpConversionPattern;
+static FailureOr<Value>
+convertFinishRank(tile::FinishRankOp op, ManyValues<tile::FinishRankOp> adaptor,
+                  ThreadBuilder &t) {
+  Value count = getCountAddress(t, op, adaptor);
+  Value next = t.add(adaptor.getRank().front(), t.constant(1));
+  next = arith::IndexCastOp::create(t.b, t.loc, t.b.getI32Type(), next);
+  NVVM::InlinePtxOp::create(t.b, t.loc, TypeRange(),
+                            /*readOnlyArgs=*/ValueRange{count, next},
+                            /*readWriteArgs=*/ValueRange(),
+                            "{\n"
+                            "fence.proxy.async.global;\n"
+                            "st.release.gpu.global.b32 [$0], $1;\n"
+                            "}",
+                            /*predicate=*/Value());
+  return Value();
+}
 
-  LogicalResult
-  matchAndRewrite(tile::FinishRankOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    Value count = getCountAddress(t, op, adaptor);
-    Value next = t.add(adaptor.getRank().front(), t.constant(1));
-    next = arith::IndexCastOp::create(rewriter, t.loc, rewriter.getI32Type(),
-                                      next);
-    NVVM::InlinePtxOp::create(rewriter, t.loc, TypeRange(),
-                              /*readOnlyArgs=*/ValueRange{count, next},
-                              /*readWriteArgs=*/ValueRange(),
-                              "{\n"
-                              "fence.proxy.async.global;\n"
-                              "st.release.gpu.global.b32 [$0], $1;\n"
-                              "}",
-                              /*predicate=*/Value());
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
-struct CountUp : OpConversionPattern<tile::CountUpOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::CountUpOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    Value count = getCountAddress(t, op, adaptor);
-    Value one = arith::ConstantIntOp::create(rewriter, t.loc, 1, 32);
-    rewriter.replaceOp(op, LLVM::AtomicRMWOp::create(
-                               rewriter, t.loc, LLVM::AtomicBinOp::add, count,
-                               one, LLVM::AtomicOrdering::monotonic, "device")
-                               .getResult());
-    return success();
-  }
-};
+static FailureOr<Value> convertCountUp(tile::CountUpOp op,
+                                       ManyValues<tile::CountUpOp> adaptor,
+                                       ThreadBuilder &t) {
+  Value count = getCountAddress(t, op, adaptor);
+  Value one = arith::ConstantIntOp::create(t.b, t.loc, 1, 32);
+  return LLVM::AtomicRMWOp::create(t.b, t.loc, LLVM::AtomicBinOp::add, count,
+                                   one, LLVM::AtomicOrdering::monotonic,
+                                   "device")
+      .getResult();
+}
 
 template <typename Op, NVVM::GridDepActionKind kind>
-struct GridDependency : OpConversionPattern<Op> {
-  using OpConversionPattern<Op>::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(Op op, typename Op::Adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<NVVM::GriddepcontrolOp>(op, kind);
-    return success();
-  }
-};
-} // namespace
+static FailureOr<Value> convertGridDependency(Op, typename Op::Adaptor,
+                                              ThreadBuilder &t) {
+  NVVM::GriddepcontrolOp::create(t.b, t.loc, kind);
+  return Value();
+}
 
 void flash::populateMemoryPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<
-      Dim, LoadElement, StoreElement, SmemView, Copy, LoadRow, IsFinite,
-      MakeFinite, Clear, Store, Put, AwaitRank, FinishRank, CountUp,
-      GridDependency<tile::AwaitDependenciesOp, NVVM::GridDepActionKind::wait>,
-      GridDependency<tile::LaunchDependentsOp,
-                     NVVM::GridDepActionKind::launch_dependents>>(
-      converter, patterns.getContext());
+  addConversions(
+      converter, patterns, /*benefit=*/1, convertDim, convertLoadElement,
+      convertStoreElement, convertSmemView, convertCopy, convertLoadRow,
+      convertIsFinite, convertMakeFinite, convertClear, convertStore,
+      convertPut, convertAwaitRank, convertFinishRank, convertCountUp,
+      convertGridDependency<tile::AwaitDependenciesOp,
+                            NVVM::GridDepActionKind::wait>,
+      convertGridDependency<tile::LaunchDependentsOp,
+                            NVVM::GridDepActionKind::launch_dependents>);
 }

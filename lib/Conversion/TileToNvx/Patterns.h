@@ -21,6 +21,9 @@ public:
   ThreadTypeConverter();
 };
 
+/// What the registers of a thread for a tile with a layout are.
+mlir::VectorType getRegisterType(mlir::RankedTensorType tile);
+
 /// Scalar integer arithmetic, and where the thread is. The expressions are
 /// emitted wherever they are needed; common ones are merged later.
 struct ThreadBuilder {
@@ -57,6 +60,8 @@ struct ThreadBuilder {
   /// A pointer some bytes further in shared memory; `offset` is an index.
   mlir::Value advance(mlir::Value pointer, mlir::Value offset);
   mlir::Value advance(mlir::Value pointer, int64_t offset);
+  /// Where the block's shared memory starts.
+  mlir::Value sharedMemory();
   /// Emits an scf.if whose branches `emitThen` and, if it gives a value of
   /// `type`, `emitElse` fill.
   mlir::Value emitChoice(mlir::Value condition, mlir::Type type,
@@ -85,6 +90,52 @@ struct GlobalMemory {
   mlir::Value pointer;
   mlir::ValueRange dynamicSizes, dynamicStrides;
 };
+
+/// The operands of an op, each of any number of values.
+template <typename Op>
+using ManyValues =
+    typename Op::template GenericAdaptor<llvm::ArrayRef<mlir::ValueRange>>;
+
+/// What becomes of an op in a thread: the value of its result, null if it has
+/// none, or failure if another conversion is for it. `Operands` are
+/// `ManyValues`, or `Op::Adaptor` where each is one value.
+template <typename Op, typename Operands>
+using ThreadConversion = mlir::FailureOr<mlir::Value> (*)(Op, Operands,
+                                                          ThreadBuilder &);
+
+template <typename Op, typename Operands>
+struct ThreadPattern : mlir::OpConversionPattern<Op> {
+  ThreadPattern(const mlir::TypeConverter &converter,
+                mlir::MLIRContext *context, mlir::PatternBenefit benefit,
+                ThreadConversion<Op, Operands> convert)
+      : mlir::OpConversionPattern<Op>(converter, context, benefit),
+        convert(convert) {}
+  mlir::LogicalResult
+  matchAndRewrite(Op op, Operands operands,
+                  mlir::ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    mlir::FailureOr<mlir::Value> value = convert(op, operands, t);
+    if (failed(value))
+      return mlir::failure();
+    if (*value)
+      rewriter.replaceOp(op, *value);
+    else
+      rewriter.eraseOp(op);
+    return mlir::success();
+  }
+
+  ThreadConversion<Op, Operands> convert;
+};
+
+template <typename... Op, typename... Operands>
+void addConversions(const mlir::TypeConverter &converter,
+                    mlir::RewritePatternSet &patterns,
+                    mlir::PatternBenefit benefit,
+                    ThreadConversion<Op, Operands>... convert) {
+  (patterns.add<ThreadPattern<Op, Operands>>(converter, patterns.getContext(),
+                                             benefit, convert),
+   ...);
+}
 
 void populateRegisterPatterns(const mlir::TypeConverter &converter,
                               mlir::RewritePatternSet &patterns);

@@ -302,138 +302,115 @@ void Product::emitSteps(int64_t first, int64_t count,
   }
 }
 
-namespace {
-struct MmaAsync : OpConversionPattern<tile::MmaAsyncOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::MmaAsyncOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    if (op.getTransposeA())
-      return op.emitOpError("has its first operand transposed, which only "
-                            "products of warpgroups can");
-    ThreadBuilder t{rewriter, op.getLoc()};
-    Product product(t, op, adaptor.getA(), adaptor.getB(), adaptor.getC());
-    rewriter.replaceOp(op, product.emit());
-    return success();
-  }
-};
+static FailureOr<Value> convertMmaAsync(tile::MmaAsyncOp op,
+                                        tile::MmaAsyncOp::Adaptor adaptor,
+                                        ThreadBuilder &t) {
+  if (op.getTransposeA())
+    return op.emitOpError("has its first operand transposed, which only "
+                          "products of warpgroups can");
+  Product product(t, op, adaptor.getA(), adaptor.getB(), adaptor.getC());
+  return product.emit();
+}
 
 /// mma.sync has finished when the thread goes on.
-struct MmaWait : OpConversionPattern<tile::MmaWaitOp> {
-  using OpConversionPattern::OpConversionPattern;
+static FailureOr<Value> convertMmaWait(tile::MmaWaitOp op,
+                                       tile::MmaWaitOp::Adaptor adaptor,
+                                       ThreadBuilder &t) {
+  return adaptor.getPending();
+}
 
-  LogicalResult
-  matchAndRewrite(tile::MmaWaitOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, adaptor.getPending());
-    return success();
-  }
-};
+/// Matrices of 16-bit elements of the result from a row and column on: the
+/// upper and the lower one of a block of columns, then those of the next.
+/// Each lies in the source with its columns as rows.
+static SmallVector<Value> loadTransposed(ThreadBuilder &t, tile::SmemType type,
+                                         Value source, int64_t row,
+                                         int64_t column, int64_t count) {
+  Value lane = t.lane();
+  Value sourceRow = t.add(t.rem(lane, 8), t.mul(t.div(lane, 16), 8));
+  Value sourceColumn =
+      t.add(t.mul(t.warp(), 16), t.mul(t.rem(t.div(lane, 8), 2), 8));
+  Value offset = getElementOffset(t, type, t.add(sourceRow, t.constant(column)),
+                                  t.add(sourceColumn, t.constant(row)));
+  return loadMatrices(t, t.advance(source, offset), count,
+                      /*transpose=*/true);
+}
 
-struct Load : OpConversionPattern<tile::LoadOp> {
-  using OpConversionPattern::OpConversionPattern;
+/// Two neighbours of f32, the first in an even column.
+static SmallVector<Value> loadPair(ThreadBuilder &t, tile::SmemType type,
+                                   Value source, Value row, Value column) {
+  Value address = t.advance(source, getElementOffset(t, type, row, column));
+  return t.unpack(LLVM::LoadOp::create(t.b, t.loc,
+                                       VectorType::get({2}, t.b.getF32Type()),
+                                       address, /*alignment=*/8));
+}
 
-  LogicalResult
-  matchAndRewrite(tile::LoadOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    tile::SmemType type = op.getSource().getType();
-    RankedTensorType result = op.getResult().getType();
-    if (isa<tile::ColumnsAttr>(result.getEncoding())) {
-      SmallVector<Value> registers;
-      for (int64_t row = 0; row < type.getRows(); ++row)
-        llvm::append_range(registers,
-                           loadPair(t, type, adaptor.getSource(),
-                                    t.constant(row), t.fragmentColumn()));
-      rewriter.replaceOp(op, t.pack(registers));
-      return success();
+/// The four elements of f32 that a thread has of eight columns and 16 rows of
+/// its warp.
+static SmallVector<Value> loadF32(ThreadBuilder &t, tile::LoadOp op,
+                                  Value source, int64_t row, int64_t column) {
+  OpBuilder &b = t.b;
+  tile::SmemType type = op.getSource().getType();
+  SmallVector<Value> elements;
+  for (int64_t half = 0; half < 2; ++half) {
+    Value ownRow = t.add(t.fragmentRow(), t.constant(row + 8 * half));
+    Value ownColumn = t.add(t.fragmentColumn(), t.constant(column));
+    if (!op.getTranspose()) {
+      llvm::append_range(elements,
+                         loadPair(t, type, source, ownRow, ownColumn));
+      continue;
     }
-    int64_t warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
-    bool areMatrices = type.getElementBytes() == 2;
-    std::optional<MatrixAccess> loader;
-    if (areMatrices && !op.getTranspose())
-      loader.emplace(t, type,
-                     t.advance(adaptor.getSource(),
-                               t.mul(t.warp(), 16 * type.getSwizzle())),
-                     t.rem(t.lane(), 16), t.div(t.lane(), 16));
+    for (int64_t i = 0; i < 2; ++i)
+      elements.push_back(LLVM::LoadOp::create(
+          b, t.loc, b.getF32Type(),
+          t.advance(source,
+                    getElementOffset(t, type, t.add(ownColumn, t.constant(i)),
+                                     ownRow))));
+  }
+  return elements;
+}
+
+static FailureOr<Value>
+convertLoad(tile::LoadOp op, tile::LoadOp::Adaptor adaptor, ThreadBuilder &t) {
+  tile::SmemType type = op.getSource().getType();
+  RankedTensorType result = op.getResult().getType();
+  if (isa<tile::ColumnsAttr>(result.getEncoding())) {
     SmallVector<Value> registers;
-    int64_t columns = result.getDimSize(1) / 8;
-    for (int64_t row = 0; row < result.getDimSize(0); row += 16 * warps)
-      for (int64_t column = 0; column < columns; column += 2) {
-        int64_t count = std::min<int64_t>(2, columns - column);
-        if (loader)
-          llvm::append_range(registers, loader->load(row, column, 2 * count,
-                                                     /*transpose=*/false));
-        else if (areMatrices)
-          llvm::append_range(registers,
-                             loadTransposed(t, type, adaptor.getSource(), row,
-                                            8 * column, 2 * count));
-        else
-          for (int64_t i = 0; i < count; ++i)
-            llvm::append_range(registers, loadF32(t, op, adaptor.getSource(),
-                                                  row, 8 * (column + i)));
-      }
-    rewriter.replaceOp(op, t.pack(registers));
-    return success();
+    for (int64_t row = 0; row < type.getRows(); ++row)
+      llvm::append_range(registers,
+                         loadPair(t, type, adaptor.getSource(), t.constant(row),
+                                  t.fragmentColumn()));
+    return t.pack(registers);
   }
-
-private:
-  /// Matrices of 16-bit elements of the result from a row and column on: the
-  /// upper and the lower one of a block of columns, then those of the next.
-  /// Each lies in the source with its columns as rows.
-  static SmallVector<Value> loadTransposed(ThreadBuilder &t,
-                                           tile::SmemType type, Value source,
-                                           int64_t row, int64_t column,
-                                           int64_t count) {
-    Value lane = t.lane();
-    Value sourceRow = t.add(t.rem(lane, 8), t.mul(t.div(lane, 16), 8));
-    Value sourceColumn =
-        t.add(t.mul(t.warp(), 16), t.mul(t.rem(t.div(lane, 8), 2), 8));
-    Value offset =
-        getElementOffset(t, type, t.add(sourceRow, t.constant(column)),
-                         t.add(sourceColumn, t.constant(row)));
-    return loadMatrices(t, t.advance(source, offset), count,
-                        /*transpose=*/true);
-  }
-
-  /// Two neighbours of f32, the first in an even column.
-  static SmallVector<Value> loadPair(ThreadBuilder &t, tile::SmemType type,
-                                     Value source, Value row, Value column) {
-    Value address = t.advance(source, getElementOffset(t, type, row, column));
-    return t.unpack(LLVM::LoadOp::create(t.b, t.loc,
-                                         VectorType::get({2}, t.b.getF32Type()),
-                                         address, /*alignment=*/8));
-  }
-
-  /// The four elements of f32 that a thread has of eight columns and 16 rows of
-  /// its warp.
-  static SmallVector<Value> loadF32(ThreadBuilder &t, tile::LoadOp op,
-                                    Value source, int64_t row, int64_t column) {
-    OpBuilder &b = t.b;
-    tile::SmemType type = op.getSource().getType();
-    SmallVector<Value> elements;
-    for (int64_t half = 0; half < 2; ++half) {
-      Value ownRow = t.add(t.fragmentRow(), t.constant(row + 8 * half));
-      Value ownColumn = t.add(t.fragmentColumn(), t.constant(column));
-      if (!op.getTranspose()) {
-        llvm::append_range(elements,
-                           loadPair(t, type, source, ownRow, ownColumn));
-        continue;
-      }
-      for (int64_t i = 0; i < 2; ++i)
-        elements.push_back(LLVM::LoadOp::create(
-            b, t.loc, b.getF32Type(),
-            t.advance(source,
-                      getElementOffset(t, type, t.add(ownColumn, t.constant(i)),
-                                       ownRow))));
+  int64_t warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
+  bool areMatrices = type.getElementBytes() == 2;
+  std::optional<MatrixAccess> loader;
+  if (areMatrices && !op.getTranspose())
+    loader.emplace(
+        t, type,
+        t.advance(adaptor.getSource(), t.mul(t.warp(), 16 * type.getSwizzle())),
+        t.rem(t.lane(), 16), t.div(t.lane(), 16));
+  SmallVector<Value> registers;
+  int64_t columns = result.getDimSize(1) / 8;
+  for (int64_t row = 0; row < result.getDimSize(0); row += 16 * warps)
+    for (int64_t column = 0; column < columns; column += 2) {
+      int64_t count = std::min<int64_t>(2, columns - column);
+      if (loader)
+        llvm::append_range(registers, loader->load(row, column, 2 * count,
+                                                   /*transpose=*/false));
+      else if (areMatrices)
+        llvm::append_range(registers,
+                           loadTransposed(t, type, adaptor.getSource(), row,
+                                          8 * column, 2 * count));
+      else
+        for (int64_t i = 0; i < count; ++i)
+          llvm::append_range(registers, loadF32(t, op, adaptor.getSource(), row,
+                                                8 * (column + i)));
     }
-    return elements;
-  }
-};
-} // namespace
+  return t.pack(registers);
+}
 
 void flash::populateProductPatterns(const TypeConverter &converter,
                                     RewritePatternSet &patterns) {
-  patterns.add<MmaAsync, MmaWait, Load>(converter, patterns.getContext());
+  addConversions(converter, patterns, /*benefit=*/1, convertMmaAsync,
+                 convertMmaWait, convertLoad);
 }

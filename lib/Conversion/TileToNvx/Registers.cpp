@@ -127,131 +127,99 @@ struct Elementwise : ConversionPattern {
     return success();
   }
 };
+} // namespace
 
-struct Constant : OpConversionPattern<arith::ConstantOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(arith::ConstantOp op, OpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    auto value = dyn_cast<SplatElementsAttr>(op.getValue());
-    if (!value || !getLayout(op.getType()))
-      return failure();
-    auto type = getTypeConverter()->convertType<VectorType>(op.getType());
-    auto element = value.getSplatValue<Attribute>();
-    if (is16Bit(op.getType())) {
-      APInt bits = value.getSplatValue<APFloat>().bitcastToAPInt();
-      element = rewriter.getIntegerAttr(type.getElementType(),
-                                        APInt::getSplat(32, bits));
-    }
-    rewriter.replaceOpWithNewOp<arith::ConstantOp>(
-        op, DenseElementsAttr::get(type, element));
-    return success();
+static FailureOr<Value> convertConstant(arith::ConstantOp op,
+                                        arith::ConstantOp::Adaptor,
+                                        ThreadBuilder &t) {
+  auto value = dyn_cast<SplatElementsAttr>(op.getValue());
+  if (!value || !getLayout(op.getType()))
+    return failure();
+  auto type = getRegisterType(cast<RankedTensorType>(op.getType()));
+  auto element = value.getSplatValue<Attribute>();
+  if (is16Bit(op.getType())) {
+    APInt bits = value.getSplatValue<APFloat>().bitcastToAPInt();
+    element =
+        t.b.getIntegerAttr(type.getElementType(), APInt::getSplat(32, bits));
   }
-};
+  return arith::ConstantOp::create(t.b, t.loc,
+                                   DenseElementsAttr::get(type, element))
+      .getResult();
+}
 
-struct Truncate : OpConversionPattern<arith::TruncFOp> {
-  using OpConversionPattern::OpConversionPattern;
+static FailureOr<Value> convertTruncate(arith::TruncFOp op,
+                                        arith::TruncFOp::Adaptor adaptor,
+                                        ThreadBuilder &t) {
+  if (!getLayout(op.getType()) || !is16Bit(op.getType()))
+    return failure();
+  return truncate(t, adaptor.getIn(), getElementTypeOrSelf(op.getType()));
+}
 
-  LogicalResult
-  matchAndRewrite(arith::TruncFOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    if (!getLayout(op.getType()) || !is16Bit(op.getType()))
-      return failure();
-    ThreadBuilder t{rewriter, op.getLoc()};
-    rewriter.replaceOp(
-        op, truncate(t, adaptor.getIn(), getElementTypeOrSelf(op.getType())));
-    return success();
-  }
-};
-
-struct Extend : OpConversionPattern<arith::ExtFOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(arith::ExtFOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Type source = op.getIn().getType();
-    if (!getLayout(source) || !is16Bit(source))
-      return failure();
-    ThreadBuilder t{rewriter, op.getLoc()};
-    rewriter.replaceOp(
-        op, extend(t, adaptor.getIn(), getElementTypeOrSelf(source)));
-    return success();
-  }
-};
+static FailureOr<Value> convertExtend(arith::ExtFOp op,
+                                      arith::ExtFOp::Adaptor adaptor,
+                                      ThreadBuilder &t) {
+  Type source = op.getIn().getType();
+  if (!getLayout(source) || !is16Bit(source))
+    return failure();
+  return extend(t, adaptor.getIn(), getElementTypeOrSelf(source));
+}
 
 /// ln x as ln 2 times the hardware's base-2 logarithm, for each register.
-struct Logarithm : OpConversionPattern<math::LogOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(math::LogOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    if (!getLayout(op.getType()) || is16Bit(op.getType()))
-      return failure();
-    ThreadBuilder t{rewriter, op.getLoc()};
-    SmallVector<Value> registers = t.unpack(adaptor.getOperand());
-    for (Value &x : registers) {
-      x = nvx::Log2Op::create(rewriter, t.loc, x);
-      x = arith::MulFOp::create(rewriter, t.loc, x, t.f32(llvm::numbers::ln2));
-    }
-    rewriter.replaceOp(op, t.pack(registers));
-    return success();
+static FailureOr<Value> convertLogarithm(math::LogOp op,
+                                         math::LogOp::Adaptor adaptor,
+                                         ThreadBuilder &t) {
+  if (!getLayout(op.getType()) || is16Bit(op.getType()))
+    return failure();
+  SmallVector<Value> registers = t.unpack(adaptor.getOperand());
+  for (Value &x : registers) {
+    x = nvx::Log2Op::create(t.b, t.loc, x);
+    x = arith::MulFOp::create(t.b, t.loc, x, t.f32(llvm::numbers::ln2));
   }
-};
+  return t.pack(registers);
+}
 
-struct Broadcast : OpConversionPattern<tile::BroadcastOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::BroadcastOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    RankedTensorType result = op.getResult().getType();
-    auto type = getTypeConverter()->convertType<VectorType>(result);
-    if (Value scalar = adaptor.getSource();
-        !isa<VectorType>(scalar.getType())) {
-      if (is16Bit(scalar.getType()))
-        scalar = t.unpack(fromElements(t, {scalar, scalar})).front();
-      rewriter.replaceOpWithNewOp<vector::BroadcastOp>(op, type, scalar);
-      return success();
-    }
-    SmallVector<Value> rows = getElements(t, adaptor.getSource(),
-                                          result.getElementType()),
-                       registers;
-    if (auto source = cast<RankedTensorType>(op.getSource().getType());
-        isa<tile::ColumnsAttr>(source.getEncoding())) {
-      // Of two rows, the same pairs.
-      for (int64_t row = 0; row < result.getDimSize(0);
-           row += 16 * getLayout(result).getNumWarps())
-        for (size_t at = 0; at < rows.size(); at += 2)
-          registers.append({rows[at], rows[at + 1], rows[at], rows[at + 1]});
-    } else if (isa<tile::FragmentAttr>(result.getEncoding())) {
-      int64_t blocks = result.getDimSize(1) / 8;
-      for (size_t row = 0; row < rows.size(); row += 2)
-        for (int64_t block = 0; block < blocks; ++block)
-          registers.append(
-              {rows[row], rows[row], rows[row + 1], rows[row + 1]});
-    } else {
-      // A value for each row, next to which are all that it goes to.
-      size_t copies =
-          getLayout(result).getNumRegisters(result.getShape()) / rows.size();
-      for (Value row : rows)
-        registers.append(copies, row);
-    }
-    rewriter.replaceOp(op, fromElements(t, registers));
-    return success();
+static FailureOr<Value> convertBroadcast(tile::BroadcastOp op,
+                                         tile::BroadcastOp::Adaptor adaptor,
+                                         ThreadBuilder &t) {
+  RankedTensorType result = op.getResult().getType();
+  auto type = getRegisterType(result);
+  if (Value scalar = adaptor.getSource(); !isa<VectorType>(scalar.getType())) {
+    if (is16Bit(scalar.getType()))
+      scalar = t.unpack(fromElements(t, {scalar, scalar})).front();
+    return vector::BroadcastOp::create(t.b, t.loc, type, scalar).getResult();
   }
-};
+  SmallVector<Value> rows = getElements(t, adaptor.getSource(),
+                                        result.getElementType()),
+                     registers;
+  if (auto source = cast<RankedTensorType>(op.getSource().getType());
+      isa<tile::ColumnsAttr>(source.getEncoding())) {
+    // Of two rows, the same pairs.
+    for (int64_t row = 0; row < result.getDimSize(0);
+         row += 16 * getLayout(result).getNumWarps())
+      for (size_t at = 0; at < rows.size(); at += 2)
+        registers.append({rows[at], rows[at + 1], rows[at], rows[at + 1]});
+  } else if (isa<tile::FragmentAttr>(result.getEncoding())) {
+    int64_t blocks = result.getDimSize(1) / 8;
+    for (size_t row = 0; row < rows.size(); row += 2)
+      for (int64_t block = 0; block < blocks; ++block)
+        registers.append({rows[row], rows[row], rows[row + 1], rows[row + 1]});
+  } else {
+    // A value for each row, next to which are all that it goes to.
+    size_t copies =
+        getLayout(result).getNumRegisters(result.getShape()) / rows.size();
+    for (Value row : rows)
+      registers.append(copies, row);
+  }
+  return fromElements(t, registers);
+}
 
-Value combine(ThreadBuilder &t, tile::Reduction kind, Value x, Value y) {
+static Value combine(ThreadBuilder &t, tile::Reduction kind, Value x, Value y) {
   return tile::combine(t.b, t.loc, kind, x, y);
 }
 
 /// Combines neighbours until one value is left.
-Value combineAll(ThreadBuilder &t, tile::Reduction kind,
-                 SmallVector<Value> values) {
+static Value combineAll(ThreadBuilder &t, tile::Reduction kind,
+                        SmallVector<Value> values) {
   while (values.size() > 1) {
     SmallVector<Value> half;
     for (size_t i = 0; i + 1 < values.size(); i += 2)
@@ -263,82 +231,71 @@ Value combineAll(ThreadBuilder &t, tile::Reduction kind,
   return values.front();
 }
 
-struct Fold : OpConversionPattern<tile::FoldOp> {
-  using OpConversionPattern::OpConversionPattern;
+/// Registers behind the columns of warp rows hold anything: what changes
+/// nothing takes their place.
+static void neutralize(ThreadBuilder &t, tile::FoldOp op,
+                       MutableArrayRef<Value> x) {
+  RankedTensorType type = op.getX().getType();
+  auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
+  Value none = t.f32(tile::getNeutralElement(op.getReduction()));
+  Value ofThread = t.getPosition(warpRows, /*rank=*/2)[1];
+  for (auto [i, value] : llvm::enumerate(x)) {
+    SmallVector<int64_t, 2> at = warpRows.getRegisterPart(type.getShape(), i);
+    if (!mayExceed(warpRows, type, at))
+      continue;
+    Value exists = arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::slt,
+                                         t.add(ofThread, t.constant(at[1])),
+                                         t.constant(type.getDimSize(1)));
+    value = arith::SelectOp::create(t.b, t.loc, exists, value, none);
+  }
+}
 
-  LogicalResult
-  matchAndRewrite(tile::FoldOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    SmallVector<Value> x = t.unpack(adaptor.getX()),
-                       result = t.unpack(adaptor.getInit());
-    if (isa<tile::WarpRowsAttr>(op.getX().getType().getEncoding())) {
-      neutralize(t, op, x);
-      size_t inRow = x.size() / result.size();
-      for (auto [row, value] : llvm::enumerate(result)) {
-        SmallVector<Value> parts(ArrayRef<Value>(x).slice(row * inRow, inRow));
-        value = combine(t, op.getReduction(), value,
-                        combineAll(t, op.getReduction(), parts));
+static FailureOr<Value>
+convertFold(tile::FoldOp op, tile::FoldOp::Adaptor adaptor, ThreadBuilder &t) {
+  SmallVector<Value> x = t.unpack(adaptor.getX()),
+                     result = t.unpack(adaptor.getInit());
+  if (isa<tile::WarpRowsAttr>(op.getX().getType().getEncoding())) {
+    neutralize(t, op, x);
+    size_t inRow = x.size() / result.size();
+    for (auto [row, value] : llvm::enumerate(result)) {
+      SmallVector<Value> parts(ArrayRef<Value>(x).slice(row * inRow, inRow));
+      value = combine(t, op.getReduction(), value,
+                      combineAll(t, op.getReduction(), parts));
+    }
+    return t.pack(result);
+  }
+  // An instruction that needs the result of the one before waits for it, and
+  // ptxas keeps most of their order. So two rows are interleaved, and each
+  // has several sums on the way: four in a narrow tile, else one for each 64
+  // columns. Threads with more rows have no registers for that.
+  int64_t columns = op.getX().getType().getDimSize(1), blocks = columns / 8;
+  size_t interleavedRows = result.size() <= 2 ? result.size() : 1;
+  int64_t partsOfRow = result.size() > 2 ? 1 : columns <= 64 ? 4 : columns / 64;
+  for (size_t first = 0; first < result.size(); first += interleavedRows) {
+    SmallVector<SmallVector<Value>> parts(interleavedRows);
+    for (int64_t block = 0; block < blocks; ++block)
+      for (auto [i, ofRow] : llvm::enumerate(parts)) {
+        size_t row = first + i;
+        size_t at = (row / 2 * blocks + block) * 4 + row % 2 * 2;
+        Value pair = combine(t, op.getReduction(), x[at], x[at + 1]);
+        if (block < partsOfRow)
+          ofRow.push_back(pair);
+        else
+          ofRow[block % partsOfRow] =
+              combine(t, op.getReduction(), ofRow[block % partsOfRow], pair);
       }
-      rewriter.replaceOp(op, t.pack(result));
-      return success();
-    }
-    // An instruction that needs the result of the one before waits for it, and
-    // ptxas keeps most of their order. So two rows are interleaved, and each
-    // has several sums on the way: four in a narrow tile, else one for each 64
-    // columns. Threads with more rows have no registers for that.
-    int64_t columns = op.getX().getType().getDimSize(1), blocks = columns / 8;
-    size_t interleavedRows = result.size() <= 2 ? result.size() : 1;
-    int64_t partsOfRow = result.size() > 2 ? 1
-                         : columns <= 64   ? 4
-                                           : columns / 64;
-    for (size_t first = 0; first < result.size(); first += interleavedRows) {
-      SmallVector<SmallVector<Value>> parts(interleavedRows);
-      for (int64_t block = 0; block < blocks; ++block)
-        for (auto [i, ofRow] : llvm::enumerate(parts)) {
-          size_t row = first + i;
-          size_t at = (row / 2 * blocks + block) * 4 + row % 2 * 2;
-          Value pair = combine(t, op.getReduction(), x[at], x[at + 1]);
-          if (block < partsOfRow)
-            ofRow.push_back(pair);
-          else
-            ofRow[block % partsOfRow] =
-                combine(t, op.getReduction(), ofRow[block % partsOfRow], pair);
-        }
-      for (auto [i, ofRow] : llvm::enumerate(parts))
-        result[first + i] = combine(t, op.getReduction(), result[first + i],
-                                    combineAll(t, op.getReduction(), ofRow));
-    }
-    rewriter.replaceOp(op, t.pack(result));
-    return success();
+    for (auto [i, ofRow] : llvm::enumerate(parts))
+      result[first + i] = combine(t, op.getReduction(), result[first + i],
+                                  combineAll(t, op.getReduction(), ofRow));
   }
-
-private:
-  /// Registers behind the columns of warp rows hold anything: what changes
-  /// nothing takes their place.
-  static void neutralize(ThreadBuilder &t, tile::FoldOp op,
-                         MutableArrayRef<Value> x) {
-    RankedTensorType type = op.getX().getType();
-    auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
-    Value none = t.f32(tile::getNeutralElement(op.getReduction()));
-    Value ofThread = t.getPosition(warpRows, /*rank=*/2)[1];
-    for (auto [i, value] : llvm::enumerate(x)) {
-      SmallVector<int64_t, 2> at = warpRows.getRegisterPart(type.getShape(), i);
-      if (!mayExceed(warpRows, type, at))
-        continue;
-      Value exists = arith::CmpIOp::create(
-          t.b, t.loc, arith::CmpIPredicate::slt,
-          t.add(ofThread, t.constant(at[1])), t.constant(type.getDimSize(1)));
-      value = arith::SelectOp::create(t.b, t.loc, exists, value, none);
-    }
-  }
-};
+  return t.pack(result);
+}
 
 /// Combines each register with those of the lanes whose numbers differ in the
 /// bits from `least` to below `end`.
-void combineLanes(ThreadBuilder &t, tile::Reduction kind,
-                  MutableArrayRef<Value> registers, int64_t least,
-                  int64_t end) {
+static void combineLanes(ThreadBuilder &t, tile::Reduction kind,
+                         MutableArrayRef<Value> registers, int64_t least,
+                         int64_t end) {
   Value allLanes = t.i32(-1), clamp = t.i32(31);
   for (int64_t distance = end / 2; distance >= least; distance /= 2)
     for (Value &value : registers) {
@@ -350,19 +307,17 @@ void combineLanes(ThreadBuilder &t, tile::Reduction kind,
 }
 
 /// Where the scratch of a reduction over warps starts.
-template <typename Op> FailureOr<Value> getScratch(ThreadBuilder &t, Op op) {
+template <typename Op>
+static FailureOr<Value> getScratch(ThreadBuilder &t, Op op) {
   if (!op.getOffset())
     return op.emitOpError("has no place; run tile-allocate-smem first");
-  Type pointer = LLVM::LLVMPointerType::get(
-      t.b.getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
-  return t.advance(nvx::SharedMemoryOp::create(t.b, t.loc, pointer),
-                   static_cast<int64_t>(*op.getOffset()));
+  return t.advance(t.sharedMemory(), static_cast<int64_t>(*op.getOffset()));
 }
 
 /// Lets the lanes that `writes` says store to scratch, for all of the `warps`
 /// to read behind it.
-void publish(ThreadBuilder &t, int64_t barrier, int64_t warps, Value writes,
-             function_ref<void()> store) {
+static void publish(ThreadBuilder &t, int64_t barrier, int64_t warps,
+                    Value writes, function_ref<void()> store) {
   auto meet = [&] {
     NVVM::BarrierOp::create(t.b, t.loc, TypeRange(), t.i32(barrier),
                             t.i32(warps * threadsOfWarp),
@@ -379,238 +334,200 @@ void publish(ThreadBuilder &t, int64_t barrier, int64_t warps, Value writes,
   meet();
 }
 
-struct Reduce : OpConversionPattern<tile::ReduceOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::ReduceOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    SmallVector<Value> registers = t.unpack(adaptor.getX());
-    combineLanes(
-        t, op.getReduction(), registers, /*least=*/1,
-        /*end=*/std::min<int64_t>(op.getX().getType().getDimSize(1), 32));
-    if (op.getNumScratchBytes() > 0 && failed(combineWarps(t, op, registers)))
-      return failure();
-    rewriter.replaceOp(op, t.pack(registers));
-    return success();
+/// Combines the values of warps that share rows, which leave theirs in shared
+/// memory.
+static LogicalResult combineWarps(ThreadBuilder &t, tile::ReduceOp op,
+                                  MutableArrayRef<Value> registers) {
+  FailureOr<Value> scratch = getScratch(t, op);
+  if (failed(scratch))
+    return failure();
+  OpBuilder &b = t.b;
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
+  int64_t warpsOfRow = warpRows.getLanes() / 32;
+  // The values of a row are neighbours, one of each warp.
+  Value row =
+      t.advance(*scratch, t.mul(t.div(t.warp(), warpsOfRow), 4 * warpsOfRow));
+  int64_t distance = warpRows.getNumRowsAtOnce() * 4 * warpsOfRow;
+  Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
+                                        t.lane(), t.constant(0));
+  // By the first barrier: a block that uses few leaves room for others.
+  publish(t, /*barrier=*/0, warpRows.getWarps(), isFirst, [&] {
+    Value own = t.advance(row, t.mul(t.rem(t.warp(), warpsOfRow), 4));
+    for (auto [i, value] : llvm::enumerate(registers))
+      LLVM::StoreOp::create(b, t.loc, value,
+                            t.advance(own, static_cast<int64_t>(i) * distance));
+  });
+  auto rowType = VectorType::get({warpsOfRow}, b.getF32Type());
+  for (auto [i, value] : llvm::enumerate(registers)) {
+    Value loaded = LLVM::LoadOp::create(
+        b, t.loc, rowType, t.advance(row, static_cast<int64_t>(i) * distance),
+        /*alignment=*/std::min<int64_t>(4 * (warpsOfRow & -warpsOfRow), 16));
+    value = combineAll(t, op.getReduction(), t.unpack(loaded));
   }
+  return success();
+}
 
-private:
-  /// Combines the values of warps that share rows, which leave theirs in shared
-  /// memory.
-  static LogicalResult combineWarps(ThreadBuilder &t, tile::ReduceOp op,
-                                    MutableArrayRef<Value> registers) {
-    FailureOr<Value> scratch = getScratch(t, op);
-    if (failed(scratch))
-      return failure();
-    OpBuilder &b = t.b;
-    auto type = cast<RankedTensorType>(op.getResult().getType());
-    auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
-    int64_t warpsOfRow = warpRows.getLanes() / 32;
-    // The values of a row are neighbours, one of each warp.
-    Value row =
-        t.advance(*scratch, t.mul(t.div(t.warp(), warpsOfRow), 4 * warpsOfRow));
-    int64_t distance = warpRows.getNumRowsAtOnce() * 4 * warpsOfRow;
-    Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
-                                          t.lane(), t.constant(0));
-    // By the first barrier: a block that uses few leaves room for others.
-    publish(t, /*barrier=*/0, warpRows.getWarps(), isFirst, [&] {
-      Value own = t.advance(row, t.mul(t.rem(t.warp(), warpsOfRow), 4));
-      for (auto [i, value] : llvm::enumerate(registers))
-        LLVM::StoreOp::create(
-            b, t.loc, value,
-            t.advance(own, static_cast<int64_t>(i) * distance));
-    });
-    auto rowType = VectorType::get({warpsOfRow}, b.getF32Type());
-    for (auto [i, value] : llvm::enumerate(registers)) {
-      Value loaded = LLVM::LoadOp::create(
-          b, t.loc, rowType, t.advance(row, static_cast<int64_t>(i) * distance),
-          /*alignment=*/std::min<int64_t>(4 * (warpsOfRow & -warpsOfRow), 16));
-      value = combineAll(t, op.getReduction(), t.unpack(loaded));
+static FailureOr<Value> convertReduce(tile::ReduceOp op,
+                                      tile::ReduceOp::Adaptor adaptor,
+                                      ThreadBuilder &t) {
+  SmallVector<Value> registers = t.unpack(adaptor.getX());
+  combineLanes(
+      t, op.getReduction(), registers, /*least=*/1,
+      /*end=*/std::min<int64_t>(op.getX().getType().getDimSize(1), 32));
+  if (op.getNumScratchBytes() > 0 && failed(combineWarps(t, op, registers)))
+    return failure();
+  return t.pack(registers);
+}
+
+static LogicalResult combineWarps(ThreadBuilder &t, tile::ReduceRowsOp op,
+                                  int64_t warps,
+                                  MutableArrayRef<Value> columns) {
+  FailureOr<Value> scratch = getScratch(t, op);
+  if (failed(scratch))
+    return failure();
+  OpBuilder &b = t.b;
+  int64_t bytesOfWarp = op.getNumScratchBytes() / warps;
+  Value start = t.advance(*scratch, t.mul(t.fragmentColumn(), 4));
+  Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ult,
+                                        t.lane(), t.constant(4));
+  publish(t, consumersBarrier, warps, isFirst, [&] {
+    Value own = t.advance(start, t.mul(t.warp(), bytesOfWarp));
+    for (size_t i = 0; i < columns.size(); i += 2)
+      LLVM::StoreOp::create(b, t.loc, t.pack({columns[i], columns[i + 1]}),
+                            t.advance(own, static_cast<int64_t>(16 * i)),
+                            /*alignment=*/8);
+  });
+  auto pair = VectorType::get({2}, b.getF32Type());
+  for (size_t i = 0; i < columns.size(); i += 2) {
+    SmallVector<Value> first, second;
+    for (int64_t warp = 0; warp < warps; ++warp) {
+      int64_t offset = warp * bytesOfWarp + 16 * i;
+      SmallVector<Value> loaded = t.unpack(LLVM::LoadOp::create(
+          b, t.loc, pair, t.advance(start, offset), /*alignment=*/8));
+      first.push_back(loaded[0]);
+      second.push_back(loaded[1]);
     }
-    return success();
+    columns[i] = combineAll(t, op.getReduction(), first);
+    columns[i + 1] = combineAll(t, op.getReduction(), second);
   }
-};
+  return success();
+}
 
 /// The rows of a thread, then those of the eight lanes that have its columns,
 /// then those of the other warps, which leave theirs in shared memory.
-struct ReduceRows : OpConversionPattern<tile::ReduceRowsOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::ReduceRowsOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    auto result = cast<RankedTensorType>(op.getResult().getType());
-    size_t blocks = result.getDimSize(0) / 8;
-    SmallVector<Value> x = t.unpack(adaptor.getX()), columns;
-    for (size_t block = 0; block < blocks; ++block)
-      for (size_t column = 0; column < 2; ++column) {
-        SmallVector<Value> rows;
-        for (size_t at = 4 * block + column; at < x.size(); at += 4 * blocks)
-          rows.append({x[at], x[at + 2]});
-        columns.push_back(combineAll(t, op.getReduction(), rows));
-      }
-    combineLanes(t, op.getReduction(), columns, /*least=*/4, /*end=*/32);
-    if (op.getNumScratchBytes() > 0 &&
-        failed(combineWarps(t, op, getLayout(result).getNumWarps(), columns)))
-      return failure();
-    rewriter.replaceOp(op, t.pack(columns));
-    return success();
-  }
-
-private:
-  static LogicalResult combineWarps(ThreadBuilder &t, tile::ReduceRowsOp op,
-                                    int64_t warps,
-                                    MutableArrayRef<Value> columns) {
-    FailureOr<Value> scratch = getScratch(t, op);
-    if (failed(scratch))
-      return failure();
-    OpBuilder &b = t.b;
-    int64_t bytesOfWarp = op.getNumScratchBytes() / warps;
-    Value start = t.advance(*scratch, t.mul(t.fragmentColumn(), 4));
-    Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ult,
-                                          t.lane(), t.constant(4));
-    publish(t, consumersBarrier, warps, isFirst, [&] {
-      Value own = t.advance(start, t.mul(t.warp(), bytesOfWarp));
-      for (size_t i = 0; i < columns.size(); i += 2)
-        LLVM::StoreOp::create(b, t.loc, t.pack({columns[i], columns[i + 1]}),
-                              t.advance(own, static_cast<int64_t>(16 * i)),
-                              /*alignment=*/8);
-    });
-    auto pair = VectorType::get({2}, b.getF32Type());
-    for (size_t i = 0; i < columns.size(); i += 2) {
-      SmallVector<Value> first, second;
-      for (int64_t warp = 0; warp < warps; ++warp) {
-        int64_t offset = warp * bytesOfWarp + 16 * i;
-        SmallVector<Value> loaded = t.unpack(LLVM::LoadOp::create(
-            b, t.loc, pair, t.advance(start, offset), /*alignment=*/8));
-        first.push_back(loaded[0]);
-        second.push_back(loaded[1]);
-      }
-      columns[i] = combineAll(t, op.getReduction(), first);
-      columns[i + 1] = combineAll(t, op.getReduction(), second);
+static FailureOr<Value> convertReduceRows(tile::ReduceRowsOp op,
+                                          tile::ReduceRowsOp::Adaptor adaptor,
+                                          ThreadBuilder &t) {
+  auto result = cast<RankedTensorType>(op.getResult().getType());
+  size_t blocks = result.getDimSize(0) / 8;
+  SmallVector<Value> x = t.unpack(adaptor.getX()), columns;
+  for (size_t block = 0; block < blocks; ++block)
+    for (size_t column = 0; column < 2; ++column) {
+      SmallVector<Value> rows;
+      for (size_t at = 4 * block + column; at < x.size(); at += 4 * blocks)
+        rows.append({x[at], x[at + 2]});
+      columns.push_back(combineAll(t, op.getReduction(), rows));
     }
-    return success();
-  }
-};
+  combineLanes(t, op.getReduction(), columns, /*least=*/4, /*end=*/32);
+  if (op.getNumScratchBytes() > 0 &&
+      failed(combineWarps(t, op, getLayout(result).getNumWarps(), columns)))
+    return failure();
+  return t.pack(columns);
+}
 
 /// The lane that has the column chooses among its registers, and the other
 /// three of its row get the value from it.
-struct Column : OpConversionPattern<tile::ColumnOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::ColumnOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    auto type = cast<RankedTensorType>(op.getX().getType());
-    int64_t blocks = type.getDimSize(1) / 8;
-    Value block = t.div(adaptor.getColumn(), 8);
-    Value inBlock = t.rem(adaptor.getColumn(), 8);
-    auto isEqual = [&](Value x, int64_t y) -> Value {
-      return arith::CmpIOp::create(rewriter, t.loc, arith::CmpIPredicate::eq, x,
-                                   t.constant(y));
-    };
-    auto select = [&](Value condition, Value x, Value y) -> Value {
-      return arith::SelectOp::create(rewriter, t.loc, condition, x, y);
-    };
-    Value isSecond = isEqual(t.rem(inBlock, 2), 1);
-    Value owner = t.add(t.mul(t.div(t.lane(), 4), 4), t.div(inBlock, 2));
-    owner = arith::IndexCastOp::create(rewriter, t.loc, rewriter.getI32Type(),
-                                       owner);
-    SmallVector<Value> isBlock, registers = t.unpack(adaptor.getX()), rows;
-    for (int64_t i = 0; i < blocks; ++i)
-      isBlock.push_back(isEqual(block, i));
-    size_t perRow = type.getElementType().isF32() ? 2 : 1;
-    auto choose = [&](int64_t group, size_t index) {
-      Value chosen;
-      for (int64_t i = 0; i < blocks; ++i) {
-        Value own = registers[2 * perRow * (group * blocks + i) + index];
-        chosen = chosen ? select(isBlock[i], own, chosen) : own;
-      }
-      return chosen;
-    };
-    int64_t groups = registers.size() / (2 * perRow * blocks);
-    for (int64_t group = 0; group < groups; ++group)
-      for (size_t row = 0; row < 2; ++row) {
-        std::array<Value, 2> pair;
-        if (perRow == 2)
-          pair = {choose(group, 2 * row), choose(group, 2 * row + 1)};
-        else
-          pair = t.extendPair(choose(group, row), type.getElementType());
-        rows.push_back(NVVM::ShflOp::create(
-            rewriter, t.loc, rewriter.getF32Type(), t.i32(-1),
-            select(isSecond, pair[1], pair[0]), owner, t.i32(31),
-            NVVM::ShflKind::idx, UnitAttr()));
-      }
-    rewriter.replaceOp(op, t.pack(rows));
-    return success();
-  }
-};
-
-struct Any : OpConversionPattern<tile::AnyOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::AnyOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    Value any;
-    for (Value x : t.unpack(adaptor.getX()))
-      any = any ? arith::OrIOp::create(rewriter, t.loc, any, x).getResult() : x;
-    rewriter.replaceOpWithNewOp<NVVM::VoteSyncOp>(
-        op, rewriter.getI1Type(), t.i32(-1), any, NVVM::VoteSyncKind::any);
-    return success();
-  }
-};
-
-struct Map : OpConversionPattern<tile::MapOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::MapOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    RankedTensorType type = op.getResult().getType();
-    tile::LayoutAttrInterface layout = getLayout(type);
-    SmallVector<Value, 2> ofThread = t.getPosition(layout, type.getRank());
-    Block &body = op.getBody().front();
-    SmallVector<SmallVector<Value>> inputs = llvm::map_to_vector(
-        adaptor.getInputs(), [&](Value input) { return t.unpack(input); });
-    SmallVector<Value> registers;
-    for (int64_t i = 0; i < layout.getNumRegisters(type.getShape()); ++i) {
-      SmallVector<int64_t, 2> at = layout.getRegisterPart(type.getShape(), i);
-      SmallVector<Value> arguments;
-      for (ArrayRef<Value> input : inputs)
-        arguments.push_back(input[i]);
-      for (auto [thread, inTile] : llvm::zip_equal(ofThread, at))
-        arguments.push_back(t.add(thread, t.constant(inTile)));
-      // As the body may read memory, registers behind the columns are at the
-      // last one.
-      if (mayExceed(layout, type, at))
-        arguments.back() =
-            arith::MinSIOp::create(rewriter, t.loc, arguments.back(),
-                                   t.constant(type.getDimSize(1) - 1));
-      IRMapping mapping;
-      mapping.map(body.getArguments(), arguments);
-      for (Operation &inner : body.without_terminator())
-        rewriter.clone(inner, mapping);
-      registers.push_back(mapping.lookupOrDefault(
-          cast<tile::YieldOp>(body.getTerminator()).getResult()));
+static FailureOr<Value> convertColumn(tile::ColumnOp op,
+                                      tile::ColumnOp::Adaptor adaptor,
+                                      ThreadBuilder &t) {
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  int64_t blocks = type.getDimSize(1) / 8;
+  Value block = t.div(adaptor.getColumn(), 8);
+  Value inBlock = t.rem(adaptor.getColumn(), 8);
+  auto isEqual = [&](Value x, int64_t y) -> Value {
+    return arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq, x,
+                                 t.constant(y));
+  };
+  auto select = [&](Value condition, Value x, Value y) -> Value {
+    return arith::SelectOp::create(t.b, t.loc, condition, x, y);
+  };
+  Value isSecond = isEqual(t.rem(inBlock, 2), 1);
+  Value owner = t.add(t.mul(t.div(t.lane(), 4), 4), t.div(inBlock, 2));
+  owner = arith::IndexCastOp::create(t.b, t.loc, t.b.getI32Type(), owner);
+  SmallVector<Value> isBlock, registers = t.unpack(adaptor.getX()), rows;
+  for (int64_t i = 0; i < blocks; ++i)
+    isBlock.push_back(isEqual(block, i));
+  size_t perRow = type.getElementType().isF32() ? 2 : 1;
+  auto choose = [&](int64_t group, size_t index) {
+    Value chosen;
+    for (int64_t i = 0; i < blocks; ++i) {
+      Value own = registers[2 * perRow * (group * blocks + i) + index];
+      chosen = chosen ? select(isBlock[i], own, chosen) : own;
     }
-    rewriter.replaceOp(op, t.pack(registers));
-    return success();
-  }
-};
-} // namespace
+    return chosen;
+  };
+  int64_t groups = registers.size() / (2 * perRow * blocks);
+  for (int64_t group = 0; group < groups; ++group)
+    for (size_t row = 0; row < 2; ++row) {
+      std::array<Value, 2> pair;
+      if (perRow == 2)
+        pair = {choose(group, 2 * row), choose(group, 2 * row + 1)};
+      else
+        pair = t.extendPair(choose(group, row), type.getElementType());
+      rows.push_back(
+          NVVM::ShflOp::create(t.b, t.loc, t.b.getF32Type(), t.i32(-1),
+                               select(isSecond, pair[1], pair[0]), owner,
+                               t.i32(31), NVVM::ShflKind::idx, UnitAttr()));
+    }
+  return t.pack(rows);
+}
 
+static FailureOr<Value> convertAny(tile::AnyOp op, tile::AnyOp::Adaptor adaptor,
+                                   ThreadBuilder &t) {
+  Value any;
+  for (Value x : t.unpack(adaptor.getX()))
+    any = any ? arith::OrIOp::create(t.b, t.loc, any, x).getResult() : x;
+  return NVVM::VoteSyncOp::create(t.b, t.loc, t.b.getI1Type(), t.i32(-1), any,
+                                  NVVM::VoteSyncKind::any)
+      .getResult();
+}
+
+static FailureOr<Value> convertMap(tile::MapOp op, tile::MapOp::Adaptor adaptor,
+                                   ThreadBuilder &t) {
+  RankedTensorType type = op.getResult().getType();
+  tile::LayoutAttrInterface layout = getLayout(type);
+  SmallVector<Value, 2> ofThread = t.getPosition(layout, type.getRank());
+  Block &body = op.getBody().front();
+  SmallVector<SmallVector<Value>> inputs = llvm::map_to_vector(
+      adaptor.getInputs(), [&](Value input) { return t.unpack(input); });
+  SmallVector<Value> registers;
+  for (int64_t i = 0; i < layout.getNumRegisters(type.getShape()); ++i) {
+    SmallVector<int64_t, 2> at = layout.getRegisterPart(type.getShape(), i);
+    SmallVector<Value> arguments;
+    for (ArrayRef<Value> input : inputs)
+      arguments.push_back(input[i]);
+    for (auto [thread, inTile] : llvm::zip_equal(ofThread, at))
+      arguments.push_back(t.add(thread, t.constant(inTile)));
+    // As the body may read memory, registers behind the columns are at the
+    // last one.
+    if (mayExceed(layout, type, at))
+      arguments.back() = arith::MinSIOp::create(
+          t.b, t.loc, arguments.back(), t.constant(type.getDimSize(1) - 1));
+    IRMapping mapping;
+    mapping.map(body.getArguments(), arguments);
+    for (Operation &inner : body.without_terminator())
+      t.b.clone(inner, mapping);
+    registers.push_back(mapping.lookupOrDefault(
+        cast<tile::YieldOp>(body.getTerminator()).getResult()));
+  }
+  return t.pack(registers);
+}
 void flash::populateRegisterPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  MLIRContext *context = patterns.getContext();
-  patterns.add<Elementwise>(converter, context);
-  patterns.add<Any, Column, Constant, Truncate, Extend, Logarithm, Broadcast,
-               Fold, Reduce, ReduceRows, Map>(converter, context,
-                                              /*benefit=*/2);
+  patterns.add<Elementwise>(converter, patterns.getContext());
+  addConversions(converter, patterns, /*benefit=*/2, convertAny, convertColumn,
+                 convertConstant, convertTruncate, convertExtend,
+                 convertLogarithm, convertBroadcast, convertFold, convertReduce,
+                 convertReduceRows, convertMap);
 }

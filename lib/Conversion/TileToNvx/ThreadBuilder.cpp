@@ -22,20 +22,22 @@ static Type getPointer(MLIRContext *context, NVVM::NVVMMemorySpace space) {
   return LLVM::LLVMPointerType::get(context, static_cast<unsigned>(space));
 }
 
+VectorType flash::getRegisterType(RankedTensorType tile) {
+  auto layout = cast<tile::LayoutAttrInterface>(tile.getEncoding());
+  int64_t registers = layout.getNumRegisters(tile.getShape());
+  // Two elements of 16 bits share a register.
+  if (tile.getElementTypeBitWidth() == 16)
+    return VectorType::get({registers / 2},
+                           IntegerType::get(tile.getContext(), 32));
+  return VectorType::get({registers}, tile.getElementType());
+}
+
 ThreadTypeConverter::ThreadTypeConverter() {
   addConversion([](Type type) { return type; });
   addConversion([](RankedTensorType type) -> Type {
-    auto layout =
-        dyn_cast_or_null<tile::LayoutAttrInterface>(type.getEncoding());
-    if (!layout)
-      return type;
-    int64_t registers = layout.getNumRegisters(type.getShape());
-    // Two elements of 16 bits share a register.
-    unsigned width = type.getElementTypeBitWidth();
-    if (width == 16)
-      return VectorType::get({registers / 2},
-                             IntegerType::get(type.getContext(), 32));
-    return VectorType::get({registers}, type.getElementType());
+    if (isa_and_nonnull<tile::LayoutAttrInterface>(type.getEncoding()))
+      return getRegisterType(type);
+    return type;
   });
   addConversion([](tile::SmemType type) -> Type {
     return getPointer(type.getContext(), NVVM::NVVMMemorySpace::Shared);
@@ -154,6 +156,11 @@ Value ThreadBuilder::advance(Value pointer, int64_t offset) {
   return LLVM::GEPOp::create(
       b, loc, pointer.getType(), b.getI8Type(), pointer,
       ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+}
+
+Value ThreadBuilder::sharedMemory() {
+  return nvx::SharedMemoryOp::create(
+      b, loc, getPointer(b.getContext(), NVVM::NVVMMemorySpace::Shared));
 }
 
 Value ThreadBuilder::emitChoice(Value condition, Type type,

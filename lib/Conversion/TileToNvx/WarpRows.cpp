@@ -170,260 +170,238 @@ static Value both(ThreadBuilder &t, Value x, Value y) {
   return arith::AndIOp::create(t.b, t.loc, x, y);
 }
 
-namespace {
-struct Read : OpConversionPattern<tile::ReadOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::ReadOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    auto type = cast<RankedTensorType>(op.getResult().getType());
-    ThreadBuilder t{rewriter, op.getLoc()};
-    auto single = [](ValueRange values) {
-      return values.empty() ? Value() : values.front();
+/// A value for each row, for all lanes that share it.
+static Value readVector(ThreadBuilder &t, tile::ReadOp op, GlobalMemory &memory,
+                        ArrayRef<Value> start, Value rows, Value padding) {
+  RankedTensorType type = op.getResult().getType();
+  auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
+  if (!padding)
+    padding = t.f32(0.0);
+  SmallVector<Value> registers, indices(start);
+  for (int64_t i = 0; i < warpRows.getNumRegisters(type.getShape()); ++i) {
+    Value row =
+        t.add(t.getPosition(warpRows, /*rank=*/1).front(),
+              t.constant(warpRows.getRegisterPart(type.getShape(), i).front()));
+    Value exists = rows ? isLess(t, row, rows) : Value();
+    if (exists && op.getNonempty())
+      row = select(t, exists, row, t.constant(0));
+    indices.back() = t.add(start.back(), row);
+    auto read = [&]() -> Value {
+      return LLVM::LoadOp::create(t.b, t.loc, type.getElementType(),
+                                  memory.getAddress(t, indices));
     };
-    GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
-    SmallVector<Value> start = getIndices(adaptor.getIndices());
-    Value rows = single(adaptor.getRows()),
-          padding = single(adaptor.getPadding());
-    if (type.getRank() == 1) {
-      rewriter.replaceOp(op, readVector(t, op, memory, start, rows, padding));
-      return success();
-    }
-    WarpRowsPlace place(t, memory, type, start, rows,
-                        single(adaptor.getColumns()));
-    Type result = getTypeConverter()->convertType(type);
-    // Chunks are read where some element exists, which is read in the place of
-    // those that do not; so no read waits for a question.
-    Value whole = op.getAligned() ? Value() : place.hasWholeChunks();
-    if (!op.getNonempty())
-      whole = both(t, whole, place.isNonempty());
-    Value values = whole ? t.emitChoice(
-                               whole, result,
-                               [&] { return readChunks(t, place, padding); },
-                               [&] { return readElements(t, place, padding); })
-                         : readChunks(t, place, padding);
-    rewriter.replaceOp(op, values);
-    return success();
+    if (!exists)
+      registers.push_back(read());
+    else if (op.getNonempty())
+      registers.push_back(select(t, exists, read(), padding));
+    else
+      registers.push_back(t.emitChoice(exists, type.getElementType(), read,
+                                       [&]() -> Value { return padding; }));
   }
+  return t.pack(registers);
+}
 
-private:
-  /// A value for each row, for all lanes that share it.
-  static Value readVector(ThreadBuilder &t, tile::ReadOp op,
-                          GlobalMemory &memory, ArrayRef<Value> start,
-                          Value rows, Value padding) {
-    RankedTensorType type = op.getResult().getType();
-    auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
-    if (!padding)
-      padding = t.f32(0.0);
-    SmallVector<Value> registers, indices(start);
-    for (int64_t i = 0; i < warpRows.getNumRegisters(type.getShape()); ++i) {
-      Value row = t.add(
-          t.getPosition(warpRows, /*rank=*/1).front(),
-          t.constant(warpRows.getRegisterPart(type.getShape(), i).front()));
-      Value exists = rows ? isLess(t, row, rows) : Value();
-      if (exists && op.getNonempty())
-        row = select(t, exists, row, t.constant(0));
-      indices.back() = t.add(start.back(), row);
-      auto read = [&]() -> Value {
-        return LLVM::LoadOp::create(t.b, t.loc, type.getElementType(),
-                                    memory.getAddress(t, indices));
-      };
-      if (!exists)
-        registers.push_back(read());
-      else if (op.getNonempty())
-        registers.push_back(select(t, exists, read(), padding));
-      else
-        registers.push_back(t.emitChoice(exists, type.getElementType(), read,
-                                         [&]() -> Value { return padding; }));
+/// The register that holds the first elements of `elements`: an f32, or two
+/// of 16 bits.
+static Value getRegister(ThreadBuilder &t, ArrayRef<Value> elements) {
+  if (elements[0].getType().isF32())
+    return elements[0];
+  return LLVM::BitcastOp::create(t.b, t.loc, t.b.getI32Type(),
+                                 t.pack(elements));
+}
+
+static Value readChunks(ThreadBuilder &t, WarpRowsPlace &place, Value padding) {
+  SmallVector<Value> registers;
+  Value none = padding ? getRegister(t, {padding, padding}) : Value();
+  for (int64_t index = 0; index < place.getNumRows(); ++index) {
+    Value row = place.getRowToRead(index);
+    Value rowExists = place.getRowExists(index);
+    for (int64_t chunk = 0; chunk < place.getNumChunks(); ++chunk) {
+      Value column = place.getColumn(chunk, 0);
+      Value exists = place.getColumnExists(chunk, 0);
+      if (exists)
+        column = select(t, exists, column, t.constant(0));
+      Value loaded = LLVM::LoadOp::create(
+          t.b, t.loc, place.getChunkType(), place.getAddress(row, column),
+          /*alignment=*/place.getVector() * place.getElementBytes());
+      exists = both(t, exists, rowExists);
+      for (Value value : t.unpack(loaded))
+        registers.push_back(none && exists ? select(t, exists, value, none)
+                                           : value);
     }
-    return t.pack(registers);
   }
+  return t.pack(registers);
+}
 
-  static Value readChunks(ThreadBuilder &t, WarpRowsPlace &place,
+static Value readElements(ThreadBuilder &t, WarpRowsPlace &place,
                           Value padding) {
-    SmallVector<Value> registers;
-    Value none = padding ? getRegister(t, {padding, padding}) : Value();
-    for (int64_t index = 0; index < place.getNumRows(); ++index) {
-      Value row = place.getRowToRead(index);
-      Value rowExists = place.getRowExists(index);
-      for (int64_t chunk = 0; chunk < place.getNumChunks(); ++chunk) {
-        Value column = place.getColumn(chunk, 0);
-        Value exists = place.getColumnExists(chunk, 0);
-        if (exists)
-          column = select(t, exists, column, t.constant(0));
-        Value loaded = LLVM::LoadOp::create(
-            t.b, t.loc, place.getChunkType(), place.getAddress(row, column),
-            /*alignment=*/place.getVector() * place.getElementBytes());
-        exists = both(t, exists, rowExists);
-        for (Value value : t.unpack(loaded))
-          registers.push_back(none && exists ? select(t, exists, value, none)
-                                             : value);
+  SmallVector<Value> registers;
+  int64_t inRegister = 4 / place.getElementBytes();
+  Type element = place.getElementType();
+  Value none =
+      padding ? padding
+              : arith::ConstantOp::create(t.b, t.loc, t.b.getZeroAttr(element))
+                    .getResult();
+  for (int64_t index = 0; index < place.getNumRows(); ++index) {
+    Value row = place.getRow(index), rowExists = place.getRowExists(index);
+    for (int64_t chunk = 0; chunk < place.getNumChunks(); ++chunk) {
+      SmallVector<Value> inChunk;
+      for (int64_t i = 0; i < place.getVector(); ++i) {
+        Value exists = both(t, place.getColumnExists(chunk, i), rowExists);
+        auto read = [&]() -> Value {
+          return LLVM::LoadOp::create(
+              t.b, t.loc, element,
+              place.getAddress(row, place.getColumn(chunk, i)));
+        };
+        inChunk.push_back(exists ? t.emitChoice(exists, element, read,
+                                                [&]() -> Value { return none; })
+                                 : read());
       }
+      for (int64_t i = 0; i < place.getVector(); i += inRegister)
+        registers.push_back(
+            getRegister(t, ArrayRef<Value>(inChunk).slice(i, inRegister)));
     }
-    return t.pack(registers);
   }
+  return t.pack(registers);
+}
 
-  static Value readElements(ThreadBuilder &t, WarpRowsPlace &place,
-                            Value padding) {
-    SmallVector<Value> registers;
-    int64_t inRegister = 4 / place.getElementBytes();
-    Type element = place.getElementType();
-    Value none = padding ? padding
-                         : arith::ConstantOp::create(t.b, t.loc,
-                                                     t.b.getZeroAttr(element))
-                               .getResult();
-    for (int64_t index = 0; index < place.getNumRows(); ++index) {
-      Value row = place.getRow(index), rowExists = place.getRowExists(index);
-      for (int64_t chunk = 0; chunk < place.getNumChunks(); ++chunk) {
-        SmallVector<Value> inChunk;
-        for (int64_t i = 0; i < place.getVector(); ++i) {
-          Value exists = both(t, place.getColumnExists(chunk, i), rowExists);
-          auto read = [&]() -> Value {
-            return LLVM::LoadOp::create(
-                t.b, t.loc, element,
-                place.getAddress(row, place.getColumn(chunk, i)));
-          };
-          inChunk.push_back(exists
-                                ? t.emitChoice(exists, element, read,
-                                               [&]() -> Value { return none; })
-                                : read());
-        }
-        for (int64_t i = 0; i < place.getVector(); i += inRegister)
-          registers.push_back(
-              getRegister(t, ArrayRef<Value>(inChunk).slice(i, inRegister)));
+static FailureOr<Value> convertRead(tile::ReadOp op,
+                                    ManyValues<tile::ReadOp> adaptor,
+                                    ThreadBuilder &t) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  auto single = [](ValueRange values) {
+    return values.empty() ? Value() : values.front();
+  };
+  GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
+  SmallVector<Value> start = getIndices(adaptor.getIndices());
+  Value rows = single(adaptor.getRows()),
+        padding = single(adaptor.getPadding());
+  if (type.getRank() == 1) {
+    return readVector(t, op, memory, start, rows, padding);
+  }
+  WarpRowsPlace place(t, memory, type, start, rows,
+                      single(adaptor.getColumns()));
+  Type result = getRegisterType(type);
+  // Chunks are read where some element exists, which is read in the place of
+  // those that do not; so no read waits for a question.
+  Value whole = op.getAligned() ? Value() : place.hasWholeChunks();
+  if (!op.getNonempty())
+    whole = both(t, whole, place.isNonempty());
+  Value values =
+      whole ? t.emitChoice(
+                  whole, result, [&] { return readChunks(t, place, padding); },
+                  [&] { return readElements(t, place, padding); })
+            : readChunks(t, place, padding);
+  return values;
+}
+
+using StoreChunk = void (*)(ThreadBuilder &, WarpRowsPlace &, Value row,
+                            int64_t chunk, ArrayRef<Value> registers);
+
+/// One value of a row, which all lanes hold that share it.
+static void storeValue(ThreadBuilder &t, tile::WarpRowsAttr warpRows,
+                       GlobalMemory &memory, ArrayRef<Value> start, Value rows,
+                       Value value, int64_t firstRow) {
+  SmallVector<Value, 2> ofThread = t.getPosition(warpRows, /*rank=*/2);
+  Value row = t.add(ofThread[0], t.constant(firstRow));
+  Value execute = arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq,
+                                        ofThread[1], t.constant(0));
+  if (rows)
+    execute = both(t, execute, isLess(t, row, rows));
+  t.emitChoice(
+      execute, Type(),
+      [&]() -> Value {
+        SmallVector<Value> indices(start);
+        indices.back() = t.add(indices.back(), row);
+        LLVM::StoreOp::create(t.b, t.loc, value, memory.getAddress(t, indices));
+        return Value();
+      },
+      nullptr);
+}
+
+/// Runs `body` where `condition` holds, or always if it is null.
+static void emitWhere(ThreadBuilder &t, Value condition,
+                      function_ref<void()> body) {
+  if (!condition)
+    return body();
+  t.emitChoice(
+      condition, Type(),
+      [&]() -> Value {
+        body();
+        return Value();
+      },
+      nullptr);
+}
+
+static Value storeRows(ThreadBuilder &t, WarpRowsPlace &place,
+                       ArrayRef<Value> registers, StoreChunk storeChunk) {
+  size_t inChunk =
+      registers.size() / (place.getNumRows() * place.getNumChunks());
+  for (int64_t index = 0; index < place.getNumRows(); ++index)
+    emitWhere(t, place.getRowExists(index), [&] {
+      for (int64_t chunk = 0; chunk < place.getNumChunks(); ++chunk)
+        storeChunk(
+            t, place, place.getRow(index), chunk,
+            registers.slice((index * place.getNumChunks() + chunk) * inChunk,
+                            inChunk));
+    });
+  return Value();
+}
+
+static void storeChunk(ThreadBuilder &t, WarpRowsPlace &place, Value row,
+                       int64_t chunk, ArrayRef<Value> registers) {
+  emitWhere(t, place.getColumnExists(chunk, 0), [&] {
+    LLVM::StoreOp::create(t.b, t.loc, t.pack(registers),
+                          place.getAddress(row, place.getColumn(chunk, 0)),
+                          /*alignment=*/place.getVector() *
+                              place.getElementBytes());
+  });
+}
+
+static void storeElements(ThreadBuilder &t, WarpRowsPlace &place, Value row,
+                          int64_t chunk, ArrayRef<Value> registers) {
+  int64_t inRegister = 4 / place.getElementBytes();
+  for (int64_t i = 0; i < place.getVector(); ++i)
+    emitWhere(t, place.getColumnExists(chunk, i), [&] {
+      Value value = registers[i / inRegister];
+      if (inRegister == 2) {
+        value = arith::ShRUIOp::create(t.b, t.loc, value, t.i32(i % 2 * 16));
+        value = arith::TruncIOp::create(t.b, t.loc, t.b.getI16Type(), value);
       }
-    }
-    return t.pack(registers);
-  }
+      LLVM::StoreOp::create(t.b, t.loc, value,
+                            place.getAddress(row, place.getColumn(chunk, i)),
+                            /*alignment=*/place.getElementBytes());
+    });
+}
 
-  /// The register that holds the first elements of `elements`: an f32, or two
-  /// of 16 bits.
-  static Value getRegister(ThreadBuilder &t, ArrayRef<Value> elements) {
-    if (elements[0].getType().isF32())
-      return elements[0];
-    return LLVM::BitcastOp::create(t.b, t.loc, t.b.getI32Type(),
-                                   t.pack(elements));
-  }
-};
-
-struct StoreWarpRows : OpConversionPattern<tile::StoreOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    auto type = cast<RankedTensorType>(op.getX().getType());
-    auto warpRows = dyn_cast<tile::WarpRowsAttr>(type.getEncoding());
-    if (!warpRows)
-      return rewriter.notifyMatchFailure(op, "stores no warp rows");
-    ThreadBuilder t{rewriter, op.getLoc()};
-    GlobalMemory memory(op.getDestination().getType(),
-                        adaptor.getDestination());
-    SmallVector<Value> start = getIndices(adaptor.getIndices());
-    SmallVector<Value> registers = t.unpack(adaptor.getX().front());
-    Value rows = op.getRows() ? adaptor.getRows().front() : Value();
-    if (type.getRank() == 1) {
-      for (auto [index, value] : llvm::enumerate(registers))
-        storeValue(t, warpRows, memory, start, rows, value,
-                   index * warpRows.getNumRowsAtOnce());
-      rewriter.eraseOp(op);
-      return success();
-    }
-    Value columns = op.getColumns() ? adaptor.getColumns().front() : Value();
-    WarpRowsPlace place(t, memory, type, start, rows, columns);
-    t.emitChoice(
-        place.hasWholeChunks(), Type(),
-        [&] { return storeRows(t, place, registers, storeChunk); },
-        [&] { return storeRows(t, place, registers, storeElements); });
-    rewriter.eraseOp(op);
-    return success();
-  }
-
-private:
-  using StoreChunk = void (*)(ThreadBuilder &, WarpRowsPlace &, Value row,
-                              int64_t chunk, ArrayRef<Value> registers);
-
-  /// One value of a row, which all lanes hold that share it.
-  static void storeValue(ThreadBuilder &t, tile::WarpRowsAttr warpRows,
-                         GlobalMemory &memory, ArrayRef<Value> start,
-                         Value rows, Value value, int64_t firstRow) {
-    SmallVector<Value, 2> ofThread = t.getPosition(warpRows, /*rank=*/2);
-    Value row = t.add(ofThread[0], t.constant(firstRow));
-    Value execute = arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq,
-                                          ofThread[1], t.constant(0));
-    if (rows)
-      execute = both(t, execute, isLess(t, row, rows));
-    t.emitChoice(
-        execute, Type(),
-        [&]() -> Value {
-          SmallVector<Value> indices(start);
-          indices.back() = t.add(indices.back(), row);
-          LLVM::StoreOp::create(t.b, t.loc, value,
-                                memory.getAddress(t, indices));
-          return Value();
-        },
-        nullptr);
-  }
-
-  /// Runs `body` where `condition` holds, or always if it is null.
-  static void emitWhere(ThreadBuilder &t, Value condition,
-                        function_ref<void()> body) {
-    if (!condition)
-      return body();
-    t.emitChoice(
-        condition, Type(),
-        [&]() -> Value {
-          body();
-          return Value();
-        },
-        nullptr);
-  }
-
-  static Value storeRows(ThreadBuilder &t, WarpRowsPlace &place,
-                         ArrayRef<Value> registers, StoreChunk storeChunk) {
-    size_t inChunk =
-        registers.size() / (place.getNumRows() * place.getNumChunks());
-    for (int64_t index = 0; index < place.getNumRows(); ++index)
-      emitWhere(t, place.getRowExists(index), [&] {
-        for (int64_t chunk = 0; chunk < place.getNumChunks(); ++chunk)
-          storeChunk(
-              t, place, place.getRow(index), chunk,
-              registers.slice((index * place.getNumChunks() + chunk) * inChunk,
-                              inChunk));
-      });
+static FailureOr<Value> convertStoreWarpRows(tile::StoreOp op,
+                                             ManyValues<tile::StoreOp> adaptor,
+                                             ThreadBuilder &t) {
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  auto warpRows = dyn_cast<tile::WarpRowsAttr>(type.getEncoding());
+  if (!warpRows)
+    return failure();
+  GlobalMemory memory(op.getDestination().getType(), adaptor.getDestination());
+  SmallVector<Value> start = getIndices(adaptor.getIndices());
+  SmallVector<Value> registers = t.unpack(adaptor.getX().front());
+  Value rows = op.getRows() ? adaptor.getRows().front() : Value();
+  if (type.getRank() == 1) {
+    for (auto [index, value] : llvm::enumerate(registers))
+      storeValue(t, warpRows, memory, start, rows, value,
+                 index * warpRows.getNumRowsAtOnce());
     return Value();
   }
-
-  static void storeChunk(ThreadBuilder &t, WarpRowsPlace &place, Value row,
-                         int64_t chunk, ArrayRef<Value> registers) {
-    emitWhere(t, place.getColumnExists(chunk, 0), [&] {
-      LLVM::StoreOp::create(t.b, t.loc, t.pack(registers),
-                            place.getAddress(row, place.getColumn(chunk, 0)),
-                            /*alignment=*/place.getVector() *
-                                place.getElementBytes());
-    });
-  }
-
-  static void storeElements(ThreadBuilder &t, WarpRowsPlace &place, Value row,
-                            int64_t chunk, ArrayRef<Value> registers) {
-    int64_t inRegister = 4 / place.getElementBytes();
-    for (int64_t i = 0; i < place.getVector(); ++i)
-      emitWhere(t, place.getColumnExists(chunk, i), [&] {
-        Value value = registers[i / inRegister];
-        if (inRegister == 2) {
-          value = arith::ShRUIOp::create(t.b, t.loc, value, t.i32(i % 2 * 16));
-          value = arith::TruncIOp::create(t.b, t.loc, t.b.getI16Type(), value);
-        }
-        LLVM::StoreOp::create(t.b, t.loc, value,
-                              place.getAddress(row, place.getColumn(chunk, i)),
-                              /*alignment=*/place.getElementBytes());
-      });
-  }
-};
-} // namespace
+  Value columns = op.getColumns() ? adaptor.getColumns().front() : Value();
+  WarpRowsPlace place(t, memory, type, start, rows, columns);
+  t.emitChoice(
+      place.hasWholeChunks(), Type(),
+      [&] { return storeRows(t, place, registers, storeChunk); },
+      [&] { return storeRows(t, place, registers, storeElements); });
+  return Value();
+}
 
 void flash::populateWarpRowsPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<Read, StoreWarpRows>(converter, patterns.getContext());
+  addConversions(converter, patterns, /*benefit=*/1, convertRead,
+                 convertStoreWarpRows);
 }

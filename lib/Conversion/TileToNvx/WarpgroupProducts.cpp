@@ -83,80 +83,71 @@ private:
   tile::SmemType type;
   bool isInner;
 };
-
-struct WarpgroupMmaAsync : OpConversionPattern<tile::MmaAsyncOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::MmaAsyncOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    if (!op.getWarpgroup())
-      return rewriter.notifyMatchFailure(op, "each warp works alone");
-    ThreadBuilder t{rewriter, op.getLoc()};
-    tile::SmemType typeB = op.getB().getType();
-    int64_t inner = op.getTransposeB() ? typeB.getColumns() : typeB.getRows();
-    int64_t steps = llvm::divideCeil(inner, stepElements);
-
-    Value a = adaptor.getA();
-    DenseI64ArrayAttr offsetsA;
-    if (auto typeA = dyn_cast<tile::SmemType>(op.getA().getType())) {
-      // From the rows of one warpgroup, or transposed columns, to the next.
-      int64_t distance = op.getTransposeA()
-                             ? rowsOfWarpgroup / typeA.getPanelColumns() *
-                                   typeA.getPanelBytes()
-                             : rowsOfWarpgroup * typeA.getSwizzle();
-      if (op.getTransposeA() || typeA.getRows() != rowsOfWarpgroup) {
-        // One value for all threads of a warp asks for a register of its own,
-        // which programs with more steps do not have.
-        Value warpgroup = steps > mostStepsOfUniform
-                              ? t.div(t.thread(), threadsOfWarpgroup)
-                              : t.warpgroup();
-        a = t.advance(a, t.mul(warpgroup, distance));
-      }
-      Operand operand(typeA, /*isInner=*/!op.getTransposeA());
-      a = operand.getDescriptor(t, a);
-      offsetsA = rewriter.getDenseI64ArrayAttr(operand.getOffsets(steps));
-    } else {
-      SmallVector<Value> padded = t.unpack(a);
-      if (static_cast<int64_t>(padded.size()) < 4 * steps) {
-        padded.resize(4 * steps, t.i32(0));
-        a = t.pack(padded);
-      }
-    }
-    Operand operandB(typeB, /*isInner=*/op.getTransposeB());
-    Value b = operandB.getDescriptor(t, adaptor.getB());
-
-    NVVM::WgmmaFenceAlignedOp::create(rewriter, t.loc);
-    Value result = nvx::WarpgroupMmaOp::create(
-        rewriter, t.loc, getTypeConverter()->convertType(op.getType()),
-        typeB.getElementType(), a, offsetsA, b, operandB.getOffsets(steps),
-        adaptor.getC(), op.getTransposeA(),
-        /*transpose_b=*/!op.getTransposeB());
-    NVVM::WgmmaGroupSyncAlignedOp::create(rewriter, t.loc);
-    rewriter.replaceOp(op, result);
-    return success();
-  }
-};
-
-struct WarpgroupMmaWait : OpConversionPattern<tile::MmaWaitOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::MmaWaitOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    auto product = op.getPending().getDefiningOp<tile::MmaAsyncOp>();
-    if (!product || !product.getWarpgroup())
-      return rewriter.notifyMatchFailure(op, "each warp works alone");
-    rewriter.replaceOpWithNewOp<nvx::WarpgroupWaitOp>(
-        op, adaptor.getPending().getType(), op.getYounger().size(),
-        adaptor.getPending());
-    return success();
-  }
-};
 } // namespace
+
+static FailureOr<Value>
+convertWarpgroupMmaAsync(tile::MmaAsyncOp op, tile::MmaAsyncOp::Adaptor adaptor,
+                         ThreadBuilder &t) {
+  // Where each warp works alone.
+  if (!op.getWarpgroup())
+    return failure();
+  tile::SmemType typeB = op.getB().getType();
+  int64_t inner = op.getTransposeB() ? typeB.getColumns() : typeB.getRows();
+  int64_t steps = llvm::divideCeil(inner, stepElements);
+
+  Value a = adaptor.getA();
+  DenseI64ArrayAttr offsetsA;
+  if (auto typeA = dyn_cast<tile::SmemType>(op.getA().getType())) {
+    // From the rows of one warpgroup, or transposed columns, to the next.
+    int64_t distance =
+        op.getTransposeA()
+            ? rowsOfWarpgroup / typeA.getPanelColumns() * typeA.getPanelBytes()
+            : rowsOfWarpgroup * typeA.getSwizzle();
+    if (op.getTransposeA() || typeA.getRows() != rowsOfWarpgroup) {
+      // One value for all threads of a warp asks for a register of its own,
+      // which programs with more steps do not have.
+      Value warpgroup = steps > mostStepsOfUniform
+                            ? t.div(t.thread(), threadsOfWarpgroup)
+                            : t.warpgroup();
+      a = t.advance(a, t.mul(warpgroup, distance));
+    }
+    Operand operand(typeA, /*isInner=*/!op.getTransposeA());
+    a = operand.getDescriptor(t, a);
+    offsetsA = t.b.getDenseI64ArrayAttr(operand.getOffsets(steps));
+  } else {
+    SmallVector<Value> padded = t.unpack(a);
+    if (static_cast<int64_t>(padded.size()) < 4 * steps) {
+      padded.resize(4 * steps, t.i32(0));
+      a = t.pack(padded);
+    }
+  }
+  Operand operandB(typeB, /*isInner=*/op.getTransposeB());
+  Value b = operandB.getDescriptor(t, adaptor.getB());
+
+  NVVM::WgmmaFenceAlignedOp::create(t.b, t.loc);
+  Value result = nvx::WarpgroupMmaOp::create(
+      t.b, t.loc, getRegisterType(op.getType().getValue()),
+      typeB.getElementType(), a, offsetsA, b, operandB.getOffsets(steps),
+      adaptor.getC(), op.getTransposeA(),
+      /*transpose_b=*/!op.getTransposeB());
+  NVVM::WgmmaGroupSyncAlignedOp::create(t.b, t.loc);
+  return result;
+}
+
+static FailureOr<Value>
+convertWarpgroupMmaWait(tile::MmaWaitOp op, tile::MmaWaitOp::Adaptor adaptor,
+                        ThreadBuilder &t) {
+  auto product = op.getPending().getDefiningOp<tile::MmaAsyncOp>();
+  if (!product || !product.getWarpgroup())
+    return failure();
+  return nvx::WarpgroupWaitOp::create(
+             t.b, t.loc, adaptor.getPending().getType(), op.getYounger().size(),
+             adaptor.getPending())
+      .getResult(0);
+}
 
 void flash::populateWarpgroupProductPatterns(const TypeConverter &converter,
                                              RewritePatternSet &patterns) {
-  patterns.add<WarpgroupMmaAsync, WarpgroupMmaWait>(
-      converter, patterns.getContext(), /*benefit=*/2);
+  addConversions(converter, patterns, /*benefit=*/2, convertWarpgroupMmaAsync,
+                 convertWarpgroupMmaWait);
 }
