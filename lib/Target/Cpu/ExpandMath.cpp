@@ -55,41 +55,32 @@ struct Class : OpRewritePattern<OpTy> {
 
 /// An integer power is a library function of the compiler, which the process
 /// need not have, and takes no vector of exponents; the power of reals does.
-struct PowerOfReal : OpRewritePattern<math::FPowIOp> {
-  using OpRewritePattern::OpRewritePattern;
+LogicalResult expandPowerOfReal(math::FPowIOp op, PatternRewriter &rewriter) {
+  Value exponent =
+      arith::SIToFPOp::create(rewriter, op.getLoc(), op.getType(), op.getRhs());
+  rewriter.replaceOpWithNewOp<math::PowFOp>(op, op.getLhs(), exponent);
+  return success();
+}
 
-  LogicalResult matchAndRewrite(math::FPowIOp op,
-                                PatternRewriter &rewriter) const override {
-    Value exponent = arith::SIToFPOp::create(rewriter, op.getLoc(),
-                                             op.getType(), op.getRhs());
-    rewriter.replaceOpWithNewOp<math::PowFOp>(op, op.getLhs(), exponent);
-    return success();
-  }
-};
-
-struct IntegerPower : OpRewritePattern<math::IPowIOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(math::IPowIOp op,
-                                PatternRewriter &rewriter) const override {
-    Type element = getElementTypeOrSelf(op.getType());
-    unsigned width = element.isIndex() ? IndexType::kInternalStorageBitWidth
-                                       : element.getIntOrFloatBitWidth();
-    rewriter.replaceOp(op, emitIntegerPower(rewriter, op.getLoc(), op.getLhs(),
-                                            op.getRhs(), width));
-    return success();
-  }
-};
+LogicalResult expandIntegerPower(math::IPowIOp op, PatternRewriter &rewriter) {
+  Type element = getElementTypeOrSelf(op.getType());
+  unsigned width = element.isIndex() ? IndexType::kInternalStorageBitWidth
+                                     : element.getIntOrFloatBitWidth();
+  rewriter.replaceOp(op, emitIntegerPower(rewriter, op.getLoc(), op.getLhs(),
+                                          op.getRhs(), width));
+  return success();
+}
 
 struct ExpandMath : flash::impl::FlashCpuExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<
-        Expand<math::Exp2Op, single::exp2>, Expand<math::ExpOp, single::exp>,
-        Expand<math::TanhOp, single::tanh>,
-        Class<math::IsInfOp, any::isInfinite>,
-        Class<math::IsNormalOp, any::isNormal>, IntegerPower, PowerOfReal>(
-        &getContext());
+    patterns.add<Expand<math::Exp2Op, single::exp2>,
+                 Expand<math::ExpOp, single::exp>,
+                 Expand<math::TanhOp, single::tanh>,
+                 Class<math::IsInfOp, any::isInfinite>,
+                 Class<math::IsNormalOp, any::isNormal>>(&getContext());
+    patterns.add(expandIntegerPower);
+    patterns.add(expandPowerOfReal);
     math::populateExpansionPatterns(patterns, {"clampf"});
     // 16-bit functions are computed in f32; the few that f16 hardware and the
     // C library lack would not link otherwise.

@@ -96,8 +96,8 @@ struct Widened {
   Value x;
 };
 
-template <typename OpTy, Value (*function)(FloatEmitter &, Value)>
-struct InF64 : OpRewritePattern<OpTy> {
+/// Of one operand or of two.
+template <typename OpTy, auto function> struct InF64 : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(OpTy op,
@@ -105,78 +105,55 @@ struct InF64 : OpRewritePattern<OpTy> {
     if (!getElement(op).isF32())
       return failure();
     Widened w(rewriter, op);
-    rewriter.replaceOp(op, w.narrow(function(w.e, w.x)));
+    Value result;
+    if constexpr (OpTy::template hasTrait<OpTrait::OneOperand>())
+      result = function(w.e, w.x);
+    else
+      result = function(w.e, w.x, w.widen(op->getOperand(1)));
+    rewriter.replaceOp(op, w.narrow(result));
     return success();
   }
 };
 
-template <typename OpTy, Value (*function)(FloatEmitter &, Value, Value)>
-struct BinaryInF64 : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
+LogicalResult expandPowerOfInteger(math::FPowIOp op,
+                                   PatternRewriter &rewriter) {
+  if (!getElement(op).isF32())
+    return failure();
+  Widened w(rewriter, op);
+  Value exponent = op.getRhs();
+  if (getElementTypeOrSelf(exponent).isIndex())
+    exponent = arith::IndexCastOp::create(
+        rewriter, op.getLoc(), w.e.withElement(rewriter.getI32Type()),
+        exponent);
+  rewriter.replaceOp(op, w.narrow(wide::powi(w.e, w.x, exponent)));
+  return success();
+}
 
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    if (!getElement(op).isF32())
-      return failure();
-    Widened w(rewriter, op);
-    rewriter.replaceOp(
-        op, w.narrow(function(w.e, w.x, w.widen(op->getOperand(1)))));
-    return success();
-  }
-};
+LogicalResult expandIntegerPower(math::IPowIOp op, PatternRewriter &rewriter) {
+  // Indices are i32 in kernels, also where they were widened: an exponent
+  // has no more digits than what it is an extension of.
+  auto countDigits = [](Value n) -> unsigned {
+    auto type = dyn_cast<IntegerType>(getElementTypeOrSelf(n));
+    return type ? type.getWidth() : 32;
+  };
+  Value n = op.getRhs(), narrow = n;
+  if (auto cast = n.getDefiningOp<arith::IndexCastOp>())
+    narrow = cast.getIn();
+  else if (auto extension = n.getDefiningOp<arith::ExtSIOp>())
+    narrow = extension.getIn();
+  rewriter.replaceOp(
+      op, emitIntegerPower(rewriter, op.getLoc(), op.getLhs(), n,
+                           std::min(countDigits(n), countDigits(narrow))));
+  return success();
+}
 
-struct PowerOfInteger : OpRewritePattern<math::FPowIOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(math::FPowIOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!getElement(op).isF32())
-      return failure();
-    Widened w(rewriter, op);
-    Value exponent = op.getRhs();
-    if (getElementTypeOrSelf(exponent).isIndex())
-      exponent = arith::IndexCastOp::create(
-          rewriter, op.getLoc(), w.e.withElement(rewriter.getI32Type()),
-          exponent);
-    rewriter.replaceOp(op, w.narrow(wide::powi(w.e, w.x, exponent)));
-    return success();
-  }
-};
-
-struct IntegerPower : OpRewritePattern<math::IPowIOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(math::IPowIOp op,
-                                PatternRewriter &rewriter) const override {
-    // Indices are i32 in kernels, also where they were widened: an exponent
-    // has no more digits than what it is an extension of.
-    auto countDigits = [](Value n) -> unsigned {
-      auto type = dyn_cast<IntegerType>(getElementTypeOrSelf(n));
-      return type ? type.getWidth() : 32;
-    };
-    Value n = op.getRhs(), narrow = n;
-    if (auto cast = n.getDefiningOp<arith::IndexCastOp>())
-      narrow = cast.getIn();
-    else if (auto extension = n.getDefiningOp<arith::ExtSIOp>())
-      narrow = extension.getIn();
-    rewriter.replaceOp(
-        op, emitIntegerPower(rewriter, op.getLoc(), op.getLhs(), n,
-                             std::min(countDigits(n), countDigits(narrow))));
-    return success();
-  }
-};
-
-struct SineAndCosine : OpRewritePattern<math::SincosOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(math::SincosOp op,
-                                PatternRewriter &rewriter) const override {
-    Value x = op.getOperand();
-    rewriter.replaceOp(op, {math::SinOp::create(rewriter, op.getLoc(), x),
-                            math::CosOp::create(rewriter, op.getLoc(), x)});
-    return success();
-  }
-};
+LogicalResult expandSineAndCosine(math::SincosOp op,
+                                  PatternRewriter &rewriter) {
+  Value x = op.getOperand();
+  rewriter.replaceOp(op, {math::SinOp::create(rewriter, op.getLoc(), x),
+                          math::CosOp::create(rewriter, op.getLoc(), x)});
+  return success();
+}
 
 /// Classes of floats are comparisons of the magnitude, in any type.
 template <typename OpTy, Value (*function)(FloatEmitter &, Value)>
@@ -229,19 +206,20 @@ struct ExpandMath : flash::impl::FlashGpuExpandMathBase<ExpandMath> {
         InF64<math::ExpM1Op, wide::expm1>, InF64<math::LogOp, wide::log>,
         InF64<math::Log2Op, wide::log2>, InF64<math::Log10Op, wide::log10>,
         InF64<math::Log1pOp, wide::log1p>, InF64<math::CbrtOp, wide::cbrt>,
-        BinaryInF64<math::PowFOp, wide::pow>, PowerOfInteger, IntegerPower,
-        InF64<math::SinhOp, wide::sinh>, InF64<math::CoshOp, wide::cosh>,
-        InF64<math::AsinhOp, wide::asinh>, InF64<math::AcoshOp, wide::acosh>,
-        InF64<math::AtanhOp, wide::atanh>, InF64<math::SinOp, wide::sin>,
-        InF64<math::CosOp, wide::cos>, InF64<math::TanOp, wide::tan>,
-        InF64<math::AsinOp, wide::asin>, InF64<math::AcosOp, wide::acos>,
-        InF64<math::AtanOp, wide::atan>,
-        BinaryInF64<math::Atan2Op, wide::atan2>,
-        BinaryInF64<arith::RemFOp, wide::remainder>,
-        InF64<math::ErfOp, wide::erf>, InF64<math::ErfcOp, wide::erfc>,
-        SineAndCosine, Class<math::IsFiniteOp, any::isFinite>,
+        InF64<math::PowFOp, wide::pow>, InF64<math::SinhOp, wide::sinh>,
+        InF64<math::CoshOp, wide::cosh>, InF64<math::AsinhOp, wide::asinh>,
+        InF64<math::AcoshOp, wide::acosh>, InF64<math::AtanhOp, wide::atanh>,
+        InF64<math::SinOp, wide::sin>, InF64<math::CosOp, wide::cos>,
+        InF64<math::TanOp, wide::tan>, InF64<math::AsinOp, wide::asin>,
+        InF64<math::AcosOp, wide::acos>, InF64<math::AtanOp, wide::atan>,
+        InF64<math::Atan2Op, wide::atan2>,
+        InF64<arith::RemFOp, wide::remainder>, InF64<math::ErfOp, wide::erf>,
+        InF64<math::ErfcOp, wide::erfc>, Class<math::IsFiniteOp, any::isFinite>,
         Class<math::IsInfOp, any::isInfinite>, Class<math::IsNaNOp, any::isNaN>,
         Class<math::IsNormalOp, any::isNormal>, Half>(&getContext());
+    patterns.add(expandPowerOfInteger);
+    patterns.add(expandIntegerPower);
+    patterns.add(expandSineAndCosine);
     math::populateExpansionPatterns(patterns, {"clampf"});
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);

@@ -10,6 +10,19 @@
 
 include "mlir/Pass/PassBase.td"
 
+// The options of passes that choose schedules.
+defvar scheduleOptions = [
+  Option<"schedule", "schedule", "std::string", "\"\"",
+         "Keys of #flash.schedule, such as query_tile=64,key_tile=128, which "
+         "go before those that the program has">,
+  Option<"target", "target", "std::string", "\"cpu\"",
+         "cpu, emulate, sm_80 or sm_90a">,
+  Option<"device", "device", "std::string", "\"\"",
+         "Whose measured schedules to take, such as NVIDIA H200">,
+  Option<"tuningFile", "tuning-file", "std::string", "\"\"",
+         "A file with measured schedules">
+];
+
 // In the order in which the pipelines run them.
 
 def RaiseAttention : Pass<"flash-raise-attention", "::mlir::func::FuncOp"> {
@@ -190,17 +203,8 @@ def Specialize : Pass<"flash-specialize", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"sizes", "sizes", "std::string",
-               "Of each argument, such as 16x32x1x128">,
-    Option<"schedule", "schedule", "std::string", "\"\"",
-           "Keys of #flash.schedule, such as query_tile=64,key_tile=128, which "
-           "go before those that the program has">,
-    Option<"target", "target", "std::string", "\"cpu\"",
-           "cpu, emulate, sm_80 or sm_90a">,
-    Option<"device", "device", "std::string", "\"\"",
-           "Whose measured schedules to take, such as NVIDIA H200">,
-    Option<"tuningFile", "tuning-file", "std::string", "\"\"",
-           "A file with measured schedules">
-  ];
+               "Of each argument, such as 16x32x1x128">
+  ] # scheduleOptions;
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
@@ -243,17 +247,8 @@ def MakeVersions : Pass<"flash-make-versions", "::mlir::ModuleOp"> {
   let options = [
     Option<"calls", "calls", "std::string", "\"\"",
            "Sizes of the arguments of each call, such as "
-           "16x32x1x128,16x8x1..4096x128">,
-    Option<"schedule", "schedule", "std::string", "\"\"",
-           "Keys of #flash.schedule, such as query_tile=64,key_tile=128, which "
-           "go before those that the program has">,
-    Option<"target", "target", "std::string", "\"cpu\"",
-           "cpu, emulate, sm_80 or sm_90a">,
-    Option<"device", "device", "std::string", "\"\"",
-           "Whose measured schedules to take, such as NVIDIA H200">,
-    Option<"tuningFile", "tuning-file", "std::string", "\"\"",
-           "A file with measured schedules">
-  ];
+           "16x32x1x128,16x8x1..4096x128">
+  ] # scheduleOptions;
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -462,17 +457,7 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
            schedule(<query_tile = 64, key_tile = 128>) : (...)
     ```
   }];
-  let options = [
-    Option<"schedule", "schedule", "std::string", "\"\"",
-           "Keys of #flash.schedule, such as query_tile=64,key_tile=128, which "
-           "go before those that the program has">,
-    Option<"target", "target", "std::string", "\"cpu\"",
-           "cpu, emulate, sm_80 or sm_90a">,
-    Option<"device", "device", "std::string", "\"\"",
-           "Whose measured schedules to take, such as NVIDIA H200">,
-    Option<"tuningFile", "tuning-file", "std::string", "\"\"",
-           "A file with measured schedules">
-  ];
+  let options = scheduleOptions;
 }
 
 def MakeBlockMaps : Pass<"flash-make-block-maps", "::mlir::func::FuncOp"> {
