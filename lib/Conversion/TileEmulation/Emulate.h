@@ -8,12 +8,12 @@
 #ifndef FLASH_LIB_CONVERSION_TILEEMULATION_EMULATE_H
 #define FLASH_LIB_CONVERSION_TILEEMULATION_EMULATE_H
 
+#include "flash/Conversion/FunctionPattern.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/Transforms/DialectConversion.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -94,45 +94,22 @@ public:
   EmulationCalls &calls;
 };
 
-/// The operands of an op, each of any number of values.
-template <typename Op>
-using ManyValues =
-    typename Op::template GenericAdaptor<llvm::ArrayRef<mlir::ValueRange>>;
-
-/// What an op becomes: the values of its result if it has one, else a value for
-/// each. `Operands` are `ManyValues`, or `Op::Adaptor` where each is one value.
+/// What an op becomes, see FunctionPattern.
 template <typename Op, typename Operands>
 using Emulation = llvm::SmallVector<mlir::Value> (*)(Op, Operands,
                                                      EmulationBuilder &);
-
-template <typename Op, typename Operands>
-struct EmulationPattern : mlir::OpConversionPattern<Op> {
-  EmulationPattern(const EmulationTypes &types, mlir::MLIRContext *context,
-                   EmulationCalls &calls, Emulation<Op, Operands> emulate)
-      : mlir::OpConversionPattern<Op>(types, context), calls(calls),
-        emulate(emulate) {}
-  mlir::LogicalResult
-  matchAndRewrite(Op op, Operands operands,
-                  mlir::ConversionPatternRewriter &rewriter) const override {
-    EmulationBuilder b(rewriter, op, calls);
-    llvm::SmallVector<mlir::Value> values = emulate(op, operands, b);
-    if (op->getNumResults() == 1)
-      rewriter.replaceOpWithMultiple(op, {mlir::ValueRange(values)});
-    else
-      rewriter.replaceOp(op, values);
-    return mlir::success();
-  }
-
-  EmulationCalls &calls;
-  Emulation<Op, Operands> emulate;
-};
 
 template <typename... Op, typename... Operands>
 void addEmulations(mlir::RewritePatternSet &patterns,
                    const EmulationTypes &types, EmulationCalls &calls,
                    Emulation<Op, Operands>... emulate) {
-  (patterns.add<EmulationPattern<Op, Operands>>(types, patterns.getContext(),
-                                                calls, emulate),
+  (patterns.add<FunctionPattern<Op, Operands>>(
+       types, patterns.getContext(), /*benefit=*/1,
+       [&calls, emulate](Op op, Operands operands,
+                         mlir::ConversionPatternRewriter &rewriter) {
+         EmulationBuilder b(rewriter, op, calls);
+         return emulate(op, operands, b);
+       }),
    ...);
 }
 

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
+using namespace flash;
 using namespace flash::tile;
 
 /// The value that an operand of an unchanged type has become.

@@ -15,6 +15,7 @@
 #include <limits>
 
 using namespace mlir;
+using namespace flash;
 using namespace flash::tile;
 
 Value flash::tile::createGeneric(ImplicitLocOpBuilder &b, ValueRange inputs,

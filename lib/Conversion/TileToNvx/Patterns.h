@@ -8,9 +8,9 @@
 #ifndef FLASH_LIB_CONVERSION_TILETONVX_PATTERNS_H
 #define FLASH_LIB_CONVERSION_TILETONVX_PATTERNS_H
 
+#include "flash/Conversion/FunctionPattern.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Transforms/DialectConversion.h"
 
 namespace flash {
 
@@ -91,49 +91,28 @@ struct GlobalMemory {
   mlir::ValueRange dynamicSizes, dynamicStrides;
 };
 
-/// The operands of an op, each of any number of values.
-template <typename Op>
-using ManyValues =
-    typename Op::template GenericAdaptor<llvm::ArrayRef<mlir::ValueRange>>;
-
-/// What becomes of an op in a thread: the value of its result, null if it has
-/// none, or failure if another conversion is for it. `Operands` are
-/// `ManyValues`, or `Op::Adaptor` where each is one value.
+/// What an op becomes in a thread, see FunctionPattern: the value of its
+/// result, null if it has none, or failure if another conversion is for it.
 template <typename Op, typename Operands>
 using ThreadConversion = mlir::FailureOr<mlir::Value> (*)(Op, Operands,
                                                           ThreadBuilder &);
-
-template <typename Op, typename Operands>
-struct ThreadPattern : mlir::OpConversionPattern<Op> {
-  ThreadPattern(const mlir::TypeConverter &converter,
-                mlir::MLIRContext *context, mlir::PatternBenefit benefit,
-                ThreadConversion<Op, Operands> convert)
-      : mlir::OpConversionPattern<Op>(converter, context, benefit),
-        convert(convert) {}
-  mlir::LogicalResult
-  matchAndRewrite(Op op, Operands operands,
-                  mlir::ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    mlir::FailureOr<mlir::Value> value = convert(op, operands, t);
-    if (failed(value))
-      return mlir::failure();
-    if (*value)
-      rewriter.replaceOp(op, *value);
-    else
-      rewriter.eraseOp(op);
-    return mlir::success();
-  }
-
-  ThreadConversion<Op, Operands> convert;
-};
 
 template <typename... Op, typename... Operands>
 void addConversions(const mlir::TypeConverter &converter,
                     mlir::RewritePatternSet &patterns,
                     mlir::PatternBenefit benefit,
                     ThreadConversion<Op, Operands>... convert) {
-  (patterns.add<ThreadPattern<Op, Operands>>(converter, patterns.getContext(),
-                                             benefit, convert),
+  (patterns.add<FunctionPattern<Op, Operands>>(
+       converter, patterns.getContext(), benefit,
+       [convert](Op op, Operands operands,
+                 mlir::ConversionPatternRewriter &rewriter)
+           -> mlir::FailureOr<llvm::SmallVector<mlir::Value>> {
+         ThreadBuilder t{rewriter, op.getLoc()};
+         mlir::FailureOr<mlir::Value> value = convert(op, operands, t);
+         if (failed(value))
+           return mlir::failure();
+         return llvm::SmallVector<mlir::Value>(op->getNumResults(), *value);
+       }),
    ...);
 }
 
