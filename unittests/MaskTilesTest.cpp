@@ -584,6 +584,29 @@ static int64_t testRandom(MLIRContext *context, unsigned numMasks) {
   return numTiles;
 }
 
+/// What the parts of a mask tell: on what it depends, also where a part has
+/// many paths to it, and the mask of the transposed scores.
+static void testNodes(MLIRContext *context) {
+  Mask mask = {"shared parts", Shape::Any, {"i - j >= 0", "b + j - 8 >= 0"}};
+  MaskAttrInterface shared = parse(context, mask.sets),
+                    transposed = transposeMask(shared);
+  check(dependsOn(shared, 0) && !dependsOn(shared, 1), mask, "dimensions");
+  check(transposed == parse(context, {"j - i >= 0", "b + i - 8 >= 0"}) &&
+            transposeMask(transposed) == shared,
+        mask, "transposed");
+  constexpr size_t depth = 40;
+  for (size_t i = 0; i < depth; ++i) {
+    MaskAttrInterface other =
+        parseMask(context, ("h - " + Twine(i) + " >= 0").str());
+    shared = AnyOfAttr::get(context, {AllOfAttr::get(context, {shared, other}),
+                                      AllOfAttr::get(context, {other, shared}),
+                                      parseMask(context, "i - 9 >= 0")});
+  }
+  check(dependsOn(shared, 1), mask, "dimensions of many parts");
+  check(getMaskNodes(shared).size() <= 6 * depth, mask,
+        "a part for each path to it");
+}
+
 static void testEvenPairs(MLIRContext *context) {
   struct {
     Mask mask;
@@ -806,6 +829,7 @@ int main(int argc, char **argv) {
   testLimits(&context);
   testKeysOfQuery(&context);
   testEvenPairs(&context);
+  testNodes(&context);
   numTiles += testHeads(&context);
   numTiles += testDiagonals(&context);
   numTiles += testRandom(&context, 400);

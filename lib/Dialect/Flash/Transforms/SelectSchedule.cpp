@@ -106,8 +106,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     return success();
   }
 
-  template <typename OpTy>
-  void setSchedule(OpTy op, const Schedule &schedule) {
+  template <typename OpTy> void setSchedule(OpTy op, const Schedule &schedule) {
     LLVM_DEBUG(llvm::dbgs()
                << op->getLoc() << ": chosen: " << schedule.str() << "\n");
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
