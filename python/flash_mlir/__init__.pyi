@@ -67,6 +67,8 @@ def attention(
     sink: Optional[A] = None,
     return_lse: Literal[False] = False,
     blocks: Optional[Blocks] = None,
+    query_offsets: Optional[A] = None,
+    key_offsets: Optional[A] = None,
 ) -> A: ...
 @overload
 def attention(
@@ -81,6 +83,8 @@ def attention(
     *,
     return_lse: Literal[True],
     blocks: Optional[Blocks] = None,
+    query_offsets: Optional[A] = None,
+    key_offsets: Optional[A] = None,
 ) -> Tuple[A, A]: ...
 
 def attention_grad(
@@ -98,6 +102,8 @@ def attention_grad(
     lse_grad: Optional[A] = None,
     wrt: Sequence[A] = (),
     blocks: Optional[Blocks] = None,
+    query_offsets: Optional[A] = None,
+    key_offsets: Optional[A] = None,
 ) -> Tuple[A, ...]: ...
 
 def flex_attention(
@@ -125,8 +131,26 @@ class Attention:
         schedule: Optional[str] = None,
         gradient_schedule: Optional[str] = None,
     ) -> None: ...
-    def __call__(self, query: A, key: A, value: A, lengths: Optional[A] = None, sink: Optional[A] = None) -> Any: ...
-    def mlir(self, query: A, key: A, value: A, lengths: Optional[A] = None, sink: Optional[A] = None) -> str: ...
+    def __call__(
+        self,
+        query: A,
+        key: A,
+        value: A,
+        lengths: Optional[A] = None,
+        sink: Optional[A] = None,
+        query_offsets: Optional[A] = None,
+        key_offsets: Optional[A] = None,
+    ) -> Any: ...
+    def mlir(
+        self,
+        query: A,
+        key: A,
+        value: A,
+        lengths: Optional[A] = None,
+        sink: Optional[A] = None,
+        query_offsets: Optional[A] = None,
+        key_offsets: Optional[A] = None,
+    ) -> str: ...
     def tiles(
         self,
         query_length: int,

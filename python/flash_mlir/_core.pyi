@@ -45,6 +45,8 @@ class Attention:
         dispatch: Callable[..., Any],
         num_of_plan: int,
         num_of_gradients: int,
+        packs_queries: bool,
+        packs_keys: bool,
     ) -> None: ...
     def __call__(
         self,

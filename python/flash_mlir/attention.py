@@ -5,7 +5,7 @@ import copy
 import functools
 
 from . import blocks as given_blocks
-from . import checking, programs
+from . import checking, packing, programs
 from .compiler import Kernel, choose_target
 from .expressions import SCORE
 from .functions import trace
@@ -13,8 +13,16 @@ from .masks import Mask, is_compiling
 from .operands import round_dim
 from .places import Places, Unknown, copy_function
 from .plans import Plan
-from .preparation import SYMBOLS, autocast, get_kind, needs_table, prepare
-from .programs import check_schedule, get_function, get_kernel, get_training_config, print_program, with_schedules
+from .preparation import SYMBOLS, autocast, check_gradients, get_kind, needs_table, prepare
+from .programs import (
+    check_schedule,
+    get_function,
+    get_kernel,
+    get_training_config,
+    print_program,
+    with_packing,
+    with_schedules,
+)
 
 
 def _make_dispatch(config, returns_lse):
@@ -38,6 +46,8 @@ def attention(
     sink=None,
     return_lse=False,
     blocks=None,
+    query_offsets=None,
+    key_offsets=None,
 ):
     """softmax(score(scale * query key^T), over the keys that the mask keeps) value.
 
@@ -76,8 +86,11 @@ def attention(
       TraceError: A function does what cannot be traced.
       CompileError: The compiler refuses the program; the text has its diagnostics.
       DeviceError: The GPU is too old (compute capability 8.0 is needed).
-      NotImplementedError: scale is a tensor that requires gradients.
+      NotImplementedError: scale is a tensor that requires gradients, or so is one that a function reads beside offsets.
     """
+    if query_offsets is not None or key_offsets is not None:
+        given = mask, score, scale, lengths, sink, return_lse, blocks
+        return _attend_packed(query, key, value, *given, query_offsets, key_offsets)
     if isinstance(mask, Plan):
         mask.check(query, key)
     if is_compiling():
@@ -96,6 +109,26 @@ def attention(
             prepared, captured, lengths = prepare(mask, *given)
         else:
             captured += given_blocks.get_arrays(blocks)
+    if checking.is_on:
+        checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
+    return prepared.function(query, key, value, lengths, sink, captured)
+
+
+def _attend_packed(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, query_offsets, key_offsets):
+    """`attention` of rows of sequences that lie behind each other."""
+    if blocks is not None:
+        packing.refuse_blocks()
+    packed = packing.get_key(query_offsets, key_offsets)
+    offsets = packing.get_arrays(query_offsets, key_offsets)
+    if is_compiling():
+        from .torch_compile import attention as compiled
+
+        given = mask, score, scale, lengths, sink, return_lse
+        return compiled(attention, query, key, value, *given, None, packed, offsets)
+    query, key, value = autocast(query, key, value)
+    prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed)
+    check_gradients(prepared.config, captured)
+    captured += offsets
     if checking.is_on:
         checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
     return prepared.function(query, key, value, lengths, sink, captured)
@@ -210,8 +243,13 @@ class Attention:
         # The functions stayed behind, and the arrays are those that came along.
         self._places = None
 
-    def __call__(self, query, key, value, lengths=None, sink=None):
+    def __call__(self, query, key, value, lengths=None, sink=None, query_offsets=None, key_offsets=None):
         """As `attention`; raises what it does."""
+        packed = None
+        if query_offsets is not None or key_offsets is not None:
+            if self._plan is not None:
+                packing.refuse_plan()
+            packed = packing.get_key(query_offsets, key_offsets)
         if self._plan is not None:
             self._plan.check(query, key)
             if lengths is not None:
@@ -222,29 +260,41 @@ class Attention:
             lengths = self._mask_lengths
         index = 2 * (lengths is not None) + (sink is not None)
         query, key, value = autocast(query, key, value)
+        offsets = () if packed is None else packing.get_arrays(query_offsets, key_offsets)
         if is_compiling():
             from .torch_compile import call_object
 
-            return call_object(attention, self, index, query, key, value, lengths, sink)
+            return call_object(attention, self, index, query, key, value, lengths, sink, packed, offsets)
         if self._places is not None and self._places.have_changed():
             self._renew()
-        if checking.is_on:
-            checking.check_call(self._configs[index], query, key, value, lengths, sink, self.captured)
         try:
-            return self._functions[index](query, key, value, lengths, sink, self.captured)
+            if packed is None and not checking.is_on:
+                return self._functions[index](query, key, value, lengths, sink, self.captured)
+            return self._run(index, query, key, value, lengths, sink, packed, offsets)
         except ValueError:
             if not self._have_kinds_changed():
                 raise
         self._renew()
-        return self._functions[index](query, key, value, lengths, sink, self.captured)
+        return self._run(index, query, key, value, lengths, sink, packed, offsets)
 
-    def mlir(self, query, key, value, lengths=None, sink=None):
+    def _run(self, index, query, key, value, lengths, sink, packed, offsets):
+        config, function = self._configs[index], self._functions[index]
+        if packed is not None:
+            config = with_packing(config, packed)
+            function = get_function(config)
+            check_gradients(config, self.captured)
+        captured = self.captured + offsets
+        if checking.is_on:
+            checking.check_call(config, query, key, value, lengths, sink, captured)
+        return function(query, key, value, lengths, sink, captured)
+
+    def mlir(self, query, key, value, lengths=None, sink=None, query_offsets=None, key_offsets=None):
         """The program of a call with these arguments, as text that `compile` takes.
 
         Only types are looked at, and of lengths and sink whether there are any. All sizes but the head dimensions are
         open; these are rounded up to multiples of 8, to which a call pads. The arguments are query, key and value, then
-        lengths (int32) and sink (float32), if there are any, and the arrays of `captured`. Of a `Plan`, the
-        program is that of its mask.
+        lengths (int32) and sink (float32), if there are any, the arrays of `captured`, and offsets; packed rows are
+        (1, heads, rows, D). Of a `Plan`, the program is that of its mask.
 
         Raises:
           ValueError: The dtype is none of float16, bfloat16 and float32, or the arguments do not fit each other.
@@ -252,7 +302,17 @@ class Attention:
         arrays = {"query": query, "key": key, "value": value}
         shapes = {name: tuple(array.shape) for name, array in arrays.items()}
         rank = len(shapes["query"])
-        if rank not in (3, 4) or any(len(shape) != rank for shape in shapes.values()):
+        packed = packing.get_key(query_offsets, key_offsets)
+        is_packed = packed != (None, None)
+        if is_packed:
+            rank = 4
+            for name, shape in shapes.items():
+                side = 0 if name == "query" else 1
+                if len(shape) != (4 if packed[side] is None else 3):
+                    raise ValueError(
+                        f"{name} has the shape {shape}; expected (rows, heads, D) with offsets, and (batch, heads, length, D) without"
+                    )
+        elif rank not in (3, 4) or any(len(shape) != rank for shape in shapes.values()):
             raise ValueError(f"query, key and value must all have rank 3, or all rank 4, got shapes {shapes}")
         dim, value_dim = shapes["query"][-1], shapes["value"][-1]
         if shapes["key"][-1] != dim:
@@ -264,6 +324,8 @@ class Attention:
         if has_lengths and rank == 3:
             raise ValueError(f"lengths are per batch, and query has the shape {shapes['query']}, without one")
         config = self._configs[2 * has_lengths + (sink is not None)]
+        if is_packed:
+            config = with_packing(config, packed)
         return print_program(config, _get_element(dtypes["query"]), rank, dim, value_dim)
 
     def tiles(

@@ -7,7 +7,7 @@ import sys
 import numpy
 
 from .operands import cast, without_gradients
-from .programs import count_arrays_of_blocks, get_captures, get_function, print_program
+from .programs import count_arrays_of_blocks, get_captures, get_function, get_packing, print_program
 
 #: Whether calls are checked.
 is_on = False
@@ -66,12 +66,14 @@ def check_call(config, query, key, value, lengths, sink, captured):
     config = json.dumps(parts)
     captures = get_captures(config)
     # Others are of a plan.
-    captured = captured[: len(captures) + sum(count_arrays_of_blocks(config))]
+    packed = get_packing(config)
+    captured = captured[: len(captures) + sum(count_arrays_of_blocks(config)) + sum(packed)]
     with without_gradients():
         _, rank, dim, _, _ = get_function(config).check(query, key, value, lengths, sink, captured)
         if lengths is not None:
             lengths = _to_host(lengths)
-            _check_lengths(numpy.asarray(lengths), key.shape[-2])
+            count = numpy.diff(numpy.asarray(_to_host(captured[-1]))) if packed[1] else key.shape[-2]
+            _check_lengths(numpy.asarray(lengths), count)
         # Of value, nothing is looked at.
         query, key, value = (cast(_to_host(array), "float64") for array in (query, key, value[..., :1]))
         captured = tuple(map(_to_host, captured))
@@ -82,8 +84,8 @@ def check_call(config, query, key, value, lengths, sink, captured):
             raise ValueError(_explain(str(error), print_program(config, "f64", rank, dim, 1), captures, captured)) from None
 
 
-def _check_lengths(lengths, count):
-    for batch, length in enumerate(lengths.tolist()):
+def _check_lengths(lengths, counts):
+    for batch, (length, count) in enumerate(zip(lengths.tolist(), numpy.broadcast_to(counts, lengths.shape).tolist())):
         if not 0 <= length <= count:
             raise ValueError(f"lengths has {length} for batch {batch}, and there are {count} keys; from 0 to {count} are possible")
 

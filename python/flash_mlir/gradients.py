@@ -1,7 +1,7 @@
 """Gradients of attention, given those of its results."""
 
 from . import blocks as given_blocks
-from . import checking
+from . import checking, packing
 from .preparation import prepare
 
 
@@ -33,6 +33,8 @@ def attention_grad(
     lse_grad=None,
     wrt=(),
     blocks=None,
+    query_offsets=None,
+    key_offsets=None,
 ):
     """The gradients of a loss with respect to the operands of `attention`.
 
@@ -40,8 +42,8 @@ def attention_grad(
     `output_grad` and `lse_grad` are copied where their strides are not such as `attention` takes.
 
     Args:
-      query, key, value, mask, score, scale, lengths, sink, blocks: As `attention` was called with. Blocks have lists of
-        queries, and there is no array of wrt beside them.
+      query, key, value, mask, score, scale, lengths, sink, blocks, query_offsets, key_offsets: As `attention` was called
+        with. Blocks have lists of queries, and there is no array of wrt beside them or beside offsets.
       output, lse: What it returned with return_lse.
       output_grad: The gradient of the loss with respect to `output`, of the same shape and dtype.
       lse_grad: That with respect to `lse`; 0 if left out.
@@ -58,13 +60,23 @@ def attention_grad(
         function has no derivative, which the text says with the operation.
       NotImplementedError: A tensor requires gradients: this has no derivative itself.
     """
+    packed = None
+    if query_offsets is not None or key_offsets is not None:
+        if blocks is not None:
+            packing.refuse_blocks()
+        if len(wrt):
+            raise ValueError(
+                "wrt and offsets are given: there is no program for the gradients of arrays that functions read beside packed "
+                "rows; call attention of a batch with lengths, or of one row with a mask of documents"
+            )
+        packed = packing.get_key(query_offsets, key_offsets)
     if blocks is not None:
         given_blocks.check(blocks, query)
         if len(wrt):
             raise ValueError("wrt and blocks are given: there is no program for the gradients of such arrays over lists of blocks")
     key_of_blocks = given_blocks.get_key(blocks)
-    prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, True, key_of_blocks)
-    captured += given_blocks.get_arrays(blocks)
+    prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, True, key_of_blocks, packed)
+    captured += given_blocks.get_arrays(blocks) if packed is None else packing.get_arrays(query_offsets, key_offsets)
     if checking.is_on:
         checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
     found = _find(tuple(wrt), captured)

@@ -1,6 +1,7 @@
 """What operands become that no kernel takes as they are."""
 
 import contextlib
+import math
 import sys
 
 import numpy
@@ -70,10 +71,30 @@ def make_zeros(array, *shape, dtype=None):
     return array.new_zeros(shape, dtype=getattr(sys.modules["torch"], dtype) if dtype else array.dtype)
 
 
-def attend_without_heads(query, value_dim):
+def attend_without_heads(query, value_dim, is_packed):
     """The result and the log-sum-exp of attention without a query head, which have no elements."""
     dtype = "float64" if str(query.dtype).endswith("float64") else "float32"
-    return make_zeros(query, *query.shape[:-1], value_dim), make_zeros(query, *query.shape[:-1], dtype=dtype)
+    rows = query.shape[-2::-1] if is_packed else query.shape[:-1]
+    return make_zeros(query, *query.shape[:-1], value_dim), make_zeros(query, *rows, dtype=dtype)
+
+
+def to_heads(array):
+    """Packed rows (rows, heads, D) on the host as a batch of one, with the heads before the rows."""
+    if _is_tensor(array):
+        return array.transpose(0, 1).unsqueeze(0).contiguous()
+    return numpy.ascontiguousarray(numpy.asarray(array).swapaxes(0, 1)[None])
+
+
+def to_rows(result, offsets):
+    """What kernels made of such rows, as packed: 0 in rows of no sequence. A log-sum-exp keeps its heads first, and is -inf there."""
+    first, last = int(offsets[0]), int(offsets[-1])
+    rows = result[0]
+    if len(rows.shape) == 2:
+        rows[:, :first] = rows[:, last:] = -math.inf
+        return rows
+    rows = rows.transpose(0, 1).contiguous() if _is_tensor(rows) else numpy.ascontiguousarray(rows.swapaxes(0, 1))
+    rows[:first] = rows[last:] = 0
+    return rows
 
 
 def to_tensor(array):

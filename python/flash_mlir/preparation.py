@@ -3,12 +3,13 @@
 import math
 import sys
 
+from . import packing
 from .errors import TraceError
 from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, is_array, refuse_gradient, to_float32
 from .functions import Trace, trace
 from .masks import Mask, as_mask, check_condition
 from .plans import Plan
-from .programs import Variant, get_function, with_blocks, with_plan
+from .programs import Variant, get_captures, get_function, with_blocks, with_packing, with_plan
 
 SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 _MAX_PREPARED = 512
@@ -21,7 +22,7 @@ class _Prepared:
 
     __slots__ = ("config", "function", "places", "owners")
 
-    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse, schedules, blocks_key):
+    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse, schedules, blocks_key, packed):
         condition = attribute = None
         tensors = ()
         if mask is not None:
@@ -35,6 +36,8 @@ class _Prepared:
         self.config = with_plan(variant.config, *schedules) if schedules else variant.config
         if blocks_key is not None:
             self.config = with_blocks(self.config, blocks_key)
+        if packed is not None:
+            self.config = with_packing(self.config, packed)
         self.function = get_function(self.config)
         order = [id(tensor) for tensor in tensors]
         # Of each captured tensor, its place among those of the mask and then of the score.
@@ -76,8 +79,8 @@ def _get_scale(scale):
     return number
 
 
-def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None):
-    """The variant, the arrays that its functions read and a plan has, and the lengths."""
+def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None, packed=None):
+    """The variant, the arrays that its functions read and a plan has, and the lengths; `packed` is of `packing.get_key`."""
     mask_key = score_key = schedules = None
     arrays = of_plan = ()
     if isinstance(mask, Plan):
@@ -85,6 +88,8 @@ def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None):
             raise ValueError("lengths are those of the plan; give them to flash_mlir.plan instead")
         if blocks_key is not None:
             raise ValueError("blocks are given beside a plan, which says what is visited, too; give the mask in place of the plan")
+        if packed is not None:
+            packing.refuse_plan()
         lengths, schedules, of_plan = mask.lengths, mask.schedules, mask.arrays
         mask = mask_key = mask.mask
         arrays = mask.arrays
@@ -108,13 +113,13 @@ def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None):
         arrays += score.arrays
     if scale is not None:
         scale = _get_scale(scale)
-    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key)
+    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key, packed)
     prepared = _prepared.get(key)
     if prepared is None:
         if len(_prepared) >= _MAX_PREPARED:
             _prepared.clear()
             _function_masks.clear()
-        given = mask, score, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key
+        given = mask, score, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key, packed
         prepared = _prepared[key] = _Prepared(*given)
     captured = tuple([arrays[place] for place in prepared.places]) if arrays else ()
     return prepared, captured + of_plan, lengths
@@ -142,6 +147,18 @@ def autocast(query, key, value):
 def get_kind(array):
     """What must not change while a trace serves."""
     return str(array.dtype), array.ndim
+
+
+def check_gradients(config, captured):
+    """Raises NotImplementedError where gradients of arrays that functions read are asked for beside packed rows."""
+    torch = sys.modules.get("torch")
+    if torch is None or not captured:
+        return
+    from .torch_state import needs_gradients
+
+    for array, capture in zip(captured, get_captures(config)):
+        if isinstance(array, torch.Tensor) and needs_gradients(array):
+            packing.refuse_gradient(capture[0])
 
 
 def needs_table(blocks, operands, captured):

@@ -10,6 +10,7 @@ from .compiler import get_machine
 from .errors import CompileError, TraceError
 from .expressions import SCORE
 from .operands import round_dim
+from .packing import Packing
 
 # As many as a call of the kernel has room for.
 MAX_CAPTURES = 24
@@ -19,6 +20,8 @@ _INTEGERS = {4: "int8", 5: "int16", 6: "int32", 7: "int64"}
 _OF_PLAN = ("the plan", 6, False, False, 4, [])
 # The same of lists of blocks.
 _OF_BLOCKS = ("blocks", *_OF_PLAN[1:])
+# The same of offsets of packed rows, by their element type.
+_OF_OFFSETS = {"i32": 6, "i64": 7}
 # How many arrays the map of an attention has; those of gradients have as many as they say.
 _ARRAYS_OF_MAP = 2
 _ARRAYS_OF_BLOCKS = 4
@@ -129,7 +132,7 @@ def print_gradient_program(config, element, rank, head_dim, value_dim, has_lse_g
     arguments = []
     if has_lse_grad:
         arguments.append(("lse_grad", lse))
-        clauses.append(f"lse_grad(%lse_grad : {lse})")
+        clauses.append(f"lse_grad({Packing(parts.get('packed')).name('lse_grad')} : {lse})")
     if wrt:
         types = [_get_capture_type(parts["captures"][number]) for number in wrt]
         clauses.append(f"wrt({', '.join(f'%capture{number}' for number in wrt)} : {', '.join(types)})")
@@ -163,33 +166,42 @@ def _get_capture_type(capture):
 
 def _print(parts, op, rank, operands, results, more_arguments=(), more_clauses=()):
     """A function of one op, whose arguments are the operands, then those of clauses and of the region, and more."""
+    packing = Packing(parts.get("packed"))
     arguments, clauses = list(operands), list(parts.get("clauses", ()))
     if parts.get("lengths"):
         arguments.append(("lengths", "tensor<?xi32>"))
         clauses.append("lengths(%lengths : tensor<?xi32>)")
+    clauses += packing.get_clauses()
     if parts.get("sink"):
         arguments.append(("sink", "tensor<?xf32>"))
         clauses.append("sink(%sink : tensor<?xf32>)")
     arguments += [(f"capture{i}", _get_capture_type(each)) for i, each in enumerate(parts.get("captures", ()))]
     arguments += more_arguments
     clauses += more_clauses
-    names = ", ".join(f"%{name}" for name, _ in results)
-    result_types = ", ".join(type for _, type in results)
-    result_text = f"({result_types})" if len(results) > 1 else result_types
-    parameters = ", ".join(f"%{name}: {type}" for name, type in arguments)
-    head = " ".join([f"  {names} = flash.{op} {', '.join('%' + name for name, _ in operands)}", *clauses])
-    types = f": ({', '.join(type for _, type in operands)}) -> {result_text}"
-    lines = [*parts.get("aliases", ()), f"func.func @{op}({parameters}) -> {result_text} {{"]
+    names = ", ".join(packing.name(name) for name, _ in results)
+    in_memory = [packing.get_type(*result) for result in results]
+    parameters = [(name, packing.get_type(name, type)) for name, type in arguments] + packing.get_arguments()
+    parameters = ", ".join(f"%{name}: {type}" for name, type in parameters)
+    head = " ".join([f"  {names} = flash.{op} {', '.join(packing.name(name) for name, _ in operands)}", *clauses])
+    types = f": ({', '.join(type for _, type in operands)}) -> {_join_types([type for _, type in results])}"
+    lines = [*parts.get("aliases", ()), f"func.func @{op}({parameters}) -> {_join_types(in_memory)} {{"]
+    lines += ["  " + line for line in packing.unpack(arguments)]
     if "score" in parts:
         lines.append(head + " score {")
         lines.append("  ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):")
-        lines += ["    " + lowering.fill_region(line, operands[0][1], rank) for line in parts["score"]]
+        region = packing.fill_region(parts["score"])
+        lines += ["    " + lowering.fill_region(line, operands[0][1], rank) for line in region]
         lines.append("  } " + types)
     else:
         lines.append(f"{head} {types}")
-    lines.append(f"  return {names} : {result_types}")
+    lines += ["  " + line for line in packing.pack(results, operands)]
+    lines.append(f"  return {', '.join(f'%{name}' for name, _ in results)} : {', '.join(in_memory)}")
     lines.append("}")
     return "\n".join(lines) + "\n"
+
+
+def _join_types(types):
+    return f"({', '.join(types)})" if len(types) > 1 else types[0]
 
 
 def print_block_map(config, tile):
@@ -234,6 +246,19 @@ def with_blocks(config, key):
     behind the others.
     """
     return json.dumps({**json.loads(config), "blocks": key})
+
+
+@functools.lru_cache(maxsize=512)
+def with_packing(config, key):
+    """The variant of packed rows (`packing.get_key`), whose offsets are captured tensors behind the others."""
+    return json.dumps({**json.loads(config), "packed": key})
+
+
+@functools.lru_cache(maxsize=512)
+def get_packing(config):
+    """Whether the queries and whether the keys of a variant are packed."""
+    queries, keys = json.loads(config).get("packed", (None, None))
+    return queries is not None, keys is not None
 
 
 def count_arrays_of_blocks(config):
@@ -293,6 +318,7 @@ def get_kernel(config, element, rank, head_dim, value_dim, target, sizes=None):
             raise ValueError("the plan has tiles, which float64 has not; make a plan of float64, or give the mask")
         text, _ = get_plan(config, element, rank, head_dim, value_dim, target, sizes, parts["plan"])
         return cache.get_kernel(text, target, "attention")
+    sizes = _open_lengths(parts, target, sizes)
     return _compile(print_program(config, element, rank, head_dim, value_dim), target, sizes)
 
 
@@ -308,6 +334,19 @@ def _choose_sizes(target, sizes):
         return sizes
     open_sizes = [_core.open_size] * (len(sizes[0]) - 2)
     return [[*open_sizes, _core.get_cpu_length(length), dim] for *_, length, dim in sizes]
+
+
+def _open_lengths(parts, target, sizes):
+    """Sizes of packed rows that a version is made for: heads alone, since rows of all sequences tell of none."""
+    if "packed" not in parts or not sizes:
+        return sizes
+    if target == "cpu":
+        return None
+    opened = [[_core.open_size, heads, _core.open_size, dim] for _, heads, _, dim in sizes]
+    for packed, *these in ((parts["packed"][0], opened[0]), (parts["packed"][1], *opened[1:])):
+        for each in these if packed else ():
+            each[0] = 1
+    return opened
 
 
 def _compile(text, target, sizes):
@@ -364,7 +403,7 @@ def get_gradient_kernel(config, element, rank, head_dim, value_dim, target, size
     if plan:
         text, _ = _plan(text, target, sizes, plan[0])
         return cache.get_kernel(text, target, "attention_grad")
-    return _compile(text, target, sizes)
+    return _compile(text, target, _open_lengths(json.loads(config), target, sizes))
 
 
 @functools.lru_cache(maxsize=512)
@@ -411,4 +450,9 @@ def get_function(config):
     if "blocks" in parts:
         of_plan, of_gradients = count_arrays_of_blocks(config)
         captures += [_OF_BLOCKS] * (of_plan + of_gradients)
-    return _core.Attention(compile, compile_gradients, captures, returns_lse, dispatch, of_plan, of_gradients)
+    packed = parts.get("packed", (None, None))
+    for name, element in zip(("query_offsets", "key_offsets"), packed):
+        if element is not None:
+            captures.append((name, _OF_OFFSETS[element], False, False, 1, []))
+    are_packed = [element is not None for element in packed]
+    return _core.Attention(compile, compile_gradients, captures, returns_lse, dispatch, of_plan, of_gradients, *are_packed)

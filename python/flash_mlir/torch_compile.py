@@ -21,10 +21,11 @@ from .errors import TraceError
 from .expressions import Tensor, Value
 from .functions import get_names
 from .masks import Mask, NotedMask, make_noted
-from .preparation import autocast, get_kind, needs_table, prepare
-from .programs import get_training_config, without_names
+from .preparation import autocast, check_gradients, get_kind, needs_table, prepare
+from .programs import get_training_config, with_packing, without_names
 from .torch_breaks import call_eagerly, call_object_eagerly
 from .torch_operator import call
+from .torch_state import needs_gradients
 
 _PACKAGE = __name__.partition(".")[0]
 # Dynamo of PyTorch 2.11 takes no other objects for constants, but their addresses, which it looks at in each call.
@@ -222,12 +223,12 @@ def _reads_arrays(mask, *objects):
 
 
 @torch.compiler.assume_constant_result
-def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, blocks_key, *objects):
+def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, blocks_key, packed, *objects):
     """The configuration, that of training, the numbers of the captured tensors, and that of lengths which the mask knows."""
     maker = _Maker(objects)
     lengths = True if has_lengths else None
     functions = maker.make(mask), maker.make(score)
-    prepared, captured, lengths = prepare(*functions, scale, lengths, has_sink, return_lse, blocks_key)
+    prepared, captured, lengths = prepare(*functions, scale, lengths, has_sink, return_lse, blocks_key, packed)
     return prepared.config, get_training_config(prepared.config), captured, lengths
 
 
@@ -236,7 +237,7 @@ def _match(config, mask, score, scale, has_lengths, has_sink, return_lse, *objec
     """The numbers of the captured tensors, None if functions cannot be traced from their description, and whether these
     are what they were when this configuration was made."""
     try:
-        found, _, numbers, _ = _resolve(mask, score, scale, has_lengths, has_sink, return_lse, None, *objects)
+        found, _, numbers, _ = _resolve(mask, score, scale, has_lengths, has_sink, return_lse, None, None, *objects)
     except TraceError:
         return None, False
     return numbers, without_names(found) == without_names(config)
@@ -247,16 +248,27 @@ def _note(mask):
     return mask.note() if isinstance(mask, Mask) and not isinstance(mask, NotedMask) else mask
 
 
-def call_object(eager, attend, index, query, key, value, lengths, sink):
+@torch.compiler.assume_constant_result
+def _pack(config, training_config, packed):
+    """The configurations for packed rows."""
+    return with_packing(config, packed), with_packing(training_config, packed)
+
+
+def call_object(eager, attend, index, query, key, value, lengths, sink, packed=None, offsets=()):
     """A call of an `Attention`, as Dynamo traces it; `eager` is `flash_mlir.attention`."""
     given = query, key, value, lengths if attend._mask_lengths is None else None, sink
     is_anew, captured = (False, attend.captured) if attend._places is None else _get_captured(attend, index)
     if is_anew and attend._schedules == (None, None):
         mask, score, scale = attend._given
-        return attention(eager, *given[:3], _note(mask), score, scale, *given[3:], attend.return_lse)
+        return attention(eager, *given[:3], _note(mask), score, scale, *given[3:], attend.return_lse, None, packed, offsets)
     if captured is None:
-        return call_object_eagerly(attend, *given)
+        return call_object_eagerly(attend, *given, *_split(packed, offsets))
     configs = attend._configs[index], attend._training_configs[index]
+    if packed is not None:
+        configs = _pack(*configs, packed)
+        if needs_gradients(*captured):
+            check_gradients(configs[0], captured)
+        captured = [*captured, *offsets]
     return call(query, key, value, lengths, sink, captured, *configs, attend.return_lse)
 
 
@@ -286,22 +298,37 @@ def _get_captured(attend, index):
     return [get_kind(tensor) for tensor in tensors] != attend._kinds[: len(tensors)], None
 
 
-def attention(eager, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks=None):
-    """`flash_mlir.attention`, as Dynamo traces it; `eager` is what it calls where it cannot be."""
+def _split(packed, offsets):
+    """The offsets of queries and those of keys."""
+    if packed is None:
+        return None, None
+    return offsets[0] if packed[0] is not None else None, offsets[-1] if packed[1] is not None else None
+
+
+def attention(
+    eager, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks=None, packed=None, offsets=()
+):
+    """`flash_mlir.attention`, as Dynamo traces it; `eager` is what it calls where it cannot be. `packed` is of
+    `packing.get_key`, and `offsets` are the arrays."""
     query, key, value = autocast(query, key, value)
     found = _Description()
     noted_mask, noted_score = found.add("mask", mask), found.add("score", score)
     if isinstance(scale, torch.Tensor) or not found.is_complete:
-        return call_eagerly(eager, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks)
+        of_packing = _split(packed, offsets)
+        return call_eagerly(eager, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, *of_packing)
     if blocks is not None:
         given_blocks.check(blocks, query)
     if isinstance(scale, float):
         scale = scale.__float__()
     has_lengths, has_sink = lengths is not None, sink is not None
     config, training_config, numbers, of_mask = _resolve(
-        noted_mask, noted_score, scale, has_lengths, has_sink, return_lse, given_blocks.get_key(blocks), *found.objects
+        noted_mask, noted_score, scale, has_lengths, has_sink, return_lse, given_blocks.get_key(blocks), packed, *found.objects
     )
     captured = [found.tensors[number] for number in numbers]
+    if packed is not None:
+        if needs_gradients(*captured):
+            check_gradients(config, captured)
+        captured += offsets
     if blocks is not None:
         if needs_table(blocks, (query, key, value, sink), captured):
             mask = given_blocks.read_table(blocks, mask, key.shape[-2])

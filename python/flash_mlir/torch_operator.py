@@ -5,7 +5,7 @@ from torch.autograd import forward_ad
 
 from . import checking
 from .masks import Mask
-from .programs import get_function, get_training_config
+from .programs import get_function, get_packing, get_training_config
 from .torch_state import is_tracing, is_watched, needs_gradients, peek_transforms
 
 # Python is called once for a call of an operator: what has no gradients has no kernel for autograd either.
@@ -69,12 +69,15 @@ def _make_output(query, key, value, lengths, sink, captured, config):
     for other in (key, value, lengths, sink, *captured):
         if other is not None and other.device != query.device:
             raise ValueError(f"a tensor is on {other.device}, query on {query.device}; they must be in one place")
+    if get_packing(config)[0]:
+        return query.new_empty(*query.shape[:-1], value.shape[-1])
     return _make_like(query, value.shape[-1])
 
 
 @torch.library.register_fake("flash_mlir::attention_with_lse", lib=_library)
 def _make_both(query, *others):
-    return _make_output(query, *others), query.new_empty(query.shape[:-1], dtype=torch.promote_types(query.dtype, torch.float32))
+    rows = query.shape[-2::-1] if get_packing(others[-1])[0] else query.shape[:-1]
+    return _make_output(query, *others), query.new_empty(rows, dtype=torch.promote_types(query.dtype, torch.float32))
 
 
 def _run_grad(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt, config):
@@ -91,7 +94,11 @@ _implement("attention_grad", _run_grad)
 @torch.library.register_fake("flash_mlir::attention_grad", lib=_library)
 def _(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt, config):
     others = ([] if sink is None else [sink]) + [captured[number] for number in wrt]
-    grads = [_make_like(tensor, tensor.shape[-1]) for tensor in (query, key, value)]
+    queries, keys = get_packing(config)
+    operands = (query, queries), (key, keys), (value, keys)
+    grads = [
+        tensor.new_empty(tensor.shape) if is_packed else _make_like(tensor, tensor.shape[-1]) for tensor, is_packed in operands
+    ]
     return grads + [tensor.new_empty(tensor.shape) for tensor in others]
 
 

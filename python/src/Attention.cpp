@@ -7,15 +7,79 @@
 
 #include "Attention.h"
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 using namespace flash::python;
 
-/// The positions for arrays of rank 3 or 4.
-static PositionSizes getSizes(const Array &query, const Array &key) {
-  int rank = query.rank;
-  return {rank == 4 ? query.sizes[0] : 1, query.sizes[rank - 3],
-          query.sizes[rank - 2], key.sizes[rank - 2]};
+/// Element i of offsets on the host.
+static int64_t getOffset(const Array &offsets, int64_t i) {
+  return offsets.element == FLASH_I32
+             ? static_cast<const int32_t *>(offsets.data)[i]
+             : static_cast<const int64_t *>(offsets.data)[i];
+}
+
+std::vector<PositionSizes> Attention::getSizes(const Arguments &arguments,
+                                               int64_t numSequences) const {
+  const Array &query = arguments.arrays[0], &key = arguments.arrays[1];
+  PositionSizes sizes = {numSequences, getHeads(query, 0), getLength(query, 0),
+                         getLength(key, 1)};
+  if (!isPacked())
+    return {sizes};
+  std::vector<PositionSizes> found;
+  for (int64_t b = 0; query.device < 0 && b < numSequences; ++b) {
+    found.push_back(sizes);
+    for (auto [offsets, length] :
+         {std::pair(arguments.queryOffsets, &found.back().queries),
+          {arguments.keyOffsets, &found.back().keys}})
+      if (offsets)
+        *length = getOffset(*offsets, b + 1) - getOffset(*offsets, b);
+  }
+  if (query.device < 0)
+    return found;
+  // The device alone knows what offsets hold.
+  if (packsQueries)
+    sizes.queries = -1;
+  if (packsKeys)
+    sizes.keys = -1;
+  return {sizes};
+}
+
+int64_t Attention::checkOffsets(const Arguments &arguments) const {
+  const Array &query = arguments.arrays[0];
+  if (!isPacked())
+    return query.rank == 4 ? query.sizes[0] : 1;
+  int64_t counts[2];
+  for (int side : {0, 1}) {
+    const Array *offsets = side ? arguments.keyOffsets : arguments.queryOffsets;
+    const Array &rows = arguments.arrays[side];
+    if (!offsets) {
+      counts[side] = rows.sizes[0];
+      continue;
+    }
+    const char *name = side ? "key_offsets" : "query_offsets";
+    counts[side] = offsets->sizes[0] - 1;
+    if (counts[side] < 0)
+      raise(PyExc_ValueError, name, " is ", offsets->describe(),
+            "; expected where each sequence starts and the last one ends, "
+            "which is a number more than there are sequences");
+    int64_t before = 0;
+    for (int64_t i = 0; query.device < 0 && i <= counts[side]; ++i) {
+      int64_t offset = getOffset(*offsets, i);
+      if (offset < before || offset > rows.sizes[0])
+        raise(PyExc_ValueError, name, "[", i, "] is ", offset,
+              offset < before && i ? ", after " + std::to_string(before) : "",
+              "; offsets do not decrease and are from 0 to ", rows.sizes[0],
+              ", the rows of ", side ? "key" : "query");
+      before = offset;
+    }
+  }
+  if (counts[0] != counts[1])
+    raise(PyExc_ValueError, "queries are of ", counts[0],
+          " sequences and keys of ", counts[1],
+          "; offsets have a number more than there are sequences, and what is "
+          "not packed has a batch for each");
+  return counts[0];
 }
 
 static void checkPlace(const char *name, const Array &array,
@@ -64,10 +128,7 @@ void Attention::checkAttention(const Array &query, const Array &key,
     raise(PyExc_TypeError, "query is ", query.describe(),
           "; float16, bfloat16 and float32 are possible",
           isFloat ? ", and float64 on the CPU, for checks" : "");
-  if (query.rank != 4 && query.rank != 3)
-    raise(PyExc_ValueError, "query is ", query.describe(),
-          "; expected (batch, heads, length, head dimension) or the last three "
-          "of these");
+  checkRank(0, "query", query, query);
   for (auto [name, array] : {std::pair("key", &key), {"value", &value}}) {
     checkPlace(name, *array, query);
     if (!array->hasType(query.element))
@@ -76,30 +137,30 @@ void Attention::checkAttention(const Array &query, const Array &key,
             array->isTorch ? " by .to(query.dtype)"
                            : " by .astype(query.dtype)",
             ", or all of them, as torch.autocast does");
-    if (array->rank != query.rank)
-      raise(PyExc_ValueError, name, " is ", array->describe(), ", query ",
-            query.describe(), "; the ranks must agree");
-    if (query.rank == 4 && array->sizes[0] != query.sizes[0])
-      raise(PyExc_ValueError, name, " is ", array->describe(), ", query ",
-            query.describe(), "; the batch sizes must agree");
+    checkRank(1, name, *array, query);
+    // Offsets have a say in the others.
+    const Array &of = isPacked() ? key : query;
+    if (array->rank == 4 && array->sizes[0] != of.sizes[0])
+      raise(PyExc_ValueError, name, " is ", array->describe(),
+            isPacked() ? ", key " : ", query ", of.describe(),
+            "; the batch sizes must agree");
   }
-  int rank = query.rank;
-  int64_t queryHeads = query.sizes[rank - 3], keyHeads = key.sizes[rank - 3];
-  if (value.sizes[rank - 3] != keyHeads)
-    raise(PyExc_ValueError, "value has ", value.sizes[rank - 3],
+  int64_t queryHeads = getHeads(query, 0), keyHeads = getHeads(key, 1);
+  if (getHeads(value, 1) != keyHeads)
+    raise(PyExc_ValueError, "value has ", getHeads(value, 1),
           " heads, key has ", keyHeads, "; they must agree");
   if (keyHeads ? queryHeads % keyHeads : queryHeads)
     raise(PyExc_ValueError, "query has ", queryHeads, " heads, key has ",
           keyHeads, "; the former must be a multiple of the latter");
-  if (value.sizes[rank - 2] != key.sizes[rank - 2])
-    raise(PyExc_ValueError, "value has length ", value.sizes[rank - 2],
-          ", key has ", key.sizes[rank - 2], "; they must agree");
-  if (key.sizes[rank - 1] != query.sizes[rank - 1])
-    raise(PyExc_ValueError, "key has head dimension ", key.sizes[rank - 1],
-          ", query has ", query.sizes[rank - 1], "; they must agree");
+  if (getLength(value, 1) != getLength(key, 1))
+    raise(PyExc_ValueError, "value has length ", getLength(value, 1),
+          ", key has ", getLength(key, 1), "; they must agree");
+  if (key.sizes[key.rank - 1] != query.sizes[query.rank - 1])
+    raise(PyExc_ValueError, "key has head dimension ", key.sizes[key.rank - 1],
+          ", query has ", query.sizes[query.rank - 1], "; they must agree");
   for (auto [name, array] :
        {std::pair("query", &query), {"key", &key}, {"value", &value}}) {
-    int64_t size = array->sizes[rank - 1];
+    int64_t size = array->sizes[array->rank - 1];
     if (size < 1 || size > 256)
       raise(PyExc_ValueError, name, " has head dimension ", size,
             "; 1 to 256 are possible");
@@ -109,9 +170,32 @@ void Attention::checkAttention(const Array &query, const Array &key,
   }
 }
 
+void Attention::checkRank(int operand, const char *name, const Array &array,
+                          const Array &query) const {
+  const char *offsets = operand ? "key_offsets" : "query_offsets";
+  if (packs(operand)) {
+    if (array.rank != 3)
+      raise(PyExc_ValueError, name, " is ", array.describe(), "; with ",
+            offsets, " it is (rows of all sequences, heads, head dimension)");
+  } else if (isPacked()) {
+    if (array.rank != 4)
+      raise(PyExc_ValueError, name, " is ", array.describe(),
+            "; expected (sequences, heads, length, head dimension), or ",
+            offsets, " beside it");
+  } else if (operand ? array.rank != query.rank
+                     : array.rank != 3 && array.rank != 4) {
+    if (operand)
+      raise(PyExc_ValueError, name, " is ", array.describe(), ", query ",
+            query.describe(), "; the ranks must agree");
+    raise(PyExc_ValueError, "query is ", query.describe(),
+          "; expected (batch, heads, length, head dimension) or the last three "
+          "of these");
+  }
+}
+
 void Attention::checkCapture(const Capture &capture, const Array &array,
                              const Array &query,
-                             const PositionSizes &sizes) const {
+                             const std::vector<PositionSizes> &sizes) const {
   const char *name = capture.name.c_str();
   checkPlace(name, array, query);
   if (array.element != capture.element || array.isBool != capture.isBool ||
@@ -122,27 +206,35 @@ void Attention::checkCapture(const Capture &capture, const Array &array,
     raise(PyExc_ValueError, name,
           " starts at an address that is no multiple of "
           "its elements' size, which a GPU needs");
-  for (const IndexRange &range : capture.ranges) {
-    auto found = range.evaluate(sizes);
-    if (!found)
-      continue;
-    auto [lo, hi] = *found;
-    int64_t size = array.sizes[range.dimension];
-    // A negative constant counts from the end.
-    if (hi < size && lo >= (range.isConstant() ? -size : 0))
-      continue;
-    if (range.isConstant())
+  for (const IndexRange &range : capture.ranges)
+    for (const PositionSizes &each : sizes) {
+      auto found = range.evaluate(each);
+      if (!found)
+        continue;
+      auto [lo, hi] = *found;
+      int64_t size = array.sizes[range.dimension];
+      // A negative constant counts from the end.
+      if (hi < size && lo >= (range.isConstant() ? -size : 0))
+        continue;
+      if (range.isConstant())
+        raise(PyExc_ValueError, name, " has size ", size, " in dimension ",
+              range.dimension, ", where it is indexed with ", lo);
+      std::string sequence;
+      if (isPacked())
+        sequence = " in sequence " + std::to_string(&each - sizes.data());
       raise(PyExc_ValueError, name, " has size ", size, " in dimension ",
-            range.dimension, ", where it is indexed with ", lo);
-    raise(PyExc_ValueError, name, " has size ", size, " in dimension ",
-          range.dimension, ", where ", range.text, " goes from ", lo, " to ",
-          hi, "; that must be in range also where it is hidden");
-  }
+            range.dimension, ", where ", range.text, " goes from ", lo, " to ",
+            hi, sequence, "; that must be in range also where it is hidden");
+    }
 }
 
 Attention::KernelSizes Attention::getKernelSizes(const Array &query,
-                                                 const Array &key) {
+                                                 const Array &key) const {
   int rank = query.rank;
+  if (isPacked() && query.device < 0)
+    return {};
+  if (isPacked())
+    return {query.sizes[1], key.sizes[1]};
   if (query.device < 0)
     return {0, 0, 0, flashGetCpuLength(query.sizes[rank - 2]),
             flashGetCpuLength(key.sizes[rank - 2])};
@@ -153,9 +245,9 @@ Attention::KernelSizes Attention::getKernelSizes(const Array &query,
 }
 
 Attention::Specialization
-Attention::getSpecialization(const Arguments &arguments) {
+Attention::getSpecialization(const Arguments &arguments) const {
   const Array &query = arguments.arrays[0];
-  return {query.element,      query.rank,
+  return {query.element,      isPacked() ? 4 : query.rank,
           query.device,       arguments.headDim,
           arguments.valueDim, getKernelSizes(query, arguments.arrays[1])};
 }
@@ -319,37 +411,47 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
     return obstacle;
   checkAttention(query, *key, *value);
   arguments.headDim = query.sizes[query.rank - 1];
-  arguments.valueDim = value->sizes[query.rank - 1];
+  arguments.valueDim = value->sizes[value->rank - 1];
   if (!lengthsObject.is_none()) {
-    if (query.rank != 4)
+    if (query.rank != 4 && !packsQueries)
       raise(PyExc_ValueError, "lengths are per batch, and query is ",
             query.describe(), ", without one");
-    Array *lengths = read(lengthsObject, "lengths");
-    if (!lengths)
+    arguments.lengths = read(lengthsObject, "lengths");
+    if (!arguments.lengths)
       return obstacle;
-    bool isInteger = lengths->element >= FLASH_I8 && !lengths->isBool;
-    checkVector("lengths", *lengths, isInteger, "integers", query.sizes[0],
-                "batch", query);
-    arguments.lengths = lengths;
   }
   if (!sinkObject.is_none()) {
-    Array *sink = read(sinkObject, "sink");
-    if (!sink)
+    arguments.sink = read(sinkObject, "sink");
+    if (!arguments.sink)
       return obstacle;
+  }
+  Array *first = arguments.arrays + arguments.count;
+  for (size_t i = 0; i < numCaptured; ++i)
+    if (!read(PyTuple_GetItem(captured.ptr(), i), captures[i].name.c_str()))
+      return obstacle;
+  Array *offsets = first + numCaptured - getNumOffsets();
+  if (packsQueries)
+    arguments.queryOffsets = offsets++;
+  if (packsKeys)
+    arguments.keyOffsets = offsets;
+
+  for (size_t i = numCaptured - getNumOffsets(); i < numCaptured; ++i)
+    checkCapture(captures[i], first[i], query, {});
+  int64_t numSequences = checkOffsets(arguments);
+  if (const Array *lengths = arguments.lengths) {
+    bool isInteger = lengths->element >= FLASH_I8 && !lengths->isBool;
+    checkVector("lengths", *lengths, isInteger, "integers", numSequences,
+                isPacked() ? "sequence" : "batch", query);
+  }
+  if (const Array *sink = arguments.sink)
     checkVector("sink", *sink, sink->element <= FLASH_F64,
-                "floating-point numbers", query.sizes[query.rank - 3],
-                "query head", query);
-    arguments.sink = sink;
-  }
-  PositionSizes sizes = getSizes(query, *key);
-  for (size_t i = 0; i < numCaptured; ++i) {
-    const Capture &capture = captures[i];
-    Array *array =
-        read(PyTuple_GetItem(captured.ptr(), i), capture.name.c_str());
-    if (!array)
-      return obstacle;
-    checkCapture(capture, *array, query, sizes);
-  }
+                "floating-point numbers", getHeads(query, 0), "query head",
+                query);
+  if (numCaptured == getNumOffsets())
+    return obstacle;
+  std::vector<PositionSizes> sizes = getSizes(arguments, numSequences);
+  for (size_t i = 0; i < numCaptured - getNumOffsets(); ++i)
+    checkCapture(captures[i], first[i], query, sizes);
   return obstacle;
 }
 
@@ -373,6 +475,7 @@ public:
   /// A row-major one, or one in the order of an array of the same rank.
   void add(const int64_t *sizes, int rank, const Array *like = nullptr) {
     Shape &shape = shapes[count];
+    destinations[count].rank = 0;
     std::copy_n(sizes, rank, shape.sizes);
     int order[maxRank];
     std::iota(order, order + rank, 0);
@@ -387,7 +490,26 @@ public:
     }
     tensors[count++] = {nullptr, rank, shape.sizes, shape.strides};
   }
+  /// Rows of all sequences, each with its heads, as a batch of one: what is
+  /// given and what is allocated. A log-sum-exp has its heads first.
+  void addPacked(const int64_t *sizes, int rank) {
+    add(sizes, rank);
+    hasDestinations = true;
+    Destination &to = destinations[count - 1];
+    int64_t heads = sizes[1], rows = sizes[2];
+    if (rank == 3) {
+      to = {2, {heads, rows}, -std::numeric_limits<double>::infinity()};
+      return;
+    }
+    to = {3, {rows, heads, sizes[3]}, 0};
+    int64_t *strides = shapes[count - 1].strides;
+    strides[1] = std::max<int64_t>(sizes[3], 1);
+    strides[2] = std::max<int64_t>(heads, 1) * strides[1];
+  }
   const FlashTensor *get() const { return tensors; }
+  const Destination *getDestinations() const {
+    return hasDestinations ? destinations : nullptr;
+  }
 
 private:
   // The gradients of query, key, value, sink and the captured tensors.
@@ -397,40 +519,71 @@ private:
   };
   Shape shapes[maxPlaces];
   FlashTensor tensors[maxPlaces];
+  Destination destinations[maxPlaces];
+  bool hasDestinations = false;
   size_t count = 0;
 };
+
+/// Makes packed rows a batch of one, with the heads before the rows: a view on
+/// a device, and a copy on the host. A log-sum-exp has its heads first as it
+/// is.
+static void turn(Array &array, const char *name, nb::object &owner) {
+  if (array.device < 0 && array.rank == 3)
+    return replace(array, callOperands("to_heads", owner), name, owner);
+  for (int d = array.rank; d-- > 0;) {
+    array.sizes[d + 1] = array.sizes[d];
+    array.strides[d + 1] = array.strides[d];
+  }
+  array.sizes[0] = 1;
+  if (++array.rank == 4) {
+    std::swap(array.sizes[1], array.sizes[2]);
+    std::swap(array.strides[1], array.strides[2]);
+  }
+  array.setUnitStrides();
+  array.prototype = {};
+}
+
+/// The result on the host that was a batch of one, where its rows were packed:
+/// with the rows before the heads, and a number in rows of no sequence.
+static void turnBack(nb::object &result, nb::handle offsets) {
+  result = nb::module_::import_("flash_mlir.operands")
+               .attr("to_rows")(result, offsets);
+}
 
 /// Calls a kernel where query is, the first of `operands`, before key and
 /// value.
 static std::vector<nb::object> runOrLaunch(Kernel &kernel,
                                            const FlashTensor *tensors,
                                            size_t count, const Array *operands,
-                                           const FlashTensor *places) {
+                                           const FlashTensor *places,
+                                           const Destination *destinations) {
   constexpr size_t numOperands = 3;
   const char *note = "; arguments 0, 1 and 2 are query, key and value";
   if (operands->device >= 0)
-    return kernel.launch(tensors, count, operands, numOperands, note, places);
+    return kernel.launch(tensors, count, operands, numOperands, note, places,
+                         destinations);
   return kernel.run(tensors, count, *operands, note);
 }
 
 void Attention::adapt(Arguments &arguments) const {
   Array *arrays = arguments.arrays;
-  auto getOwner = [&](const Array *array) -> nb::object & {
-    return arguments.owners[array - arrays];
-  };
   auto cast = [&](Array *array, FlashElementType element, const char *name) {
     if (array->element != element)
-      replace(*array, castTo(getOwner(array), element), name, getOwner(array));
+      replace(*array, castTo(arguments.getOwner(array), element), name,
+              arguments.getOwner(array));
   };
   if (arguments.headDim % dimStep || arguments.valueDim % dimStep)
     for (auto [number, name] :
          {std::pair(0, "query"), {1, "key"}, {2, "value"}})
       replace(arrays[number], callOperands("pad", arguments.owners[number]),
               name, arguments.owners[number]);
+  for (auto [number, name] : {std::pair(0, "query"), {1, "key"}, {2, "value"}})
+    if (packs(number))
+      turn(arrays[number], name, arguments.owners[number]);
   if (Array *lengths = arguments.lengths;
       lengths && !lengths->hasType(FLASH_I32))
-    replace(*lengths, callOperands("to_lengths", getOwner(lengths)), "lengths",
-            getOwner(lengths));
+    replace(*lengths, callOperands("to_lengths", arguments.getOwner(lengths)),
+            "lengths", arguments.getOwner(lengths));
   bool isReference = arrays[0].element == FLASH_F64;
   if (arguments.sink)
     cast(arguments.sink, isReference ? FLASH_F64 : FLASH_F32, "sink");
@@ -449,16 +602,13 @@ static void cut(nb::object &result, int64_t dim) {
         nb::module_::import_("flash_mlir.operands").attr("cut")(result, dim);
 }
 
-/// Whether there is no query head, for which there is no kernel.
-static bool hasNoHead(const Array &query) {
-  return query.sizes[query.rank - 3] == 0;
-}
-
 nb::object Attention::execute(Arguments &arguments) {
-  if (hasNoHead(arguments.arrays[0])) {
-    nb::object results = nb::module_::import_("flash_mlir.operands")
-                             .attr("attend_without_heads")(arguments.owners[0],
-                                                           arguments.valueDim);
+  // Without a query head there is no kernel.
+  if (getHeads(arguments.arrays[0], 0) == 0) {
+    nb::object results =
+        nb::module_::import_("flash_mlir.operands")
+            .attr("attend_without_heads")(arguments.owners[0],
+                                          arguments.valueDim, packsQueries);
     return returnLse ? results : nb::object(results[0]);
   }
   adapt(arguments);
@@ -474,19 +624,24 @@ nb::object Attention::execute(Arguments &arguments) {
     tensors[i] = arguments.arrays[i].getTensor();
   const Array &query = arguments.arrays[0], &value = arguments.arrays[2];
   Places places;
-  bool hasPlaces = isReordered(query);
+  bool hasPlaces = packsQueries || isReordered(query);
   if (hasPlaces) {
     int64_t sizes[maxRank];
     std::copy_n(query.sizes, query.rank, sizes);
     sizes[query.rank - 1] = value.sizes[query.rank - 1];
-    places.add(sizes, query.rank, &query);
-    if (returnLse)
-      places.add(sizes, query.rank - 1);
+    for (int rank = query.rank; rank >= query.rank - returnLse; --rank)
+      if (packsQueries)
+        places.addPacked(sizes, rank);
+      else
+        places.add(sizes, rank, rank == query.rank ? &query : nullptr);
   }
   std::vector<nb::object> results =
       runOrLaunch(kernel, tensors, count, arguments.arrays,
-                  hasPlaces ? places.get() : nullptr);
+                  hasPlaces ? places.get() : nullptr, places.getDestinations());
   cut(results[0], arguments.valueDim);
+  if (packsQueries && query.device < 0)
+    for (nb::object &result : results)
+      turnBack(result, arguments.getOwner(arguments.queryOffsets));
   if (!returnLse)
     return std::move(results[0]);
   return nb::make_tuple(results[0], results[1]);
@@ -538,14 +693,17 @@ std::vector<nb::object> Attention::differentiate(
   FlashElementType elements[maxArguments];
   for (size_t i = 0; i < arguments.count; ++i)
     elements[i] = arguments.arrays[i].element;
+  // As they are given.
+  Array ofOutput = query, ofLse = query;
+  ofOutput.sizes[query.rank - 1] = arguments.valueDim;
+  ofLse.rank = query.rank - 1;
+  if (packsQueries)
+    std::swap(ofLse.sizes[0], ofLse.sizes[1]);
   adapt(arguments);
   Specialization wanted = getSpecialization(arguments);
   wanted.hasLseGrad = !lseGradObject.is_none();
   wanted.wrt = std::move(wrt);
 
-  Array ofOutput = query, ofLse = query;
-  ofOutput.sizes[query.rank - 1] = wanted.valueDim;
-  ofLse.rank = query.rank - 1;
   ofLse.element = query.element == FLASH_F64 ? FLASH_F64 : FLASH_F32;
   bool isGradEnabled = Torch::get() && Torch::get()->isGradEnabled();
   nb::object owners[4];
@@ -571,14 +729,27 @@ std::vector<nb::object> Attention::differentiate(
     if (wanted.hasLseGrad && !lseGrad.isDense())
       copy(lseGrad, "lse_grad", owners[3]);
   }
+  if (packsQueries) {
+    turn(output, "output", owners[0]);
+    turn(lse, "lse", owners[1]);
+    turn(outputGrad, "output_grad", owners[2]);
+    if (wanted.hasLseGrad)
+      turn(lseGrad, "lse_grad", owners[3]);
+  }
 
   // Of the captured tensors, those of functions come first.
-  size_t numOfFunctions = captures.size() - numOfPlan - numOfGradients;
+  size_t numOfFunctions =
+      captures.size() - numOfPlan - numOfGradients - getNumOffsets();
   const Array *first = arguments.arrays + arguments.count - captures.size();
   for (int number : wanted.wrt) {
     if (number < 0 || size_t(number) >= numOfFunctions)
       raise(PyExc_ValueError, "wrt has the number ", number,
             ", and the functions read ", numOfFunctions, " arrays");
+    if (isPacked())
+      raise(PyExc_NotImplementedError, captures[number].name,
+            " requires gradients, and packed rows have none of arrays that "
+            "functions read; call attention of a batch with lengths, or of one "
+            "row with a mask of documents");
     if (first[number].isBool || first[number].isUnsigned ||
         first[number].element > FLASH_F64 ||
         (first[number].element == FLASH_F64 && query.element != FLASH_F64))
@@ -586,7 +757,7 @@ std::vector<nb::object> Attention::differentiate(
             first[number].describeType(),
             "; there are gradients of float16, bfloat16 and float32");
   }
-  if (hasNoHead(query)) {
+  if (query.sizes[query.rank - 3] == 0) {
     std::vector<nb::object> zeros;
     auto add = [&](nb::handle of) {
       zeros.push_back(callOperands("make_zeros", of));
@@ -621,14 +792,17 @@ std::vector<nb::object> Attention::differentiate(
     append(array, array + 1);
   append(arguments.arrays + 3, first + numOfFunctions);
   append(&lseGrad, &lseGrad + wanted.hasLseGrad);
-  append(end - numOfGradients, end);
+  append(end - numOfGradients - getNumOffsets(), end);
   // Gradients are like what they are of.
   Places places;
   bool hasPlaces = false;
   for (int i = 0; i < 3; ++i) {
     const Array &operand = arguments.arrays[i];
-    hasPlaces |= isReordered(operand);
-    places.add(operand.sizes, operand.rank, &operand);
+    hasPlaces |= packs(i) || isReordered(operand);
+    if (packs(i))
+      places.addPacked(operand.sizes, operand.rank);
+    else
+      places.add(operand.sizes, operand.rank, &operand);
   }
   if (arguments.sink)
     places.add(arguments.sink->sizes, 1);
@@ -636,10 +810,14 @@ std::vector<nb::object> Attention::differentiate(
     places.add(first[number].sizes, first[number].rank);
   std::vector<nb::object> results =
       runOrLaunch(kernel, tensors, count, arguments.arrays,
-                  hasPlaces ? places.get() : nullptr);
+                  hasPlaces ? places.get() : nullptr, places.getDestinations());
   cut(results[0], wanted.headDim);
   cut(results[1], wanted.headDim);
   cut(results[2], wanted.valueDim);
+  for (int i = 0; i < 3 && query.device < 0; ++i)
+    if (packs(i))
+      turnBack(results[i], arguments.getOwner(i ? arguments.keyOffsets
+                                                : arguments.queryOffsets));
   // The others have the types that were given.
   auto cast = [&](nb::object &result, const Array *array) {
     FlashElementType element = elements[array - arguments.arrays];

@@ -37,15 +37,18 @@ public:
   /// the arguments of a call and whether all are plain tensors that nothing
   /// watches, of which some require gradients, goes by PyTorch. The last
   /// `numOfGradients` of the captures are for the gradients' kernel alone, and
-  /// the `numOfPlan` before these for the other alone.
+  /// the `numOfPlan` before these for the other alone. Where queries, or keys
+  /// and values, are packed, captures end with their offsets.
   Attention(nb::object compile, nb::object compileGradients,
             std::vector<Capture> captures, bool returnLse, nb::object dispatch,
-            size_t numOfPlan, size_t numOfGradients)
+            size_t numOfPlan, size_t numOfGradients, bool packsQueries,
+            bool packsKeys)
       : compile(std::move(compile)),
         compileGradients(std::move(compileGradients)),
         captures(std::move(captures)), returnLse(returnLse),
         dispatch(std::move(dispatch)), numOfPlan(numOfPlan),
-        numOfGradients(numOfGradients) {}
+        numOfGradients(numOfGradients), packsQueries(packsQueries),
+        packsKeys(packsKeys) {}
 
   /// Runs the kernel, or leaves the call to `dispatch` where tensors have no
   /// memory, something wants to see the operators that are called, or there
@@ -81,6 +84,8 @@ private:
     size_t count = 0;
     /// Null where there are none.
     Array *lengths = nullptr, *sink = nullptr;
+    Array *queryOffsets = nullptr, *keyOffsets = nullptr;
+    nb::object &getOwner(const Array *array) { return owners[array - arrays]; }
     /// Those of the call, without padding.
     int64_t headDim = 0, valueDim = 0;
   };
@@ -101,15 +106,31 @@ private:
   nb::object execute(Arguments &arguments);
 
   /// Makes of arguments that no kernel takes others: head dimensions are padded
-  /// to multiples of 8, lengths and sinks get the kernel's types, and where it
-  /// computes in float64 all that captured tensors hold does.
+  /// to multiples of 8, packed rows become a batch of one with their heads
+  /// first, lengths and sinks get the kernel's types, and where it computes in
+  /// float64 all that captured tensors hold does.
   void adapt(Arguments &arguments) const;
+
+  bool isPacked() const { return packsQueries || packsKeys; }
+  size_t getNumOffsets() const { return packsQueries + packsKeys; }
+  bool packs(int operand) const { return operand ? packsKeys : packsQueries; }
+  int64_t getHeads(const Array &array, int operand) const {
+    return array.sizes[packs(operand) ? 1 : array.rank - 3];
+  }
+  int64_t getLength(const Array &array, int operand) const {
+    return array.sizes[packs(operand) ? 0 : array.rank - 2];
+  }
+  /// Checks offsets, on the host what they hold, too, and returns how many
+  /// sequences there are.
+  int64_t checkOffsets(const Arguments &arguments) const;
+  void checkRank(int operand, const char *name, const Array &array,
+                 const Array &query) const;
 
   /// On a device: heads, key heads, and the classes (flashGetSizeClass) of the
   /// batch size and the lengths. On the CPU, the lengths (flashGetCpuLength),
-  /// and zeros.
+  /// and zeros. Of packed rows the heads alone.
   using KernelSizes = std::array<int64_t, 5>;
-  static KernelSizes getKernelSizes(const Array &query, const Array &key);
+  KernelSizes getKernelSizes(const Array &query, const Array &key) const;
 
   /// What a kernel is compiled for.
   struct Specialization {
@@ -133,12 +154,16 @@ private:
     nb::object owner;
     Kernel *kernel;
   };
-  static Specialization getSpecialization(const Arguments &arguments);
+  Specialization getSpecialization(const Arguments &arguments) const;
 
   void checkAttention(const Array &query, const Array &key,
                       const Array &value) const;
+  /// `sizes` are those of each batch whose lengths are its own, or of all.
   void checkCapture(const Capture &capture, const Array &array,
-                    const Array &query, const PositionSizes &sizes) const;
+                    const Array &query,
+                    const std::vector<PositionSizes> &sizes) const;
+  std::vector<PositionSizes> getSizes(const Arguments &arguments,
+                                      int64_t numSequences) const;
   /// The kernel among those that are known, or that `compile(shapes)` returns.
   template <typename Compile>
   static Kernel &getKernel(std::vector<KnownKernel> &known,
@@ -150,6 +175,7 @@ private:
   bool returnLse;
   nb::object dispatch;
   size_t numOfPlan, numOfGradients;
+  bool packsQueries, packsKeys;
   std::vector<KnownKernel> kernels, gradientKernels;
 };
 

@@ -62,11 +62,13 @@ IndexRange::evaluate(const PositionSizes &sizes) const {
       push(number, number);
       continue;
     case Kind::QueryLength:
-      push(sizes.queries, sizes.queries);
+    case Kind::KeyLength: {
+      int64_t length = kind == Kind::QueryLength ? sizes.queries : sizes.keys;
+      if (length < 0)
+        return std::nullopt;
+      push(length, length);
       continue;
-    case Kind::KeyLength:
-      push(sizes.keys, sizes.keys);
-      continue;
+    }
     case Kind::Batch:
       if (!pushPosition(sizes.batches))
         return std::nullopt;

@@ -16,7 +16,8 @@
 
 namespace flash::python {
 
-/// How many batches, query heads, queries and keys there are.
+/// How many batches, query heads, queries and keys there are; -1 for lengths
+/// that are not known.
 struct PositionSizes {
   int64_t batches, heads, queries, keys;
 };

@@ -243,14 +243,15 @@ std::vector<nb::object> Kernel::run(const FlashTensor *arguments, size_t count,
 std::vector<nb::object> Kernel::launch(const FlashTensor *arguments,
                                        size_t count, const Array *arrays,
                                        size_t numArrays, const char *note,
-                                       const FlashTensor *places) {
+                                       const FlashTensor *places,
+                                       const Destination *destinations) {
   Torch *torch = Torch::get();
   if (!torch || !torch->currentStream.is_valid())
     raise(PyExc_RuntimeError, "this PyTorch has no CUDA");
   int device = arrays->device;
   if (nb::cast<int>(torch->currentDevice()) == device)
-    return launchHere(arguments, count, arrays, numArrays, *torch, note,
-                      places);
+    return launchHere(arguments, count, arrays, numArrays, *torch, note, places,
+                      destinations);
   // A launch makes its device the current one, which is not the caller's.
   nb::object guard = torch->deviceGuard(device);
   guard.attr("__enter__")();
@@ -265,14 +266,16 @@ std::vector<nb::object> Kernel::launch(const FlashTensor *arguments,
       }
     }
   } exit{guard};
-  return launchHere(arguments, count, arrays, numArrays, *torch, note, places);
+  return launchHere(arguments, count, arrays, numArrays, *torch, note, places,
+                    destinations);
 }
 
 std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
                                            size_t count, const Array *arrays,
                                            size_t numArrays, Torch &torch,
                                            const char *note,
-                                           const FlashTensor *places) {
+                                           const FlashTensor *places,
+                                           const Destination *destinations) {
   int device = arrays->device;
   std::vector<FlashCall *> &free = calls[device];
   FlashCall *call = nullptr;
@@ -303,6 +306,12 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
   for (size_t i = 0; i < numResults; ++i) {
     FlashTensor shape = flashCallGetResult(call, i);
     FlashElementType element = flashKernelGetResult(handle, i).element;
+    if (destinations && destinations[i].rank) {
+      const Destination &to = destinations[i];
+      results.push_back(torch.allocateFull(to.sizes, to.rank, to.number,
+                                           element, addresses[i]));
+      continue;
+    }
     results.push_back(places
                           ? torch.allocateStrided(shape, element, addresses[i])
                           : torch.allocate(shape.sizes, shape.rank, element,

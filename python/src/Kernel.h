@@ -14,6 +14,15 @@
 
 namespace flash::python {
 
+/// A result on a device whose rows are not all stored: it is allocated
+/// row-major with these sizes, and holds a number where nothing is stored.
+struct Destination {
+  /// 0 for a result as usual.
+  int32_t rank;
+  int64_t sizes[3];
+  double number;
+};
+
 class Kernel {
 public:
   explicit Kernel(FlashKernel *handle) : handle(handle) {}
@@ -61,17 +70,19 @@ public:
   /// or on a device, on PyTorch's current stream there, that of the first of
   /// some arrays, which results may be like. `note` follows messages about
   /// tensors. `places` are the sizes and strides of all results, where these
-  /// are not row-major.
+  /// are not row-major, and `destinations` what these are allocated as.
   std::vector<nb::object> launch(const FlashTensor *arguments, size_t count,
                                  const Array *arrays, size_t numArrays,
                                  const char *note = "",
-                                 const FlashTensor *places = nullptr);
+                                 const FlashTensor *places = nullptr,
+                                 const Destination *destinations = nullptr);
 
 private:
   std::vector<nb::object> launchHere(const FlashTensor *arguments, size_t count,
                                      const Array *arrays, size_t numArrays,
                                      Torch &torch, const char *note,
-                                     const FlashTensor *places);
+                                     const FlashTensor *places,
+                                     const Destination *destinations);
 
   FlashKernel *handle;
   /// Calls not in use, by device. A call in use is in none, as PyTorch may let

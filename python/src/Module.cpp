@@ -94,11 +94,12 @@ NB_MODULE(_core, m) {
       .def("__init__",
            [](Attention *self, nb::object compile, nb::object compileGradients,
               nb::list captures, bool returnLse, nb::object dispatch,
-              size_t numOfPlan, size_t numOfGradients) {
-             new (self)
-                 Attention(std::move(compile), std::move(compileGradients),
-                           readCaptures(captures), returnLse,
-                           std::move(dispatch), numOfPlan, numOfGradients);
+              size_t numOfPlan, size_t numOfGradients, bool packsQueries,
+              bool packsKeys) {
+             new (self) Attention(
+                 std::move(compile), std::move(compileGradients),
+                 readCaptures(captures), returnLse, std::move(dispatch),
+                 numOfPlan, numOfGradients, packsQueries, packsKeys);
            })
       .def("__call__", &Attention::call, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(),

@@ -1,0 +1,295 @@
+"""Rows of sequences that lie behind each other, beside a loop over the sequences in fp64."""
+
+import numpy as np
+import pytest
+from conftest import TOLERANCE, reference
+
+import flash_mlir as flash
+
+HEADS, KEY_HEADS, ROWS, KEYS = 4, 2, 130, 150
+# Sequences without queries, without keys, with one of each, and rows of none before the first and behind the last one.
+QUERY_OFFSETS = [3, 3, 4, 40, 40, 41, 60, 120]
+KEY_OFFSETS = [0, 7, 8, 70, 70, 80, 80, 140]
+COUNT = len(QUERY_OFFSETS) - 1
+
+
+def make(rng, dtype="float32", dim=40, value_dim=24, poison=True):
+    """Arrays whose rows of no sequence are NaN."""
+    shapes = (ROWS, HEADS, dim), (KEYS, KEY_HEADS, dim), (KEYS, KEY_HEADS, value_dim)
+    arrays = [rng.standard_normal(shape).astype("float32").astype(dtype) for shape in shapes]
+    for array, offsets in zip(arrays, (QUERY_OFFSETS, KEY_OFFSETS, KEY_OFFSETS)):
+        if poison:
+            array[: offsets[0]] = array[offsets[-1] :] = np.nan
+    return arrays
+
+
+def loop(query, key, value, keep=None, score=None, sink=None, scale=None, query_offsets=None, key_offsets=None):
+    """Attention of each sequence in fp64. Functions get the lengths and the number of the sequence in place of b."""
+    query_offsets, key_offsets = query_offsets or QUERY_OFFSETS, key_offsets or KEY_OFFSETS
+    output = np.zeros((len(query), query.shape[1], value.shape[2]))
+    lse = np.full((query.shape[1], len(query)), -np.inf)
+    for b in range(len(query_offsets) - 1):
+        rows, keys = slice(*query_offsets[b : b + 2]), slice(*key_offsets[b : b + 2])
+        n, m = query_offsets[b + 1] - query_offsets[b], key_offsets[b + 1] - key_offsets[b]
+        parts = [array[part][None].swapaxes(1, 2) for array, part in ((query, rows), (key, keys), (value, keys))]
+        kept = keep and (lambda _, h, q, k: keep(q, k, n, m))  # noqa: B023
+        scored = score and (lambda s, _, h, q, k: score(s, b, h, q, k, n, m))  # noqa: B023
+        found, of_rows = reference(*parts, kept, scored, scale, sink=sink)
+        output[rows], lse[:, rows] = found[0].swapaxes(0, 1), of_rows[0]
+    return output, lse
+
+
+def get_offsets(queries="int32", keys="int64"):
+    return dict(query_offsets=np.array(QUERY_OFFSETS, queries), key_offsets=np.array(KEY_OFFSETS, keys))
+
+
+def check(actual, expected, dtype="float32"):
+    for array, wanted in zip(actual, expected):
+        array = np.asarray(array, np.float64)
+        assert array.shape == wanted.shape
+        np.testing.assert_allclose(array, wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("queries, keys", [("int32", "int64"), ("int64", "int32")])
+def test_numpy(rng, queries, keys):
+    arrays = make(rng)
+    output, lse = flash.attention(*arrays, mask=flash.causal(), return_lse=True, **get_offsets(queries, keys))
+    check((output, lse), loop(*arrays, keep=lambda q, k, n, m: k <= q + m - n))
+    assert output.flags.c_contiguous and (output[120:] == 0).all() and (output[:3] == 0).all()
+    assert np.isneginf(lse[:, 120:]).all()
+
+
+def test_functions(rng):
+    """Functions see the sequence as b, positions inside of it, and its lengths; arrays are as long as the longest one."""
+    arrays = make(rng)
+    table, slopes = rng.standard_normal(62).astype("float32"), rng.standard_normal(COUNT).astype("float32")
+    sink = rng.standard_normal(HEADS).astype("float32")
+
+    def score(s, b, h, q, k):
+        return 5 * flash.tanh(s / 5) + table[k] * slopes[b] + 0.01 * h * (q + flash.key_length - flash.query_length - k)
+
+    def expected(s, b, h, q, k, n, m):
+        return 5 * np.tanh(s / 5) + table[k] * slopes[b] + 0.01 * h * (q + m - n - k)
+
+    mask = flash.window(left=20, right=3) & flash.mask(lambda b, h, q, k: (q + k + b) % 5 != 0)
+    kept = lambda q, k, n, m: (k >= q + m - n - 20) & (k <= q + m - n + 3)
+    actual = flash.attention(*arrays, mask=flash.window(left=20, right=3), score=score, sink=sink, return_lse=True, **get_offsets())
+    check(actual, loop(*arrays, keep=kept, score=expected, sink=sink))
+    output = flash.attention(*arrays, mask=mask, **get_offsets())
+    hidden = lambda s, b, h, q, k, n, m: np.where((q + k + b) % 5 != 0, s, -np.inf)
+    check((output,), loop(*arrays, keep=kept, score=hidden)[:1])
+    # What a mask reads, and an object that keeps what it was made of.
+    ids = rng.integers(0, 3, 62)
+    attend = flash.Attention(lambda b, h, q, k: ids[q] == ids[k], scale=0.3, return_lse=True)
+    actual = attend(*arrays, **get_offsets())
+    check(actual, loop(*arrays, keep=lambda q, k, n, m: ids[q] == ids[k], scale=0.3))
+    table = table[:61]
+    with pytest.raises(ValueError, match="table has size 61 in dimension 0, where k goes from 0 to 61 in sequence 2"):
+        flash.attention(*arrays, score=lambda s, b, h, q, k: s + table[k], **get_offsets())
+    text = attend.mlir(*arrays, **get_offsets())
+    assert "flash.unpack %key by %key_offsets : tensor<1x?x?x40xf32>, tensor<?xi64>" in text
+    check(attend(*arrays, **get_offsets()), actual)
+
+
+def test_one_kernel(rng):
+    """Other numbers of rows and of sequences need no other kernel, and a sequence has the bits that it has alone."""
+    mask = flash.causal() & flash.window(left=11)
+    query, key, value = make(rng, poison=False)
+    whole = flash.attention(query, key, value, mask=mask, **get_offsets())
+    count = len(flash.cache._kernels)
+    rows, keys = slice(4, 40), slice(8, 70)
+    ends = dict(query_offsets=np.array([0, 36], "int32"), key_offsets=np.array([0, 62]))
+    alone = flash.attention(query[rows], key[keys], value[keys], mask=mask, **ends)
+    assert len(flash.cache._kernels) == count
+    assert (alone == whole[rows]).all()
+    nothing = dict(query_offsets=np.zeros(1, "int32"), key_offsets=np.zeros(1, int))
+    assert (flash.attention(query, key, value, mask=mask, **nothing) == 0).all()
+    none = flash.attention(query[:0], key, value, mask=mask, query_offsets=np.zeros(8, "int32"), key_offsets=np.array(KEY_OFFSETS))
+    assert none.shape == (0, HEADS, 24)
+
+
+def test_one_side(rng):
+    """Queries or keys alone may be packed, and the others be a batch."""
+    query, key, value = make(rng)
+    queries = rng.standard_normal((COUNT, HEADS, 9, 40)).astype("float32")
+    actual = flash.attention(queries, key, value, mask=flash.causal(), return_lse=True, key_offsets=np.array(KEY_OFFSETS))
+    ends = list(range(0, 9 * COUNT + 1, 9))
+    keep = lambda q, k, n, m: k <= q + m - n
+    expected = loop(queries.swapaxes(1, 2).reshape(-1, HEADS, 40), key, value, keep, query_offsets=ends)
+    check((actual[0].swapaxes(1, 2).reshape(-1, HEADS, 24), actual[1].swapaxes(0, 1).reshape(HEADS, -1)), expected)
+    keys, values = (rng.standard_normal((COUNT, KEY_HEADS, 9, dim)).astype("float32") for dim in (40, 24))
+    lengths = np.array([0, 9, 4, 1, 9, 20, 3])
+    actual = flash.attention(query, keys, values, lengths=lengths, return_lse=True, query_offsets=np.array(QUERY_OFFSETS))
+    flat = [array.swapaxes(1, 2).reshape(-1, KEY_HEADS, array.shape[3]) for array in (keys, values)]
+    kept = lambda s, b, h, q, k, n, m: np.where(k < lengths[b], s, -np.inf)
+    check(actual, loop(query, *flat, score=kept, key_offsets=ends))
+
+
+def test_gradients_of_numpy(rng):
+    query, key, value = make(rng)
+    options = dict(mask=flash.causal(), **get_offsets())
+    output, lse = flash.attention(query, key, value, return_lse=True, **options)
+    output_grad = np.where(np.isnan(query[..., :24]), np.nan, 2 * output).astype("float32")
+    grads = flash.attention_grad(query, key, value, output, lse, output_grad, **options)
+    for grad, array in zip(grads, (query, key, value)):
+        assert grad.shape == array.shape and np.isfinite(grad).all() and grad.flags.c_contiguous
+    # By differences of the sum of squares, in one direction of each.
+    for place, array in enumerate((query, key, value)):
+        step = 1e-3 * np.nan_to_num(rng.standard_normal(array.shape))
+        both = []
+        for sign in (1, -1):
+            moved = [query, key, value]
+            moved[place] = array + sign * step
+            both.append((loop(*moved, keep=lambda q, k, n, m: k <= q + m - n)[0] ** 2).sum())
+        np.testing.assert_allclose((np.nan_to_num(grads[place]) * step).sum(), (both[0] - both[1]) / 2, rtol=1e-3)
+
+
+def differentiate(torch, leaves, score, keep, output_grad, lse_grad):
+    """Results of a loop over sequences and their gradients, in the dtype of the leaves."""
+    query, key, value, sink = leaves
+    outputs, rows = [], []
+    for b in range(COUNT):
+        n, m = QUERY_OFFSETS[b + 1] - QUERY_OFFSETS[b], KEY_OFFSETS[b + 1] - KEY_OFFSETS[b]
+        x = query[QUERY_OFFSETS[b] : QUERY_OFFSETS[b + 1]].transpose(0, 1)
+        y, z = (
+            array[KEY_OFFSETS[b] : KEY_OFFSETS[b + 1]].transpose(0, 1).repeat_interleave(HEADS // KEY_HEADS, 0)
+            for array in (key, value)
+        )
+        h, q, k = torch.arange(HEADS)[:, None, None], torch.arange(n)[:, None], torch.arange(m)
+        scores = score(x @ y.transpose(1, 2) * x.shape[2] ** -0.5, h, q, k, n, m)
+        scores = scores.masked_fill(~keep(q, k, n, m), -torch.inf)
+        scores = torch.cat([scores, sink[:, None, None].expand(-1, n, 1)], -1)
+        outputs.append((scores.softmax(-1)[..., :m] @ z).transpose(0, 1))
+        rows.append(scores.logsumexp(-1))
+    output, lse = torch.cat(outputs), torch.cat(rows, 1)
+    ends = slice(QUERY_OFFSETS[0], QUERY_OFFSETS[-1])
+    grads = torch.autograd.grad([output, lse], leaves, [output_grad[ends], lse_grad[:, ends]])
+    return [output, lse], [torch.nan_to_num(grad) for grad in grads]
+
+
+@pytest.mark.parametrize("dtype, dim", [("float32", 40), ("float16", 64), ("bfloat16", 64)])
+def test_autograd(dtype, dim):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    ends = slice(QUERY_OFFSETS[0], QUERY_OFFSETS[-1])
+
+    def poison(array, offsets, dim=0):
+        for part in (slice(0, offsets[0]), slice(offsets[-1], None)):
+            array[(slice(None),) * dim + (part,)] = torch.nan
+        return array
+
+    shapes = (ROWS, HEADS, dim), (KEYS, KEY_HEADS, dim), (KEYS, KEY_HEADS, 24)
+    arrays = [poison(torch.randn(shape), x) for shape, x in zip(shapes, (QUERY_OFFSETS, KEY_OFFSETS, KEY_OFFSETS))]
+    output_grad, lse_grad = poison(torch.randn(ROWS, HEADS, 24), QUERY_OFFSETS), poison(torch.randn(HEADS, ROWS), QUERY_OFFSETS, 1)
+    arrays, output_grad = [array.to(getattr(torch, dtype)) for array in arrays], output_grad.to(getattr(torch, dtype))
+    arrays.append(torch.randn(HEADS))
+    offsets = {name: torch.from_numpy(array) for name, array in get_offsets().items()}
+
+    def score(s, b, h, q, k):
+        return 5 * flash.tanh(s / 5) - 0.01 * (h + 1) * abs(q + flash.key_length - flash.query_length - k)
+
+    def attend(*leaves):
+        query, key, value, sink = leaves
+        return flash.attention(
+            query, key, value, mask=flash.window(left=20, right=3), score=score, sink=sink, return_lse=True, **offsets
+        )
+
+    leaves = [array.clone().requires_grad_() for array in arrays]
+    actual = attend(*leaves)
+    grads = torch.autograd.grad(actual, leaves, [output_grad, lse_grad])
+    expected, wanted = differentiate(
+        torch,
+        [array.double().requires_grad_() for array in arrays],
+        lambda s, h, q, k, n, m: 5 * torch.tanh(s / 5) - 0.01 * (h + 1) * abs(q + m - n - k),
+        lambda q, k, n, m: (k >= q + m - n - 20) & (k <= q + m - n + 3),
+        output_grad.double(),
+        lse_grad.double(),
+    )
+    tolerance = dict(rtol=3 * TOLERANCE[dtype], atol=3 * TOLERANCE[dtype], check_dtype=False)
+    torch.testing.assert_close(actual[0][ends], expected[0], **tolerance)
+    torch.testing.assert_close(actual[1][:, ends], expected[1], **tolerance)
+    for grad, other, leaf in zip(grads, wanted, leaves):
+        assert grad.dtype == leaf.dtype and grad.is_contiguous()
+        torch.testing.assert_close(grad, other, **tolerance)
+    if dtype != "float32":
+        return
+    # Compiled, with other numbers of rows than when it was traced.
+    compiled = torch.compile(attend, backend="aot_eager", fullgraph=True, dynamic=True)
+    parts = [array[:length].detach() for array, length in zip(arrays, (125, 141, 141, HEADS))]
+    with torch.no_grad():
+        assert all(map(torch.equal, compiled(*parts), attend(*parts)))
+    again = torch.autograd.grad(compiled(*leaves), leaves, [output_grad, lse_grad])
+    assert all(map(torch.equal, again, grads))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert attend(*leaves)[0].dtype == compiled(*leaves)[0].dtype == torch.bfloat16
+    with flash.checks(), torch.no_grad():
+        assert all(map(torch.equal, attend(*leaves), actual))
+
+
+def test_gradcheck():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    offsets = torch.tensor([0, 2, 2, 5]), torch.tensor([0, 1, 3, 6], dtype=torch.int32)
+    arrays = [torch.randn(n, h, 8, dtype=torch.float64, requires_grad=True) for n, h in ((6, 2), (7, 1), (7, 1))]
+    attend = lambda *x: flash.attention(*x, mask=flash.causal(), return_lse=True, query_offsets=offsets[0], key_offsets=offsets[1])
+    # A row without keys has an infinite log-sum-exp.
+    torch.autograd.gradcheck(lambda *x: attend(*x)[0], arrays)
+
+
+def test_refusals(rng):
+    query, key, value = make(rng, poison=False)
+    offsets = get_offsets()
+
+    def refuse(kind, match, call=flash.attention, arrays=(query, key, value), **options):
+        with pytest.raises(kind, match=match):
+            call(*arrays, **{**offsets, **options})
+
+    def change(place, number):
+        changed = offsets["query_offsets"].copy()
+        changed[place] = number
+        return changed
+
+    refuse(ValueError, r"query_offsets\[7\] is 131; offsets do not decrease and are from 0 to 130, the rows of query", query_offsets=change(7, 131))
+    refuse(ValueError, r"query_offsets\[4\] is 39, after 40; offsets do not decrease", query_offsets=change(4, 39))
+    refuse(ValueError, r"query_offsets\[0\] is -1; offsets", query_offsets=change(0, -1))
+    refuse(ValueError, "queries are of 6 sequences and keys of 7", query_offsets=offsets["query_offsets"][1:])
+    refuse(ValueError, r"key_offsets is int64 of shape \(0,\); expected where each sequence starts", key_offsets=np.zeros(0, int))
+    refuse(ValueError, "query_offsets has 2 dimensions; expected 1", query_offsets=offsets["query_offsets"][None])
+    refuse(TypeError, "query_offsets has the dtype float32; expected int32 or int64", query_offsets=np.zeros(8, "float32"))
+    refuse(TypeError, "key_offsets is a list; expected an array of int32 or int64", key_offsets=KEY_OFFSETS)
+    refuse(ValueError, r"key is float32 of shape \(150, 2, 40\); expected \(sequences, heads, length, head dimension\), or key_offsets", key_offsets=None)
+    refuse(ValueError, r"query is .*; with query_offsets it is \(rows of all sequences, heads, head dimension\)", arrays=(query[None], key, value))
+    refuse(ValueError, "value has length 149, key has 150", arrays=(query, key, value[1:]))
+    refuse(ValueError, "query has 4 heads, key has 3", arrays=(query, np.repeat(key, 2, 1)[:, :3], np.repeat(value, 2, 1)[:, :3]))
+    refuse(ValueError, r"lengths is int64 of shape \(6,\); expected integers of shape \(7,\), one for each sequence", lengths=np.zeros(6, int))
+    refuse(ValueError, "offsets are given beside blocks.*; give a mask in place", blocks=1)
+    plan = flash.plan(flash.causal(), query.swapaxes(0, 1)[None], key.swapaxes(0, 1)[None])
+    refuse(ValueError, "offsets are given beside a plan.*; give the mask in place", mask=plan)
+    refuse(ValueError, "offsets are given beside a plan", call=flash.Attention(plan))
+    split = flash.Attention(schedule="key_tile=64,split_keys=1024")
+    refuse(flash.CompileError, "query_lengths and key_lengths exclude split_keys", call=split)
+    output, lse = flash.attention(query, key, value, return_lse=True, **offsets)
+    results = (query, key, value, output, lse, output)
+    slopes = np.zeros(HEADS, "float32")
+    score = lambda s, b, h, q, k: s * slopes[h]
+    refuse(ValueError, "wrt and offsets are given", call=flash.attention_grad, arrays=results, wrt=[slopes], score=score)
+    refuse(ValueError, "offsets are given beside blocks", call=flash.attention_grad, arrays=results, blocks=1)
+    turned = (*results[:4], lse.T, output)
+    refuse(ValueError, r"lse has the shape \(130, 4\); expected \(4, 130\)", call=flash.attention_grad, arrays=turned)
+
+
+def test_refused_gradients():
+    torch = pytest.importorskip("torch")
+    query, slopes = torch.randn(9, 2, 16), torch.ones(2, requires_grad=True)
+    offsets = torch.tensor([0, 4, 9])
+    attend = flash.Attention(score=lambda s, b, h, q, k: s * slopes[h])
+    with pytest.raises(NotImplementedError, match="slopes requires gradients, and packed rows have none of arrays that functions read; detach it"):
+        attend(query, query, query, query_offsets=offsets, key_offsets=offsets)
+    with pytest.raises(NotImplementedError, match="slopes requires gradients"):
+        flash.attention(query, query, query, score=lambda s, b, h, q, k: s * slopes[h], query_offsets=offsets, key_offsets=offsets)
+    with torch.no_grad():
+        attend(query, query, query, query_offsets=offsets, key_offsets=offsets)
+    five = flash.Attention(flash.causal(), gradient_schedule="products=5")
+    query.requires_grad = True
+    with pytest.raises(flash.CompileError, match="of query_lengths and key_lengths are not; choose products = 7"):
+        five(query, query, query, query_offsets=offsets, key_offsets=offsets).sum().backward()
