@@ -16,6 +16,7 @@ from .checking import checks
 from .compiler import Kernel, Tiles, compile, get_device_target
 from .errors import CompileError, DeviceError, Error, TraceError
 from .expressions import key_length, query_length, tensor, where
+from .flash_attn import flash_attn_func, flash_attn_varlen_func, varlen_attn
 from .flex import flex_attention
 from .gradients import attention_grad
 from .library import get_include, get_library
@@ -76,6 +77,8 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "flash_attn_func",
+    "flash_attn_varlen_func",
     "flex_attention",
     "floor",
     "full",
@@ -104,6 +107,7 @@ __all__ = [
     "tanh",
     "tensor",
     "trunc",
+    "varlen_attn",
     "where",
     "window",
 ]

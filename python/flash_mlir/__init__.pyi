@@ -120,6 +120,68 @@ def flex_attention(
     return_aux: Optional[Any] = None,
 ) -> Any: ...
 
+def flash_attn_func(
+    q: A,
+    k: A,
+    v: A,
+    dropout_p: float = 0.0,
+    softmax_scale: Optional[float] = None,
+    causal: bool = False,
+    window_size: Sequence[Optional[int]] = (-1, -1),
+    softcap: Optional[float] = 0.0,
+    alibi_slopes: Optional[A] = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+    *,
+    return_lse: bool = False,
+    learnable_sink: Optional[A] = None,
+    mask: Union[Mask, MaskFunction, None] = None,
+    score: Optional[ScoreFunction] = None,
+) -> Any: ...
+def flash_attn_varlen_func(
+    q: A,
+    k: A,
+    v: A,
+    cu_seqlens_q: Optional[A] = None,
+    cu_seqlens_k: Optional[A] = None,
+    max_seqlen_q: Optional[int] = None,
+    max_seqlen_k: Optional[int] = None,
+    dropout_p: float = 0.0,
+    softmax_scale: Optional[float] = None,
+    causal: bool = False,
+    window_size: Sequence[Optional[int]] = (-1, -1),
+    softcap: Optional[float] = 0.0,
+    alibi_slopes: Optional[A] = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+    block_table: None = None,
+    *,
+    return_lse: bool = False,
+    learnable_sink: Optional[A] = None,
+    mask: Union[Mask, MaskFunction, None] = None,
+    score: Optional[ScoreFunction] = None,
+) -> Any: ...
+def varlen_attn(
+    query: A,
+    key: A,
+    value: A,
+    cu_seq_q: A,
+    cu_seq_k: A,
+    max_q: Optional[int] = None,
+    max_k: Optional[int] = None,
+    is_causal: bool = False,
+    *,
+    return_aux: Optional[Any] = None,
+    scale: Optional[float] = None,
+    window_size: Optional[Sequence[int]] = (-1, -1),
+    enable_gqa: bool = False,
+    seqused_k: None = None,
+    block_table: None = None,
+    num_splits: Optional[int] = None,
+    mask: Union[Mask, MaskFunction, None] = None,
+    score: Optional[ScoreFunction] = None,
+) -> Any: ...
+
 class Attention:
     return_lse: bool
     def __init__(

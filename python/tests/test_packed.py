@@ -293,3 +293,106 @@ def test_refused_gradients():
     query.requires_grad = True
     with pytest.raises(flash.CompileError, match="of query_lengths and key_lengths are not; choose products = 7"):
         five(query, query, query, query_offsets=offsets, key_offsets=offsets).sum().backward()
+
+
+def test_flash_attention(rng):
+    """The functions of FlashAttention and of PyTorch, beside the loop: windows, caps, slopes, sinks."""
+    arrays = make(rng)
+    offsets = [np.array(QUERY_OFFSETS, "int32"), np.array(KEY_OFFSETS, "int32")]
+    causal = lambda q, k, n, m: k <= q + m - n
+    call = lambda *more, **options: flash.flash_attn_varlen_func(*arrays, *offsets, 60, 62, *more, **options)
+    expected, lse = loop(*arrays, keep=causal, scale=0.2)
+    check((call(0.0, 0.2, True),), (expected,))
+    output, rows, probabilities = call(softmax_scale=0.2, causal=True, deterministic=True, return_attn_probs=True)
+    check((output, rows), (expected, lse))
+    assert probabilities is None
+    check(call(softmax_scale=0.2, causal=True, return_lse=True), (expected, lse))
+    slopes, sink = rng.random((COUNT, HEADS)).astype("float32"), rng.standard_normal(HEADS).astype("float32")
+
+    def biased(s, b, h, q, k, n, m):
+        return 2 * np.tanh(s / 2) - slopes[b, h] * abs(q + m - n - k)
+
+    options = dict(window_size=(11, 2), softcap=2.0, alibi_slopes=slopes, learnable_sink=sink, return_lse=True)
+    keep = lambda q, k, n, m: (k >= q + m - n - 11) & (k <= q + m - n + 2)
+    check(call(**options), loop(*arrays, keep=keep, score=biased, sink=sink))
+    # With a mask and a score function besides, and another alignment of both sides of the window.
+    options.update(window_size=(11, -1), causal=True, alibi_slopes=slopes[0])
+    options.update(mask=lambda b, h, q, k: k % 3 != 1, score=lambda s, b, h, q, k: s * (1 + b))
+    keep = lambda q, k, n, m: (k >= q + m - n - 11) & (k <= q + m - n) & (k % 3 != 1)
+    both = lambda s, b, h, q, k, n, m: (2 * np.tanh(s / 2) - slopes[0, h] * abs(q + m - n - k)) * (1 + b)
+    check(call(**options), loop(*arrays, keep=keep, score=both, sink=sink))
+    query, key, value = arrays
+    queries = rng.standard_normal((COUNT, 9, HEADS, 40)).astype("float32")
+    actual = flash.flash_attn_varlen_func(queries, key, value, None, offsets[1], causal=True)
+    ends = list(range(0, 9 * COUNT + 1, 9))
+    check((actual.reshape(-1, HEADS, 24),), loop(queries.reshape(-1, HEADS, 40), key, value, causal, query_offsets=ends)[:1])
+    # A batch.
+    keys, values = (rng.standard_normal((COUNT, 12, KEY_HEADS, dim)).astype("float32") for dim in (40, 24))
+    turn = lambda *arrays: [array.swapaxes(1, 2) for array in arrays]
+    score = lambda s, b, h, q, k: 2 * np.tanh(s / 2) - slopes[b, h] * abs(q + 3 - k)
+    expected, lse = reference(*turn(queries, keys, values), lambda b, h, q, k: (k <= q + 3) & (k >= q - 1), score, sink=sink)
+    options = dict(causal=True, window_size=(4, -1), softcap=2.0, alibi_slopes=slopes, learnable_sink=sink)
+    output, rows = flash.flash_attn_func(queries, keys, values, return_lse=True, **options)
+    check((output, rows), (*turn(expected), lse))
+    assert output.flags.c_contiguous
+    # PyTorch's.
+    options = dict(window_size=(11, 0), scale=0.2, enable_gqa=True)
+    actual = flash.varlen_attn(*arrays, *offsets, 60, 62, return_aux=type("AuxRequest", (), {"lse": True}), **options)
+    keep = lambda q, k, n, m: (k >= q + m - n - 11) & (k <= q + m - n)
+    check(actual, loop(*arrays, keep=keep, scale=0.2))
+    check((flash.varlen_attn(*arrays, *offsets, 60, 62, window_size=(-1, 0), enable_gqa=True),), loop(*arrays, keep=causal)[:1])
+
+
+def test_flash_attention_refuses(rng):
+    arrays = make(rng)
+    offsets = list(get_offsets().values())
+    for options, kind, match in (
+        (dict(dropout_p=0.1), ValueError, "dropout_p is 0.1; only 0 is possible"),
+        (dict(block_table=offsets[0]), NotImplementedError, "block_table is given, and keys cannot lie in pages"),
+        (dict(window_size=(-2, 0)), ValueError, "window_size has -2; expected numbers from 0 on, or -1"),
+        (dict(window_size=(3,)), ValueError, r"window_size is \(3,\); expected two numbers"),
+        (dict(softcap=-1.0), ValueError, "softcap is -1.0; expected a positive number"),
+        (dict(alibi_slopes=np.zeros((1, 1, 4), "float32")), ValueError, "alibi_slopes has 3 dimensions"),
+        (dict(alibi_slopes=np.zeros(3, "float32")), ValueError, "slopes has size 3 in dimension 0, where h goes from 0 to 3"),
+        (dict(return_lse=True, return_attn_probs=True), ValueError, "return_attn_probs asks for three results"),
+    ):
+        with pytest.raises(kind, match=match):
+            flash.flash_attn_varlen_func(*arrays, *offsets, 60, 62, **options)
+    with pytest.raises(ValueError, match="neither cu_seqlens_q nor cu_seqlens_k is given; call flash_attn_func"):
+        flash.flash_attn_varlen_func(*arrays)
+    for options, kind, match in (
+        (dict(), ValueError, "query has 4 heads, key has 2; enable_gqa=True allows that"),
+        (dict(seqused_k=offsets[0]), NotImplementedError, "seqused_k is given"),
+        (dict(block_table=offsets[0]), NotImplementedError, "block_table is given"),
+        (dict(num_splits=4), ValueError, "num_splits is 4; only 1 is possible"),
+        (dict(cu_seq_k=None), ValueError, "cu_seq_q and cu_seq_k are needed"),
+    ):
+        with pytest.raises(kind, match=match):
+            flash.varlen_attn(*arrays, **{**dict(cu_seq_q=offsets[0], cu_seq_k=offsets[1], max_q=60, max_k=62), **options})
+
+
+def test_flash_attention_compiled():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    arrays = [torch.randn(20, heads, 16, requires_grad=True) for heads in (4, 2, 2)]
+    offsets, slopes = torch.tensor([0, 5, 5, 18], dtype=torch.int32), torch.rand(4)
+
+    def attend(q, k, v, slopes):
+        packed, lse = flash.flash_attn_varlen_func(
+            q, k, v, offsets, offsets, 13, 13, causal=True, softcap=4.0, alibi_slopes=slopes, return_lse=True
+        )
+        other = flash.varlen_attn(q, k, v, offsets, offsets, 13, 13, window_size=(3, 0), enable_gqa=True)
+        return packed, lse, other, flash.flash_attn_func(q[None], k[None], v[None], window_size=(2, 1))
+
+    def run(function):
+        results = function(*arrays, slopes)
+        return results + torch.autograd.grad(sum(result.square().nan_to_num(posinf=0).sum() for result in results), arrays)
+
+    # Functions that are made inside of what is compiled take PyTorch 2.14.
+    is_whole = torch.__version__ >= (2, 14)
+    compiled = torch.compile(attend, backend="aot_eager", fullgraph=is_whole)
+    for actual, expected in zip(run(compiled), run(attend)):
+        torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-6)
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+        for actual, expected in zip(compiled(*arrays, slopes), attend(*arrays, slopes)):
+            assert actual.dtype == expected.dtype and torch.equal(actual, expected)
