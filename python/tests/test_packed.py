@@ -396,3 +396,48 @@ def test_flash_attention_compiled():
     with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
         for actual, expected in zip(compiled(*arrays, slopes), attend(*arrays, slopes)):
             assert actual.dtype == expected.dtype and torch.equal(actual, expected)
+
+
+def test_operators():
+    """Operators describe results as kernels make them, of tensors without memory and while graphs are made, too."""
+    torch = pytest.importorskip("torch")
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    torch.manual_seed(0)
+    query, key = torch.randn(9, 4, 16), torch.randn(11, 2, 16)
+    value = torch.randn(11, 3, 2, 8)[:, 1]
+    offsets, others = torch.tensor([0, 4, 4, 9]), torch.tensor([0, 5, 6, 10], dtype=torch.int32)
+    options = dict(mask=flash.causal(), return_lse=True, query_offsets=offsets, key_offsets=others)
+    output, lse = flash.attention(query, key, value, **options)
+    import flash_mlir.torch_operator  # noqa: F401
+    from flash_mlir.packing import get_key
+    from flash_mlir.preparation import prepare
+
+    config = prepare(flash.causal(), None, None, None, False, True, None, get_key(offsets, others))[0].config
+    operators, captured = torch.ops.flash_mlir, [offsets, others]
+    torch.library.opcheck(operators.attention_with_lse.default, (query, key, value, None, None, captured, config))
+    arguments = query, key, value, output, lse, output, None, None, None, captured, [], config
+    torch.library.opcheck(operators.attention_grad.default, arguments)
+    leaves = [array.clone().requires_grad_() for array in (query, key, value)]
+    torch.library.opcheck(operators.attention_with_gradients.default, (*leaves, None, None, captured, config))
+    meta = [array.to("meta") for array in (query, key, value)]
+    ends = dict(query_offsets=offsets.to("meta"), key_offsets=others.to("meta"))
+    results = flash.attention(*meta, **{**options, **ends})
+    assert [result.shape for result in results] == [(9, 4, 8), (4, 9)] and all(result.is_meta for result in results)
+    dense = torch.empty(3, 4, 7, 16, device="meta")
+    assert flash.attention(dense, *meta[1:], key_offsets=ends["key_offsets"]).shape == (3, 4, 7, 8)
+
+    def attend(query, key, value, offsets, others):
+        return flash.attention(query, key, value, mask=flash.causal(), query_offsets=offsets, key_offsets=others) + 1
+
+    graph = make_fx(attend, tracing_mode="symbolic")(query, key, value, offsets, others)
+    fewer = torch.tensor([1, 8]), torch.tensor([0, 7], dtype=torch.int32)
+    assert torch.equal(graph(query, key, value, *fewer), attend(query, key, value, *fewer))
+    # A part of a tensor that holds all three, as projections make it.
+    parts = torch.randn(9, 3, 4, 16).unbind(1)
+    copies = [part.contiguous() for part in parts]
+    one = dict(query_offsets=offsets, key_offsets=offsets)
+    assert torch.equal(flash.attention(*parts, **one), flash.attention(*copies, **one))
+    stacked = torch.stack([query, query + 1])
+    mapped = torch.vmap(lambda query: flash.attention(query, key, value, **options)[0])(stacked)
+    assert torch.equal(mapped[0], output)
