@@ -7,7 +7,7 @@
 
 Transformers takes two functions of a name: one that makes a mask once for all layers of a kind, and one that computes
 attention. The first leaves the mask a function of positions, which the compiler takes apart; the 2-D mask of padding
-and the sequences of a packed batch are tensors that it reads. A 4-D mask is never made.
+is a tensor that it reads, and packed rows are sequences by offsets. A 4-D mask is never made.
 """
 
 import functools
@@ -39,14 +39,17 @@ class ModelMask(torch.Tensor):
 
     Attributes:
       mask: What `attention` takes; None keeps all keys.
+      sequences: Of rows that may be packed the mask inside of a sequence, and where sequences start in all rows, if positions
+        tell; None where the mask is none of positions alone.
     """
 
     @staticmethod
-    def make(mask, shape, make_dense=None, dtype=torch.float32, device="cpu"):
+    def make(mask, shape, make_dense=None, dtype=torch.float32, device="cpu", sequences=None):
         """`make_dense` makes the tensor."""
         # One element in memory, which nothing reads.
         self = torch.full((), math.nan, dtype=dtype, device=device).expand(shape).as_subclass(ModelMask)
         self.mask = mask
+        self.sequences = sequences
         self._make_dense = make_dense
         self._dense = None
         return self
@@ -82,7 +85,10 @@ class ModelMask(torch.Tensor):
         if moved.dtype != self.dtype:
             return None
         mask = _map_arrays(self.mask, lambda array: array.to(moved.device))
-        return ModelMask.make(mask, self.sizes, lambda: self.dense.to(moved.device), self.dtype, moved.device)
+        sequences = self.sequences
+        if sequences is not None and sequences[1] is not None:
+            sequences = sequences[0], sequences[1].to(moved.device)
+        return ModelMask.make(mask, self.sizes, lambda: self.dense.to(moved.device), self.dtype, moved.device, sequences)
 
     @property
     def sizes(self):
@@ -132,6 +138,57 @@ def _as_number(offset, device):
         # A static cache counts on in its own tensor before the mask is read.
         return offset.reshape(()).to(device, copy=True)
     return torch.tensor(offset, device=device) if isinstance(offset, int) and offset != 0 else offset
+
+
+def _split(function):
+    """What a mask function of Transformers keeps inside of each sequence of packed rows, the number of each token's sequence
+    and the positions, as Transformers puts them together; None for other functions.
+    """
+    from transformers import masking_utils
+
+    make = getattr(masking_utils, "packed_sequence_compatibility_function", None)
+    probe = make and make(masking_utils.causal_mask_function, None, None)
+
+    def get_parts(function):
+        # Each is a closure of a tuple of functions, and these are closures of what they were made of.
+        parts = inspect.getclosurevars(function).nonlocals.get("mask_functions", ())
+        return parts if len(parts) == 2 and all(hasattr(part, "__code__") for part in parts) else None
+
+    found, expected = (get_parts(each) if hasattr(each, "__code__") else None for each in (function, probe))
+    if not found or not expected or any(part.__code__ is not other.__code__ for part, other in zip(found, expected)):
+        return None
+    numbers, inside = (inspect.getclosurevars(part).nonlocals for part in found)
+    names = "packed_sequence_mask", "mask_function", "position_ids"
+    if names[0] not in numbers or any(name not in inside for name in names[1:]):
+        return None
+    return inside["mask_function"], numbers["packed_sequence_mask"], inside["position_ids"]
+
+
+def _find_sequences(mask_function, shape, device):
+    """`ModelMask.sequences` of a mask function of rows without padding, of that shape."""
+    from transformers.masking_utils import bidirectional_mask_function, causal_mask_function
+
+    split, offsets, start = _split(mask_function), None, 0
+    if split is not None:
+        mask_function, numbers, positions = split
+        is_first = torch.ones(shape, dtype=torch.bool, device=device)
+        is_first[:, 1:] = numbers[:, 1:] != numbers[:, :-1]
+        first = is_first.flatten().nonzero().flatten()
+        start, last = torch.stack(positions.expand(shape).flatten()[first].aminmax()).tolist()
+        if start != last:
+            return None
+        offsets = torch.nn.functional.pad(first, (0, 1), value=is_first.numel())
+    if mask_function is bidirectional_mask_function:
+        return None, offsets
+    if mask_function is causal_mask_function:
+        return causal(), offsets
+
+    def inside(b, h, q, k):
+        return mask_function(b, h, q + start, k + start)
+
+    mask = get_shared_mask(inside)
+    # What arrays say is of tokens in rows.
+    return None if mask.arrays else (mask, offsets)
 
 
 def make_mask(
@@ -198,7 +255,11 @@ def make_mask(
             device=device,
         )
 
-    return ModelMask.make(mask, shape, make_dense, dtype, device)
+    sequences = None
+    is_whole = isinstance(q_offset, int) and q_offset == kv_offset == 0 and q_length == kv_length
+    if is_whole and attention_mask is None and not is_compiling():
+        sequences = _find_sequences(mask_function, (batch_size, q_length), device)
+    return ModelMask.make(mask, shape, make_dense, dtype, device, sequences)
 
 
 def _join(positions, is_token):
@@ -238,9 +299,9 @@ def _make_score(cap, bias, dense, query):
 
 
 # What models hand on that eager attention does not look at either: windows are in the mask, and sequences of a packed
-# batch are told apart by their positions. What continuous batching says of logits is for its own code.
+# batch are told apart by their positions or offsets. What continuous batching says of logits is for its own code.
 _WITHOUT_EFFECT = frozenset(
-    "cu_seq_lens_q cu_seq_lens_k position_ids cache_position token_type_ids mm_token_type_ids input_ids labels "
+    "max_length_q max_length_k position_ids cache_position token_type_ids mm_token_type_ids input_ids labels "
     "num_items_in_batch logits_to_keep logits_indices logits_processor_args sliding_window".split()
 )
 
@@ -264,6 +325,16 @@ def _check_options(module, options):
             raise ValueError(f"attention takes no {name}; use attn_implementation='eager'")
 
 
+def _attend_to_sequences(query, key, value, mask, score, scale, sink, offsets):
+    """Attention of rows that are packed."""
+    batch, _, length, _ = query.shape
+    query, key, value = (array.transpose(1, 2).flatten(0, 1) for array in (query, key, value))
+    output = attention(
+        query, key, value, mask=mask, score=score, scale=scale, sink=sink, query_offsets=offsets[0], key_offsets=offsets[1]
+    )
+    return output.unflatten(0, (batch, length))
+
+
 def attend(
     module,
     query,
@@ -278,6 +349,8 @@ def attend(
     position_bias=None,
     sinks=None,
     cache=None,
+    cu_seq_lens_q=None,
+    cu_seq_lens_k=None,
     **options,
 ):
     """The attention function that `register` hands to Transformers.
@@ -290,6 +363,7 @@ def attend(
       position_bias: Numbers to add (1 or batch, 1 or heads, 1 or queries, keys).
       sinks: A sink of each query (batch, heads, queries, 1).
       cache: The paged cache of continuous batching, into which key and value go.
+      cu_seq_lens_q, cu_seq_lens_k: Where each sequence of packed rows starts; needed where positions do not tell.
       options: What other implementations take, of no effect on eager attention.
 
     Returns:
@@ -305,9 +379,13 @@ def attend(
         _check_options(module, options)
     if cache is not None:
         key, value = cache.update(key_states=key, value_states=value, layer_idx=module.layer_idx, kwargs=options)
-    mask = dense = None
+    mask = dense = sequences = None
     if isinstance(attention_mask, ModelMask) and attention_mask.is_changed:
         attention_mask = attention_mask.dense
+    if isinstance(attention_mask, ModelMask):
+        sequences = attention_mask.sequences
+    elif attention_mask is None:
+        sequences = causal() if is_causal else None, None
     if isinstance(attention_mask, ModelMask):
         if attention_mask.sizes[3] != key.shape[2]:
             raise ValueError(f"the mask is for {attention_mask.sizes[3]} keys, and there are {key.shape[2]}")
@@ -325,6 +403,11 @@ def attend(
         dense = attention_mask
     score = _make_score(softcap, position_bias, dense, query)
     sink = None if s_aux is None else s_aux.float()
+    if sequences is not None and position_bias is None and sinks is None and cache is None:
+        mask_inside, offsets = sequences
+        offsets = (cu_seq_lens_q, cu_seq_lens_k) if offsets is None else (offsets, offsets)
+        if offsets[0] is not None and offsets[1] is not None:
+            return _attend_to_sequences(query, key, value, mask_inside, score, scaling, sink, offsets), None
     options = dict(mask=mask, score=score, scale=scaling, sink=sink)
     if sinks is None:
         output = attention(query, key, value, **options)

@@ -109,6 +109,67 @@ def test_packed(models, name):
             compare(results[0][:, 10:19], ours(tokens[:, 10:19], use_cache=False).logits)
 
 
+@pytest.fixture
+def offsets_of_calls(monkeypatch):
+    """The offsets of queries that each call of attention has, or None."""
+    found = []
+    attention = flash_mlir.transformers.attention
+
+    def call(*arguments, query_offsets=None, **options):
+        found.append(None if query_offsets is None else query_offsets.tolist())
+        return attention(*arguments, query_offsets=query_offsets, **options)
+
+    monkeypatch.setattr(flash_mlir.transformers, "attention", call)
+    return found
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_packed_rows(models, offsets_of_calls, name):
+    """What a collator without padding makes, with positions or offsets, has the logits of each sequence alone."""
+    ours, theirs = models(name, CAUSAL[name])
+    tokens = torch.randint(1, 64, (24,), generator=torch.Generator().manual_seed(2))
+    parts = tokens[:10], tokens[10:11], tokens[11:]
+    offsets = [0, 10, 11, 24]
+    features = [{"input_ids": part.tolist()} for part in parts]
+    with torch.no_grad():
+        alone = torch.cat([theirs(part[None], use_cache=False).logits[0] for part in parts])
+    # gpt-oss does not look for sequences by positions, and where offsets alone tell, positions run through all of them: the
+    # models' rotations are relative.
+    for with_positions, with_offsets in ((True, False), (False, True), (True, True)):
+        collator = transformers.DataCollatorWithFlattening(
+            return_position_ids=with_positions, return_flash_attn_kwargs=with_offsets, return_tensors="pt"
+        )
+        offsets_of_calls.clear()
+        with torch.no_grad():
+            logits = ours(**collator(features), use_cache=False).logits[0]
+        is_told = with_offsets or name != "gpt-oss"
+        assert offsets_of_calls == [offsets if is_told else None] * 2
+        if is_told:
+            torch.testing.assert_close(logits, alone, rtol=1e-3, atol=1e-3)
+
+
+def test_packed_rows_of_a_batch(models, offsets_of_calls):
+    """Rows of a batch, each of several sequences; gradients; and positions that start elsewhere."""
+    ours, theirs = models("gemma", make_gemma)
+    tokens, _ = make_batch("none")
+    for first in (0, 2):
+        rows = [torch.cat([torch.arange(first, first + n) for n in lengths]) for lengths in ((10, 9, 5), (23, 1))]
+        positions = torch.stack(rows)
+        grads = []
+        for model in (ours, theirs):
+            model.zero_grad()
+            model(tokens, position_ids=positions, use_cache=False, labels=tokens).loss.backward()
+            grads.append([parameter.grad.clone() for parameter in model.parameters()])
+        torch.testing.assert_close(*grads, rtol=1e-3, atol=1e-3)
+        assert offsets_of_calls == [[0, 10, 19, 24, 47, 48]] * 2
+        offsets_of_calls.clear()
+    # Sequences that do not start alike go by a mask, as do masks that read arrays.
+    positions[1, :23] += 1
+    with torch.no_grad():
+        compare(*[model(tokens, position_ids=positions, use_cache=False).logits for model in (ours, theirs)])
+    assert offsets_of_calls == [None] * 2
+
+
 @pytest.mark.parametrize("name", CAUSAL)
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
 def test_generation(models, name, cache):
