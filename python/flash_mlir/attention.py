@@ -310,7 +310,8 @@ class Attention:
                 side = 0 if name == "query" else 1
                 if len(shape) != (4 if packed[side] is None else 3):
                     raise ValueError(
-                        f"{name} has the shape {shape}; expected (rows, heads, D) with offsets, and (batch, heads, length, D) without"
+                        f"{name} has the shape {shape}; with offsets (rows, heads, D) is expected, and without them "
+                        "(batch, heads, length, D)"
                     )
         elif rank not in (3, 4) or any(len(shape) != rank for shape in shapes.values()):
             raise ValueError(f"query, key and value must all have rank 3, or all rank 4, got shapes {shapes}")

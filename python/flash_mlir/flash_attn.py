@@ -177,7 +177,7 @@ def flash_attn_varlen_func(
 
 def _refuse_pages(name, table):
     if table is not None:
-        raise NotImplementedError(f"{name} is given, and keys cannot lie in pages; put the pages of each sequence behind each other")
+        raise NotImplementedError(f"{name} is given, and keys cannot lie in pages; put those of a sequence behind each other")
 
 
 def varlen_attn(
@@ -220,11 +220,11 @@ def varlen_attn(
     """
     _refuse_pages("block_table", block_table)
     if seqused_k is not None:
-        raise NotImplementedError("seqused_k is given, and sequences have all of their keys; take those that are used, with cu_seq_k of these")
+        raise NotImplementedError("seqused_k is given, and sequences have all of their keys; take the used ones, with cu_seq_k of these")
     if num_splits not in (None, 0, 1):
         raise ValueError(f"num_splits is {num_splits}; only 1 is possible, as keys of packed rows are not split")
     if cu_seq_q is None or cu_seq_k is None:
-        raise ValueError("cu_seq_q and cu_seq_k are needed; call attention with query_offsets or key_offsets alone where one side is a batch")
+        raise ValueError("cu_seq_q and cu_seq_k are needed; where one side is a batch, call attention with offsets of the other")
     if not enable_gqa and query.shape[-2] != key.shape[-2]:
         raise ValueError(f"query has {query.shape[-2]} heads, key has {key.shape[-2]}; enable_gqa=True allows that")
     options = dict(mask=_get_mask(is_causal, window_size or (-1, -1), mask), score=score, scale=scale)

@@ -86,7 +86,7 @@ def to_heads(array):
 
 
 def to_rows(result, offsets):
-    """What kernels made of such rows, as packed: 0 in rows of no sequence. A log-sum-exp keeps its heads first, and is -inf there."""
+    """What kernels made of such rows, packed, and 0 in rows of no sequence. A log-sum-exp, (1, heads, rows), is -inf there."""
     first, last = int(offsets[0]), int(offsets[-1])
     rows = result[0]
     if len(rows.shape) == 2:

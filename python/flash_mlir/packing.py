@@ -27,7 +27,8 @@ def _get_element(name, offsets):
             raise TypeError(f"{name} has the dtype {dtype}; expected int32 or int64")
         element = _elements[offsets.dtype] = _ELEMENTS[dtype]
     if len(offsets.shape) != 1:
-        raise ValueError(f"{name} has {len(offsets.shape)} dimensions; expected 1: where each sequence starts, and the last one ends")
+        dimensions = len(offsets.shape)
+        raise ValueError(f"{name} has {dimensions} dimensions; expected 1: where each sequence starts, and the last one ends")
     return element
 
 
@@ -49,7 +50,7 @@ def refuse_plan():
 
 
 def refuse_blocks():
-    raise ValueError("offsets are given beside blocks, and no lists of blocks are of packed rows; give a mask in place of the blocks")
+    raise ValueError("offsets are given beside blocks, and no blocks are of packed rows; give a mask in place of the blocks")
 
 
 def refuse_gradient(name):

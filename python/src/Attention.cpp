@@ -24,25 +24,23 @@ std::vector<PositionSizes> Attention::getSizes(const Arguments &arguments,
   const Array &query = arguments.arrays[0], &key = arguments.arrays[1];
   PositionSizes sizes = {numSequences, getHeads(query, 0), getLength(query, 0),
                          getLength(key, 1)};
-  if (!isPacked())
-    return {sizes};
-  std::vector<PositionSizes> found;
-  for (int64_t b = 0; query.device < 0 && b < numSequences; ++b) {
-    found.push_back(sizes);
-    for (auto [offsets, length] :
-         {std::pair(arguments.queryOffsets, &found.back().queries),
-          {arguments.keyOffsets, &found.back().keys}})
-      if (offsets)
-        *length = getOffset(*offsets, b + 1) - getOffset(*offsets, b);
-  }
-  if (query.device < 0)
-    return found;
-  // The device alone knows what offsets hold.
   if (packsQueries)
     sizes.queries = -1;
   if (packsKeys)
     sizes.keys = -1;
-  return {sizes};
+  std::vector<PositionSizes> found = {sizes};
+  // The device alone knows what offsets there hold.
+  if (!isPacked() || query.device >= 0)
+    return found;
+  for (int64_t b = 0; b < numSequences; ++b) {
+    for (auto [offsets, length] :
+         {std::pair(arguments.queryOffsets, &sizes.queries),
+          {arguments.keyOffsets, &sizes.keys}})
+      if (offsets)
+        *length = getOffset(*offsets, b + 1) - getOffset(*offsets, b);
+    found.push_back(sizes);
+  }
+  return found;
 }
 
 int64_t Attention::checkOffsets(const Arguments &arguments) const {
@@ -213,15 +211,19 @@ void Attention::checkCapture(const Capture &capture, const Array &array,
         continue;
       auto [lo, hi] = *found;
       int64_t size = array.sizes[range.dimension];
+      bool isOfAll = &each == sizes.data();
       // A negative constant counts from the end.
-      if (hi < size && lo >= (range.isConstant() ? -size : 0))
+      if (hi < size && lo >= (range.isConstant() ? -size : 0)) {
+        if (isOfAll)
+          break;
         continue;
+      }
       if (range.isConstant())
         raise(PyExc_ValueError, name, " has size ", size, " in dimension ",
               range.dimension, ", where it is indexed with ", lo);
       std::string sequence;
-      if (isPacked())
-        sequence = " in sequence " + std::to_string(&each - sizes.data());
+      if (!isOfAll)
+        sequence = " in sequence " + std::to_string(&each - sizes.data() - 1);
       raise(PyExc_ValueError, name, " has size ", size, " in dimension ",
             range.dimension, ", where ", range.text, " goes from ", lo, " to ",
             hi, sequence, "; that must be in range also where it is hidden");

@@ -158,10 +158,11 @@ private:
 
   void checkAttention(const Array &query, const Array &key,
                       const Array &value) const;
-  /// `sizes` are those of each batch whose lengths are its own, or of all.
   void checkCapture(const Capture &capture, const Array &array,
                     const Array &query,
                     const std::vector<PositionSizes> &sizes) const;
+  /// The sizes of all batches; of packed rows, whose lengths are not known
+  /// there, those of each sequence follow on the host.
   std::vector<PositionSizes> getSizes(const Arguments &arguments,
                                       int64_t numSequences) const;
   /// The kernel among those that are known, or that `compile(shapes)` returns.
