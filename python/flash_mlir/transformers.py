@@ -23,6 +23,7 @@ from .masks import Mask, causal, is_compiling
 from .masks import mask as as_mask
 from .number_functions import tanh
 from .preparation import get_shared_mask
+from .torch_state import is_watched
 
 #: Transformers takes every name with "flash" in it for one of FlashAttention's libraries, which have other masks.
 NAME = "mlir"
@@ -257,7 +258,8 @@ def make_mask(
 
     sequences = None
     is_whole = isinstance(q_offset, int) and q_offset == kv_offset == 0 and q_length == kv_length
-    if is_whole and attention_mask is None and not is_compiling():
+    # In a graph that is being made, what positions hold would be constants.
+    if is_whole and attention_mask is None and not is_compiling() and not is_watched():
         sequences = _find_sequences(mask_function, (batch_size, q_length), device)
     return ModelMask.make(mask, shape, make_dense, dtype, device, sequences)
 

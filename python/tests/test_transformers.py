@@ -1,5 +1,6 @@
 """Transformers' models with `attn_implementation` of this package, beside its own implementations."""
 
+import contextlib
 import copy
 
 import pytest
@@ -168,6 +169,23 @@ def test_packed_rows_of_a_batch(models, offsets_of_calls):
     with torch.no_grad():
         compare(*[model(tokens, position_ids=positions, use_cache=False).logits for model in (ours, theirs)])
     assert offsets_of_calls == [None] * 2
+
+
+def test_packed_rows_in_graphs():
+    """What watches operators would take what positions hold for constants; there a mask reads them."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from transformers import masking_utils
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, arguments=(), options=None):
+            return function(*arguments, **(options or {}))
+
+    for mode, expected in ((contextlib.nullcontext(), [0, 4, 6]), (Watch(), None)):
+        with mode:
+            positions, numbers = torch.tensor([[0, 1, 2, 3, 0, 1]]), torch.tensor([[0, 0, 0, 0, 1, 1]])
+            function = masking_utils.packed_sequence_compatibility_function(masking_utils.causal_mask_function, positions, numbers)
+            sequences = flash_mlir.transformers.make_mask(1, 6, 6, mask_function=function).sequences
+            assert (sequences and sequences[1].tolist()) == expected
 
 
 @pytest.mark.parametrize("name", CAUSAL)
