@@ -24,10 +24,6 @@
 using namespace mlir;
 using namespace flash;
 
-static bool isPair(VisitKind kind) {
-  return kind == VisitKind::Batches || kind == VisitKind::Heads;
-}
-
 VisitLowering::VisitLowering(VisitOp visit)
     : visit(visit), step(visit.getStep()),
       tiles(visit.getTiles().value_or(TilesAttr())), b(visit),
@@ -132,7 +128,7 @@ void VisitLowering::mapTile(IRMapping &mapping, Value at, bool ragged) {
                       {at, visit.getDistance()});
     mapping.map(keyAt, starts[1]);
   }
-  bool ofPair = isPair(visit.getKind());
+  bool ofPair = visit.isOfPair();
   for (auto [i, argument] : llvm::enumerate(visit.getRowArgs())) {
     if (argument.use_empty())
       continue;
@@ -644,7 +640,7 @@ void VisitLowering::run() {
     }
     for (OpFoldResult entry : of)
       extents.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
-    if (isPair(kind)) {
+    if (visit.isOfPair()) {
       visitPair();
     } else {
       if (kind == VisitKind::Diagonal)
