@@ -163,7 +163,8 @@ class Mask:
         attribute, rest = self.lowered
         region = lowering.Region()
         result = region.emit(rest) if rest is not None else None
-        kinds = tuple((tensor.dtype, tensor.is_bool, tensor.rank) for tensor in region.captures)
+        # Messages about a call name its arrays, so that masks of the same formula with other names are others.
+        kinds = tuple((tensor.name, tensor.dtype, tensor.is_bool, tensor.rank) for tensor in region.captures)
         # Equal masks read their arrays in the same order.
         order = tuple(map(id, self._trace.tensors))
         places = tuple(order.index(id(tensor)) for tensor in region.captures)

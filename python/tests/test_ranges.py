@@ -138,6 +138,19 @@ def test_arrays_with_several_indices(make):
     assert flash.attention(query[:, :, :0], key, value, mask=lambda b, h, q, k: empty[q] == 0).shape == (2, 4, 0, 32)
 
 
+def test_messages_name_the_arrays_of_the_call():
+    """Also where a mask of the same formula, of arrays with other names, was prepared before."""
+    query = np.zeros((1, 1, 10, 16), np.float32)
+    ids, short = np.zeros(10, np.int32), np.zeros(9, np.int32)
+    for call in (lambda mask: flash.attention(query, query, query, mask=mask), lambda mask: flash.plan(mask, query, query)):
+        call(flash.documents(ids))
+        call(flash.mask(lambda b, h, q, k: ids[q] == ids[k]))
+        with pytest.raises(ValueError, match="^query_ids has size 9"):
+            call(flash.documents(short))
+        with pytest.raises(ValueError, match="^short has size 9"):
+            call(flash.mask(lambda b, h, q, k: short[q] == short[k]))
+
+
 def test_constant_indices(make):
     query, key, value = make()
     table = np.array([1.0, 2.0, 4.0], dtype=np.float32)
