@@ -200,12 +200,14 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None, score=None)
         more = [] if given is None else [to_lengths(given)]
         more += [with_signs(*each) for each in zip(captured, get_captures(config))]
         arrays, schedule, gradient_schedule, of_gradients = [], None, None, []
-        found = _get_program(get_plan, config, kind, "")
+        # Without a head no kernel is called.
+        has_heads = shapes[0][-3] > 0
+        found = _get_program(get_plan, config, kind, "") if has_heads else None
         if found is not None:
             text, schedule = found
             arrays = cache.get_kernel(text, target, "attention_plan").call([query, key, value, *more])
         found = None
-        if gradients:
+        if gradients and has_heads:
             chosen = "" if score is None else _choose_tiles(mask, score, given is not None, kind)
             found = _get_program(get_gradient_plan, config, kind, chosen)
         if found is not None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flash_mlir as flash
-from flash_mlir import plans, programs
+from flash_mlir import cache, plans, programs
 
 rng = np.random.default_rng(3)
 FEW = rng.integers(0, 3, 300).astype(np.int32)
@@ -146,6 +146,45 @@ def test_no_rows_and_no_keys():
             )
         else:
             assert not flash.attention(query, key, key, mask=plan).any()
+
+
+@pytest.mark.parametrize("sizes", [(0, 2, 1, 20, 20), (2, 0, 0, 20, 20), (2, 0, 2, 20, 20), (2, 2, 1, 0, 20), (2, 2, 1, 20, 0)])
+def test_no_elements(sizes):
+    """No batch, no heads, no queries and no keys: results are empty, or 0."""
+    batch, heads, key_heads, queries, keys = sizes
+    query, key = make(batch, heads, queries, 16), make(batch, key_heads, keys, 16)
+    for mask in (flash.causal(), flash.documents(FEW[:20])):
+        plan = flash.plan(mask, query, key, gradients=True)
+        assert plan.nbytes == 0 or heads
+        output, lse = flash.attention(query, key, key, mask=plan, return_lse=True)
+        assert output.shape == query.shape and lse.shape == query.shape[:3]
+        grads = flash.attention_grad(query, key, key, output, lse, output, mask=plan)
+        assert [grad.shape for grad in grads] == [query.shape, key.shape, key.shape]
+        assert np.isneginf(lse).all() or keys
+        assert not any(array.any() for array in (*grads, output))
+
+
+@pytest.mark.parametrize("target", ["emulate", "emulate:sm_90a"])
+@pytest.mark.parametrize("sizes", [(0, 2, 1, 20, 20), (1, 2, 1, 0, 20), (1, 2, 1, 20, 0)])
+def test_no_elements_on_gpus(target, sizes):
+    """Versions for such sizes, with and without a plan."""
+    batch, heads, key_heads, queries, keys = sizes
+    query, key = (make(*shape).astype(np.float16) for shape in ((batch, heads, queries, 64), (batch, key_heads, keys, 64)))
+    ids, lse = FEW[:20], np.zeros((batch, heads, queries), np.float32)
+    config, _ = plans._prepare(flash.documents(ids), False)
+    kind = "f16", 4, 64, 64, target, [list(array.shape) for array in (query, key, key)]
+    text, _ = programs.get_plan(config, *kind)
+    tiles = cache.get_kernel(text, target, "attention_plan").call([query, key, key, ids])
+    output = cache.get_kernel(text, target, "attention").call([query, key, key, ids, *tiles])[0]
+    kernel = programs.get_kernel(config, *kind)
+    assert kernel.call([query, key, key, ids])[0].shape == output.shape == query.shape and not output.any()
+    arguments = query, key, key, output, lse, output, ids
+    text, _ = programs.get_gradient_plan(config, *kind)
+    tiles = cache.get_kernel(text, target, "attention_grad_plan").call([*arguments])
+    with_plan = cache.get_kernel(text, target, "attention_grad").call([*arguments, *tiles])
+    without = programs.get_gradient_kernel(config, *kind, False, ()).call([*arguments])
+    for grads in (with_plan, without):
+        assert [grad.shape for grad in grads] == [query.shape, key.shape, key.shape] and not any(map(np.any, grads))
 
 
 def test_wrong_plans():

@@ -1,4 +1,9 @@
 // RUN: flash-opt %s --flash-specialize="sizes=2x32x1024x128,2x8x1001x128 target=sm_90a" | FileCheck %s
+// RUN: flash-opt %s --flash-specialize="sizes=2x32x0x128,2x8x1001x128 target=sm_90a" | FileCheck %s --check-prefix=EMPTY
+// RUN: flash-opt %s --flash-specialize="sizes=2x32x1024x128,2x8x0x128 target=sm_80" | FileCheck %s --check-prefix=EMPTY
+
+// No queries and no keys have a schedule, too.
+// EMPTY: flash.attention_grad {{.*}} schedule(<query_tile = {{[0-9]+}}, key_tile = {{[0-9]+}}
 
 // Gradients: the schedule of such sizes, the numbers of heads, and whole tiles.
 // CHECK: func.func @gradients(%[[Q:.*]]: tensor<?x32x?x128xf16>, %[[K:.*]]: tensor<?x8x?x128xf16>, %[[L:.*]]: tensor<?x32x?xf32>)

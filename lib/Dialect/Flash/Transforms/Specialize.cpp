@@ -413,6 +413,8 @@ LogicalResult Specialize::select(AttentionGradOp op) {
   Problem problem = getProblem(op);
   // A typical size, and as ragged as those of the calls.
   auto getSize = [](int64_t size) {
+    if (size <= largestExactSize) // Divided by itself, which may be 0.
+      return size;
     int64_t typical = getTypicalSize(size), divisor = getCommonDivisor(size);
     return typical % divisor == 0 && divisor < getCommonDivisor(typical)
                ? typical + divisor
