@@ -587,12 +587,12 @@ class Tensor(Traced):
         self.is_sized = False
         self.dtype, self.is_bool, self.is_unsigned, self.rank = _core.inspect(array, name)
 
-    def without_array(self):
-        """A tensor of the same kind, which keeps no array."""
+    def with_array(self, array):
+        """A tensor of the same kind for another array, or for none."""
         copy = Tensor.__new__(Tensor)
         for name in Tensor._FIELDS:
             setattr(copy, name, getattr(self, name))
-        copy.array = None
+        copy.array = array
         return copy
 
     @property

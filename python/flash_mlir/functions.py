@@ -371,24 +371,24 @@ def _stand_for(value, name):
     """A tensor of its own for an array or for what is a tensor already."""
     if not isinstance(value, Tensor):
         return Tensor(value, name)
-    tensor = value.without_array()
-    tensor.array, tensor.name = value.array, name
+    tensor = value.with_array(value.array)
+    tensor.name = name
     return tensor
 
 
-def trace(function, symbols, what, remember=True):
+def trace(function, symbols, what):
     """Calls a function with the symbols; `what` is "mask" or "score".
 
-    A trace that is remembered is shared by all functions of the same key, each of which has arrays of its own.
+    A trace is shared by all functions of the same key, each of which has arrays of its own.
     """
     if not isinstance(function, types.FunctionType):
         if not callable(function):
             raise TypeError(f"{what} is a {type(function).__name__}; expected a function")
-        return _finish(*_call(function, symbols, what), False, remember)
+        return _finish(*_call(function, symbols, what), False)
     description = _Description(function)
     found = description.arrays
     arrays = tuple([value.array if isinstance(value, Tensor) else value for _, value in found])
-    key = (what, description.key) if remember and description.key is not None else None
+    key = (what, description.key) if description.key is not None else None
     known = _traces.get(key) if key is not None else None
     if known is not None:
         return Trace(known.value, known.tensors, arrays)
@@ -403,20 +403,30 @@ def trace(function, symbols, what, remember=True):
             _traces.clear()
         _traces[key] = result
         return Trace(value, result.tensors, arrays)
-    return _finish(value, has_settled, description.key is not None, remember)
+    return _finish(value, has_settled, description.key is not None)
 
 
-def _finish(value, has_settled, is_fixed, remember):
+def _finish(value, has_settled, is_fixed):
     """The trace of what a function has returned."""
-    result = _share(value) if remember else of_value(value)
+    result = _share(value)
     result.is_fixed, result.is_open = is_fixed, has_settled and not is_fixed
     return result
 
 
 def of_value(value):
     """The trace of an expression whose tensors know their arrays."""
-    tensors = _get_tensors(_in_order(value))
+    tensors = find_tensors(value)
     return Trace(value, tensors, tuple([tensor.array for tensor in tensors]))
+
+
+def find_tensors(value):
+    """The tensors that an expression reads, in the order in which it does."""
+    return _get_tensors(_in_order(value))
+
+
+def describe_tensor(tensor):
+    """What a kernel and its messages depend on of a tensor."""
+    return tensor.name, tensor.dtype, tensor.is_bool, tensor.is_unsigned, tensor.rank
 
 
 def _get_tensors(order):
@@ -439,7 +449,7 @@ def _share(value):
     tensors = _get_tensors(order)
     places = {id(node): place for place, node in enumerate(order)}
     numbers = {id(tensor): number for number, tensor in enumerate(tensors)}
-    parts = [(t.name, t.dtype, t.is_bool, t.is_unsigned, t.rank) for t in tensors]
+    parts = [describe_tensor(tensor) for tensor in tensors]
     for node in order:
         op, operands = node.op, node.operands
         if op == "load":
@@ -455,7 +465,7 @@ def _share(value):
     if known is None:
         if len(_shared) >= _MAX_TRACES:
             _shared.clear()
-        known = _shared[key] = _copy(order, tensors, [tensor.without_array() for tensor in tensors])
+        known = _shared[key] = _copy(order, tensors, [tensor.with_array(None) for tensor in tensors])
     return Trace(known.value, known.tensors, tuple([tensor.array for tensor in tensors]))
 
 

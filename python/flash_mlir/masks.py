@@ -12,9 +12,12 @@ import sys
 from . import lowering
 from .errors import TraceError
 from .expressions import BATCH, BOOL, HEAD, KEY, QUERY, Tensor, constant, is_array, key_length, query_length
-from .functions import of_value, trace, with_tensors
+from .functions import Trace, describe_tensor, find_tensors, of_value, trace, with_tensors
+from .graphs import in_order
 
 _SYMBOLS = (BATCH, HEAD, QUERY, KEY)
+_MAX_STRUCTURES = 2048
+_structures = {}
 
 
 def is_compiling():
@@ -54,6 +57,36 @@ def _is_array(value):
     return is_array(value) or isinstance(value, Tensor)
 
 
+class _Structure:
+    """What masks have in common that are made in the same way of arrays of the same kinds.
+
+    What takes long is computed once for them: `key`, by which masks are compared, and of a function `places`, those of
+    the tensors that it reads among all that it refers to.
+    """
+
+    __slots__ = ("key", "places", "_kept")
+
+    def __init__(self, kept):
+        self.key = self.places = None
+        self._kept = kept
+
+
+def _get_structure(recipe, kept=None):
+    """The structure of a recipe, which tells it from others; `kept` is what that names by its identity."""
+    known = _structures.get(recipe)
+    if known is None:
+        if len(_structures) >= _MAX_STRUCTURES:
+            _structures.clear()
+        known = _structures[recipe] = _Structure(kept)
+    return known
+
+
+def _are_same(tensors):
+    """Which of the tensors are the same: of each, the place of the first of these."""
+    places = {}
+    return tuple([places.setdefault(id(tensor), place) for place, tensor in enumerate(tensors)])
+
+
 class Mask:
     """A set of (batch, head, query, key) that take part in attention.
 
@@ -63,6 +96,10 @@ class Mask:
 
     # What made it of functions or of masks that are made of functions, by its name here or as a method, and these.
     _made_by = None
+    # Of a mask whose expression is made when it is needed: what makes it, of which masks, and its tensors.
+    _make = None
+    _parts = ()
+    _own = None
 
     def __init__(self, trace, attribute=None, lengths=None, name=None):
         self._trace = trace
@@ -71,11 +108,48 @@ class Mask:
         self._name = name
 
     @staticmethod
-    def _of(value, attribute=None, lengths=None, name=None, made_by=None):
+    def _of(value, attribute=None, lengths=None, name=None):
+        """A mask that its name and the kinds of its tensors tell from others."""
         made = Mask(of_value(value), attribute, lengths, name)
-        if made_by and any(part._made_by for part in made_by[1:]):
-            made._made_by = made_by
+        made._structure = _get_structure((name, *map(describe_tensor, made._tensors_of_condition)))
         return made
+
+    @staticmethod
+    def _later(make, tensors, structure, attribute=None, lengths=None, name=None, parts=()):
+        """The mask of the expression that `make` makes, of tensors in the order in which it reads them."""
+        made = Mask.__new__(Mask)
+        made._make, made._own, made._parts = make, tuple({id(tensor): tensor for tensor in tensors}.values()), parts
+        made._attribute, made._lengths, made._name = attribute, lengths, name
+        made._structure = structure
+        return made
+
+    @staticmethod
+    def _compose(operation, parts, make, tensors, attribute=None, lengths=None, name=None):
+        structure = _get_structure((operation, *[part._structure for part in parts], _are_same(tensors)))
+        made = Mask._later(make, tensors, structure, attribute, lengths, name, parts)
+        if any(part._made_by for part in parts):
+            made._made_by = operation, *parts
+        return made
+
+    @functools.cached_property
+    def _trace(self):
+        done = set()
+        # However deep masks are made of masks.
+        for mask in in_order([self], lambda mask: mask._parts, done):
+            done.add(id(mask))
+            make = mask._make
+            if make is not None:
+                mask._trace = Trace(make(), mask._own, mask.arrays)
+                mask._make, mask._parts = None, ()
+        return vars(self)["_trace"]
+
+    @functools.cached_property
+    def _structure(self):
+        key = self._make_key()
+        lengths = None if self._lengths is None else describe_tensor(self._lengths)
+        found = _get_structure((key, len(self.tensors), lengths))
+        found.key = key
+        return found
 
     @property
     def functions(self):
@@ -83,21 +157,21 @@ class Mask:
         if self._made_by is None:
             return []
         operation, *parts = self._made_by
-        return [(*parts, self._trace)] if operation == "mask" else [each for part in parts for each in part.functions]
+        return [tuple(parts)] if operation == "mask" else [each for part in parts for each in part.functions]
 
     def remake(self):
         """The mask as its functions make it now."""
         if self._made_by is None:
             return self
         operation, *parts = self._made_by
-        return make_noted(operation, parts if operation == "mask" else [part.remake() for part in parts], {})
+        return make_noted(operation, parts[:1] if operation == "mask" else [part.remake() for part in parts], {})
 
     def note(self, change=lambda function: function):
         """The mask that `change` makes of its functions, noted as while torch.compile traces, if there are any."""
         if self._made_by is None:
             return self
         operation, *parts = self._made_by
-        noted = [change(part) if operation == "mask" else part.note(change) for part in parts]
+        noted = [change(parts[0])] if operation == "mask" else [part.note(change) for part in parts]
         return NotedMask(operation, tuple(noted), {})
 
     @property
@@ -106,19 +180,28 @@ class Mask:
         value = self._trace.value
         return value if self._lengths is None else value & (KEY < self._lengths[BATCH])
 
+    @property
+    def _tensors_of_condition(self):
+        return self.tensors if self._lengths is None else (*self.tensors, self._lengths)
+
     @_noted
     def __and__(self, other):
         other = as_mask(other)
-        attribute = None
+        attribute, lengths, read = None, self._lengths, other.tensors
         if self._attribute and other._attribute:
             parts = [mask._attribute for mask in (self, other) if mask._attribute is not _FULL]
             attribute = lowering.combine("all_of", parts) if parts else _FULL
-        if self._lengths is not None and other._lengths is not None:
-            attribute, lengths, condition = None, self._lengths, other.condition
-        else:
-            lengths, condition = self._lengths if self._lengths is not None else other._lengths, other._trace.value
-        made_by = "__and__", self, other
-        return Mask._of(self._trace.value & condition, attribute, lengths, _join(self, "&", other), made_by)
+        has_both = self._lengths is not None and other._lengths is not None
+        if has_both:
+            attribute, read = None, other._tensors_of_condition
+        elif lengths is None:
+            lengths = other._lengths
+
+        def make():
+            return self._trace.value & (other.condition if has_both else other._trace.value)
+
+        tensors = self.tensors + read
+        return Mask._compose("__and__", (self, other), make, tensors, attribute, lengths, _join(self, "&", other))
 
     @_noted
     def __or__(self, other):
@@ -126,8 +209,9 @@ class Mask:
         attribute = None
         if self._attribute and other._attribute and self._lengths is None and other._lengths is None:
             attribute = lowering.combine("any_of", [self._attribute, other._attribute])
-        made_by = "__or__", self, other
-        return Mask._of(self.condition | other.condition, attribute, name=_join(self, "|", other), made_by=made_by)
+        tensors = self._tensors_of_condition + other._tensors_of_condition
+        make = lambda: self.condition | other.condition  # noqa: E731
+        return Mask._compose("__or__", (self, other), make, tensors, attribute, name=_join(self, "|", other))
 
     def __rand__(self, other):
         return as_mask(other) & self
@@ -137,11 +221,11 @@ class Mask:
 
     @_noted
     def __invert__(self):
-        return Mask._of(~self.condition, name=f"~{self}", made_by=("__invert__", self))
+        return Mask._compose("__invert__", (self,), lambda: ~self.condition, self._tensors_of_condition, name=f"~{self}")
 
     def __getstate__(self):
         """All but what is computed when it is needed: hashes of strings are others in another process."""
-        return {name: vars(self)[name] for name in ("_trace", "_attribute", "_lengths", "_name")}
+        return {name: getattr(self, name) for name in ("_trace", "_attribute", "_lengths", "_name")}
 
     def __deepcopy__(self, memo):
         if self.lengths is None and not self.tensors:
@@ -160,13 +244,19 @@ class Mask:
 
     @functools.cached_property
     def _key(self):
+        structure = self._structure
+        if structure.key is None:
+            structure.key = self._make_key()
+        return structure.key
+
+    def _make_key(self):
         attribute, rest = self.lowered
         region = lowering.Region()
         result = region.emit(rest) if rest is not None else None
         # Messages about a call name its arrays, so that masks of the same formula with other names are others.
         kinds = tuple((tensor.name, tensor.dtype, tensor.is_bool, tensor.rank) for tensor in region.captures)
         # Equal masks read their arrays in the same order.
-        order = tuple(map(id, self._trace.tensors))
+        order = tuple(map(id, self.tensors))
         places = tuple(order.index(id(tensor)) for tensor in region.captures)
         return attribute, tuple(region.lines), result, kinds, places, self._lengths is None
 
@@ -176,11 +266,11 @@ class Mask:
 
     @property
     def tensors(self):
-        return self._trace.tensors
+        return self._trace.tensors if self._own is None else self._own
 
     @property
     def arrays(self):
-        return self._trace.arrays
+        return self._trace.arrays if self._own is None else tuple([tensor.array for tensor in self._own])
 
     @property
     def lengths(self):
@@ -215,6 +305,7 @@ class NotedMask(Mask):
         return make_noted(self.operation, self.arguments, self.options)
 
     _made_by = property(lambda self: self._mask._made_by)
+    _structure = property(lambda self: self._mask._structure)
     _trace = property(lambda self: self._mask._trace)
     _attribute = property(lambda self: self._mask._attribute)
     _lengths = property(lambda self: self._mask._lengths)
@@ -259,12 +350,20 @@ def mask(function):
 
     See `flash_mlir.expressions` for what the function may compute.
     """
-    # Masks compose, and each has arrays of its own.
-    traced = trace(function, _SYMBOLS, "mask", remember=False)
-    check_condition(traced.value)
-    made = Mask(traced, name=getattr(function, "__name__", "mask"))
-    if traced.arrays or traced.is_open:
-        made._made_by = "mask", function
+    shared = trace(function, _SYMBOLS, "mask")
+    check_condition(shared.value)
+    structure = _get_structure(("mask", id(shared.value)), shared.value)
+    if structure.places is None:
+        order = [id(tensor) for tensor in shared.tensors]
+        structure.places = [order.index(id(tensor)) for tensor in find_tensors(shared.value)]
+    # Masks compose, and each has tensors of its own.
+    of_all = [shared.tensors[place] for place in structure.places]
+    tensors = [tensor.with_array(shared.arrays[place]) for tensor, place in zip(of_all, structure.places)]
+    make = lambda: with_tensors(Trace(shared.value, of_all, ()), tensors).value  # noqa: E731
+    made = Mask._later(make, tensors, structure, name=getattr(function, "__name__", "mask"))
+    if tensors or shared.is_open:
+        traced = Trace(shared.value, made.tensors, made.arrays, shared.is_fixed, shared.is_open)
+        made._made_by = "mask", function, traced
     return made
 
 

@@ -3,6 +3,7 @@
 With a driver that runs no kernel, calls can be followed without a GPU.
 """
 
+import contextlib
 import sys
 import types
 
@@ -83,6 +84,9 @@ class Tensor:
         result.array[...] = self.array
         return result
 
+    def new_empty(self, sizes, dtype=None):
+        return empty(tuple(sizes), dtype or self.dtype, self.device.type)
+
     def data_ptr(self):
         return self.array.ctypes.data
 
@@ -152,8 +156,9 @@ def install():
     torch.strided = Tensor.layout
     torch.library = types.SimpleNamespace()
     torch.is_grad_enabled = lambda: True
+    torch.no_grad = contextlib.nullcontext
     torch.is_autocast_enabled = lambda: False
-    torch.compiler = types.SimpleNamespace(is_dynamo_compiling=lambda: False)
+    torch.compiler = types.SimpleNamespace(is_compiling=lambda: False, is_dynamo_compiling=lambda: False)
     torch.cuda = types.SimpleNamespace(device=_Device)
     torch._C = types.SimpleNamespace(
         _cuda_getCurrentRawStream=lambda device: events.append(("stream", device)) or 0,

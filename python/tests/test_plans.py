@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import flash_mlir as flash
-from flash_mlir import cache, plans, programs
+from flash_mlir import cache, lowering, plans, programs
+from flash_mlir.functions import find_tensors
 
 rng = np.random.default_rng(3)
 FEW = rng.integers(0, 3, 300).astype(np.int32)
@@ -276,20 +277,120 @@ def test_scores_take_the_arrays_of_a_plan(dim):
         assert len(arrays) == 1 and len(*arrays) == (3 if "products=5" in schedule else 4)
 
 
-def test_programs_are_chosen_once(monkeypatch):
-    """A plan that was made before is computed, and no more: neither is a program chosen, nor one printed."""
-    query, slopes = make(1, 2, 300, 16), make(2)
+class Keeps:
+    """What an object reads."""
 
-    def make_plan(score):
-        mask = flash.documents(np.sort(FEW)) & flash.causal()
-        alibi = (lambda s, b, h, q, k: s + slopes[h] * k) if score else None
-        return flash.plan(mask, query, query, gradients=True, score=alibi)
+    def __init__(self, ids):
+        self.ids = ids
 
-    made = [make_plan(score) for score in (False, True)]
-    for name in ("_plan", "_print"):
-        monkeypatch.setattr(programs, name, None)
-    for score, before in zip((False, True), made):
-        assert make_plan(score).schedules == before.schedules
+    def __call__(self, b, h, q, k):
+        return self.ids[q] == self.ids[k]
+
+
+def of_ids(ids):
+    return lambda b, h, q, k: (ids[q] == ids[k]) & (k <= q)
+
+
+def same(ids, q, k):
+    return ids[q] == ids[k]
+
+
+# Masks of ids, and what they keep.
+MAKERS = {
+    "a named mask": (flash.documents, same),
+    "a function": (of_ids, lambda ids, q, k: same(ids, q, k) & (k <= q)),
+    "a method": (lambda ids: Keeps(flash.tensor(ids)).__call__, same),
+    "an object": (lambda ids: Keeps(flash.tensor(ids)), same),
+    "named masks": (
+        lambda ids: flash.documents(ids, ids[::-1].copy()) & flash.causal() & (flash.window(left=30) | flash.prefix(4)),
+        lambda ids, q, k: (ids[q] == ids[99 - k]) & (k <= q) & ((q - k <= 30) | (k < 4)),
+    ),
+    "functions": (
+        lambda ids: ~(flash.mask(of_ids(ids)) & flash.window(left=9)) & Keeps(flash.tensor(ids)),
+        lambda ids, q, k: ~((k <= q) & (q - k <= 9)) & same(ids, q, k),
+    ),
+    "lengths": (
+        lambda ids: flash.causal() & flash.mask(of_ids(ids)) & flash.key_lengths(40 * ids[:1] + 50),
+        lambda ids, q, k: (k <= q) & same(ids, q, k) & (k < 40 * ids[0] + 50),
+    ),
+    "two lengths": (
+        lambda ids: flash.key_lengths(90 - ids[:1]) & ~flash.key_lengths(20 * ids[:1]) & of_ids(ids),
+        lambda ids, q, k: (20 * ids[0] <= k) & (k < 90 - ids[0]) & (k <= q) & same(ids, q, k),
+    ),
+    "one twice": (
+        lambda ids: (lambda mask: (mask & flash.causal()) | (mask & flash.prefix(np.array(ids[0] + 3))))(flash.documents(ids)),
+        lambda ids, q, k: same(ids, q, k) & ((k <= q) | (k < ids[0] + 3)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_programs_are_chosen_once(name, monkeypatch):
+    """A plan that was made before is computed, and no more: no program is chosen, none is printed, and no mask lowered."""
+    maker, keep = MAKERS[name]
+    query, slopes = make(1, 2, 100, 16), make(2)
+
+    def make_plans(ids):
+        alibi = lambda s, b, h, q, k: s + slopes[h] * k  # noqa: E731
+        return [flash.plan(maker(ids), query, query, gradients=True, score=score) for score in (None, alibi)]
+
+    first, second = np.sort(FEW)[::3].copy(), FEW[:100] % 2
+    made = make_plans(first)
+    with monkeypatch.context() as patch:
+        for module, function in ((programs, "_plan"), (programs, "_print"), (lowering, "Region"), (lowering, "MaskBuilder")):
+            patch.setattr(module, function, None)
+        again = make_plans(second)
+    for ids, found in ((first, made), (second, again)):
+        expected = reference(query, query, query, keep(ids, np.arange(100)[:, None], np.arange(100)))
+        for plan, before in zip(found, made):
+            assert plan.schedules == before.schedules
+            np.testing.assert_allclose(flash.attention(query, query, query, mask=plan), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_what_changes_between_plans():
+    """Contents of arrays, variables of closures, default arguments, lists and dictionaries, after a plan was made before."""
+    query, positions = make(1, 2, 100, 16), np.arange(100)
+    ids, distance, steps, table = FEW[:100].copy(), 9, [3, 5], {"divisor": 2}
+
+    def in_closure(b, h, q, k):
+        return (ids[q] == ids[k]) & (abs(q - k) < distance)
+
+    def with_default(b, h, q, k, step=2):
+        return (ids[q] == ids[k]) & ((q + k) % step == 0)
+
+    def of_a_list(b, h, q, k):
+        return (ids[q] == ids[k]) & ((q // steps[0] + k // steps[1]) % table["divisor"] == 0)
+
+    for _ in range(2):
+        for function in (in_closure, with_default, of_a_list):
+            keep = np.broadcast_to(function(0, 0, positions[:, None], positions), (100, 100))
+            expected = reference(query, query, query, keep)
+            for mask in (function, flash.mask(function) & flash.full()):
+                plan = flash.plan(mask, query, query)
+                np.testing.assert_allclose(flash.attention(query, query, query, mask=plan), expected, rtol=1e-4, atol=1e-5)
+        ids[::2], distance, steps[1], table["divisor"] = 1, 70, 2, 3
+        with_default.__defaults__ = (3,)
+
+
+def test_tensors_of_composed_masks():
+    """They are known before expressions are made, in the order in which these read them; and masks may be deep."""
+    ids = FEW[:100]
+    lengths = flash.key_lengths(ids[:1])
+    function = flash.mask(of_ids(ids))
+    deep = flash.documents(ids)
+    for n in range(3000):
+        deep = deep & flash.prefix(n)
+    for mask in (
+        function,
+        deep,
+        function & flash.documents(ids, ids[::-1].copy()),
+        (function & lengths) | function,
+        ~(lengths & function) & function & flash.key_lengths(ids[1:2]),
+        ~lengths & lengths & (lambda b, h, q, k: ids[q] > 0) & lengths,
+    ):
+        before = mask.tensors
+        read = find_tensors(mask._trace.value)
+        assert list(map(id, read)) == list(map(id, before)) == list(map(id, mask.tensors))
 
 
 def test_tensors():

@@ -103,3 +103,31 @@ func.func @narrow(%q: !t, %k: !t, %table: tensor<?xf32>, %of: tensor<?xf32>) -> 
   } : (!t, !t, !t) -> !t
   return %o : !t
 }
+
+// The mask of a map is computed as that of its attention is.
+// CHECK-LABEL: func @map(
+// CHECK-NOT:     i64
+// CHECK:         flash.attention
+// CHECK-NOT:     i64
+// CHECK:         return
+func.func @map(%q: !t, %k: !t) -> !t {
+  %c2 = arith.constant 2 : index
+  %nq = tensor.dim %q, %c2 : !t
+  %nk = tensor.dim %k, %c2 : !t
+  %tiles, %counts = flash.block_map of[1, 1, %nq, %nk] tiles([64, 32]) keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %end = arith.addi %i, %nk : index
+    %place = arith.subi %end, %nq : index
+    %past = arith.cmpi sle, %j, %place : index
+    flash.yield %past : i1
+  } : tensor<1x1x?x?xi32>, tensor<1x1x?x2xi32>
+  %o = flash.attention %q, %k, %k blocks(%tiles, %counts : tensor<1x1x?x?xi32>, tensor<1x1x?x2xi32>)
+      schedule(<query_tile = 64, key_tile = 32>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %end = arith.addi %i, %nk : index
+    %place = arith.subi %end, %nq : index
+    %past = arith.cmpi sle, %j, %place : index
+    flash.yield %s keep %past : f32
+  } : (!t, !t, !t) -> !t
+  return %o : !t
+}

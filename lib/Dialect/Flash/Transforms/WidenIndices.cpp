@@ -186,21 +186,34 @@ static void widen(Block &block, ArrayRef<int64_t> extents,
   Widening(block, ranges).run();
 }
 
+/// The tensors whose sizes are lengths, such as `tensors`: also what these have
+/// a dimension more than.
+static SmallVector<Value> getLengthsOf(ArrayRef<Value> tensors) {
+  SmallVector<Value> lengthsOf(tensors);
+  for (Value tensor : tensors)
+    if (auto expanded = tensor.getDefiningOp<tensor::ExpandShapeOp>())
+      lengthsOf.push_back(expanded.getSrc());
+  return lengthsOf;
+}
+
 namespace {
 struct WidenIndices : flash::impl::WidenIndicesBase<WidenIndices> {
   void runOnOperation() override {
     getOperation().walk([](AttentionOpInterface op) {
       if (op.getScore().empty())
         return;
-      SmallVector<Value> lengthsOf = {op.getQuery(), op.getKey()};
-      for (Value of : {op.getQuery(), op.getKey()})
-        if (auto expanded = of.getDefiningOp<tensor::ExpandShapeOp>())
-          lengthsOf.push_back(expanded.getSrc());
-      widen(op.getScore().front(), getExtents(op), lengthsOf);
+      widen(op.getScore().front(), getExtents(op),
+            getLengthsOf({op.getQuery(), op.getKey()}));
     });
+    // As in the attention of a map, whose region computes the same.
     getOperation().walk([](BlockMapOp op) {
-      if (!op.getKeep().empty())
-        widen(op.getKeep().front(), op.getStaticSizes());
+      if (op.getKeep().empty())
+        return;
+      SmallVector<Value> tensors;
+      for (Value size : op.getSizes())
+        if (auto dim = size.getDefiningOp<tensor::DimOp>())
+          tensors.push_back(dim.getSource());
+      widen(op.getKeep().front(), op.getStaticSizes(), getLengthsOf(tensors));
     });
     SmallVector<int64_t> open(4, ShapedType::kDynamic);
     getOperation().walk([&](OnlineAttentionOp op) {
