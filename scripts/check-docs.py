@@ -11,6 +11,7 @@ Usage: check-docs.py FLASH_OPT [--write]
   found. Passes with --mlir-print-ir-before or -after stand for what these print;
   instead of passes there may be `flash-run` and its options.
 - docs/levels.md names every pass of docs/reference.
+- What the pages link to is there, headings included, and so is what they tell `make` to make.
 """
 import glob
 import os
@@ -24,6 +25,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BLOCK = re.compile(r"(?:<!-- output: (?P<passes>[^\n]*?) ?of (?P<file>\S+) -->\n+)?```mlir\n(?P<text>.*?)```\n", re.S)
 EXCERPT = re.compile(r'<!-- excerpt: (?P<passes>[^\n]*?) ?of (?P<file>\S+) from "(?P<first>[^\n]*?)" to "(?P<last>[^\n]*?)"(?: of which "(?P<kept>[^\n]*?)")? -->\n+'
                      r"```\n(?P<text>.*?)```\n", re.S)
+
+
+def read(page):
+    with open(page) as file:
+        return file.read()
 
 
 def flash_opt(tool, arguments, text):
@@ -70,20 +76,44 @@ def renew(text, tool):
 
 
 def find_missing_passes():
-    with open(os.path.join(ROOT, "docs", "levels.md")) as file:
-        levels = file.read()
+    levels = read(os.path.join(ROOT, "docs", "levels.md"))
     for page in glob.glob(os.path.join(ROOT, "docs", "reference", "*-passes.md")):
-        with open(page) as file:
-            for name in re.findall(r"^### `-(\S+)`$", file.read(), re.M):
-                if f"`{name}`" not in levels:
-                    yield name
+        for name in re.findall(r"^### `-(\S+)`$", read(page), re.M):
+            if f"`{name}`" not in levels:
+                yield name
+
+
+def find_anchors(page):
+    """The anchors of a page: of its headings, as GitHub makes them, and those that are written down."""
+    text = read(page)
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    made = [re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings]
+    return {*made, *re.findall(r'<a id="([^"]*)">', text)}
+
+
+def find_dangling(pages):
+    """Links of the pages, and targets of `make`, that lead nowhere."""
+    targets = re.findall(r"^([\w-]+):", read(os.path.join(ROOT, "Makefile")), re.M)
+    for page in pages:
+        text = read(page)
+        name = os.path.relpath(page, ROOT)
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            path, _, anchor = link.partition("#")
+            to = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+            is_there = link.startswith("http") or (os.path.exists(to) and (not anchor or anchor in find_anchors(to)))
+            if not is_there:
+                yield f"{name}: {link}"
+        for target in re.findall(r"(?:^ *|`)make ([a-z][\w-]*)", text, re.M):
+            if target not in targets:
+                yield f"{name}: make {target}"
 
 
 def main(tool, write):
     stale = []
-    for page in [os.path.join(ROOT, "README.md")] + sorted(glob.glob(os.path.join(ROOT, "docs", "*.md"))):
-        with open(page) as file:
-            text = file.read()
+    pages = [os.path.join(ROOT, name) for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+    pages += sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")))
+    for page in pages:
+        text = read(page)
         renewed = renew(text, tool)
         if renewed != text:
             stale.append(page)
@@ -92,6 +122,8 @@ def main(tool, write):
                     file.write(renewed)
     if stale and not write:
         sys.exit("out of date, run `make docs`: " + " ".join(stale))
+    if dangling := list(find_dangling(pages)):
+        sys.exit("these lead nowhere: " + ", ".join(dangling))
     if missing := sorted(find_missing_passes()):
         sys.exit("docs/levels.md does not name the passes " + " ".join(missing))
 
