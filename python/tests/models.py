@@ -6,8 +6,8 @@
     python3 python/tests/models.py --sample 8         # as many of models.txt, of a fresh seed, which is printed
     python3 python/tests/models.py --only llama,t5    # these
 
-Of each type whose configuration can be made small: logits without and, of tokens, with padding on the right, then,
-where the model generates, a static cache in chunks, and the gradients of one training step. Inputs are tokens,
+Of each type whose configuration can be made small: logits without and, of tokens, with padding on the right and on the
+left, then, where the model generates, a static cache in chunks, and the gradients of one training step. Inputs are tokens,
 pictures, sound, or what of them the model takes together. A number that is not that of eager, unless rounding alone
 moves eager as well, and an error that eager does not make, are findings; an error that says to use eager, or which
 sizes are possible, is a refusal. A type whose models never call the attention of a name is unused.
@@ -32,6 +32,8 @@ import flash_mlir.transformers
 NAME = flash_mlir.transformers.register()
 LIST = pathlib.Path(__file__).with_name("models.txt")
 LENGTH, PADDING = 20, 6
+# Cases with padding on the left: the tokens there are others in the second, of which nothing may be seen.
+LEFT = "padded on the left", "other padding"
 # Parts of names of sizes, each with a small value. The first that fits counts.
 SIZES = [
     ("vocab_size", 64), ("num_labels", None), ("token_id", None), ("head_dim", 8), ("d_kv", 8), ("kv_channels", 8),
@@ -266,10 +268,13 @@ def run(model, case, what):
     tokens, mask = inputs.get("input_ids"), inputs.get("attention_mask")
     if case == "padded":
         mask[1, -PADDING:] = 0
+    elif case in LEFT:
+        mask[0, :PADDING] = 0
+        tokens[0, :PADDING] += int(case == LEFT[1])
     if model.config.is_encoder_decoder:
         inputs["decoder_input_ids"] = torch.arange(3, 17).reshape(2, 7) if tokens is None else tokens[:, :7]
     torch.manual_seed(2)
-    if case in ("whole", "padded"):
+    if case in ("whole", "padded", *LEFT):
         with torch.no_grad():
             result = get_result(model(**inputs))
         return [result[mask.bool()] if mask is not None and result.shape[:2] == mask.shape else result]
@@ -323,7 +328,7 @@ def try_type(model_type):
 
     transformers.AttentionInterface.register(NAME, attend)
     is_padded = "tokens" in what and "attention_mask" in make_inputs(ours, what, None)
-    cases = ["whole"] + ["padded"] * is_padded + ["static"] * (kind == "causal" and what == ("tokens",)) + ["training"]
+    cases = ["whole"] + ["padded", LEFT[0]] * is_padded + ["static"] * (kind == "causal" and what == ("tokens",)) + ["training"]
     for case in cases:
         try:
             expected = run(theirs, case, what)
@@ -341,6 +346,9 @@ def try_type(model_type):
             continue
         if error >= 5e-3 and (noise := differ(run(move_last_bits(theirs), case, what), expected)) >= 5e-3:
             yield case, "unsuited", f"rounding alone moves eager by {noise:.1e}"
+            continue
+        if error >= 5e-3 and case == LEFT[0] and differ(run(theirs, LEFT[1], what), expected) >= 5e-3:
+            yield case, "unsuited", "padding moves what eager computes"
             continue
         yield case, "finding" if error >= 5e-3 else "right" if used else "unused", f"{error:.1e}"
 
