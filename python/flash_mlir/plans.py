@@ -1,11 +1,10 @@
 """Plans: which tiles a mask leaves, computed once for many calls."""
 
-import functools
 import sys
 
 import numpy
 
-from . import cache, checking
+from . import _core, cache, checking
 from .compiler import get_machine
 from .expressions import BATCH, HEAD, KEY, QUERY, SCORE
 from .values import get_operands
@@ -18,6 +17,7 @@ from .programs import Variant, get_captures, get_function, get_gradient_plan, ge
 _MAX_PREPARED = 512
 _prepared = {}
 _with_scores = {}
+_programs = {}
 
 
 class Plan:
@@ -95,11 +95,23 @@ def _choose_tiles(mask, score, has_lengths, kind):
     return "" if found is None else found[1]
 
 
-@functools.lru_cache(maxsize=_MAX_PREPARED)
+def _get_classes(target, query, key):
+    """What programs depend on of the sizes of query and key, as calls of a variant do (`python/src/Attention.cpp`)."""
+    if target == "cpu":
+        return _core.get_cpu_length(query[-2]), _core.get_cpu_length(key[-2])
+    counts = query[-2], key[-2], query[0] if len(query) == 4 else 1
+    return query[-3], key[-3], *map(_core.get_size_class, counts)
+
+
 def _get_program(get, config, kind, schedule):
     """What `get_plan` or `get_gradient_plan` gives, which takes milliseconds to choose and print."""
-    *others, sizes = kind
-    return get(config, *others, list(sizes), schedule)
+    *types, target, shapes = kind
+    key = get, config, *types, target, _get_classes(target, *shapes[:2]), schedule
+    if key not in _programs:
+        if len(_programs) >= _MAX_PREPARED:
+            _programs.clear()
+        _programs[key] = get(config, *types, target, list(shapes), schedule)
+    return _programs[key]
 
 
 def list_tiles(mask, query, shape, tile):

@@ -47,6 +47,7 @@ NB_MODULE(_core, m) {
   m.attr("version") = flashGetVersion();
   m.attr("open_size") = FLASH_DYNAMIC;
   m.def("get_cpu_length", &flashGetCpuLength);
+  m.def("get_size_class", &flashGetSizeClass);
   // (target, name, multiprocessors, warning or None)
   m.def("get_device", [](int device) {
     FlashDevice found;

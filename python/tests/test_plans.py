@@ -347,6 +347,31 @@ def test_programs_are_chosen_once(name, monkeypatch):
             np.testing.assert_allclose(flash.attention(query, query, query, mask=plan), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_sizes_that_are_alike_share_programs(monkeypatch):
+    mask = lambda: flash.documents(FEW) & flash.causal()  # noqa: E731
+    flash.plan(mask(), make(1, 4, 300, 16), make(1, 2, 250, 16), gradients=True)
+    query, key = make(3, 6, 290, 16), make(3, 2, 129, 16)
+    with monkeypatch.context() as patch:
+        patch.setattr(programs, "_plan", None)
+        plan = flash.plan(mask(), query, key, gradients=True)
+    keep = (FEW[:290, None] == FEW[None, :129]) & (np.arange(129) <= np.arange(290)[:, None] - 161)
+    expected = reference(query, key, key, keep)
+    np.testing.assert_allclose(flash.attention(query, key, key, mask=plan), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("dim", [64, 128])
+def test_programs_of_a_class_of_sizes(target, dim):
+    """Sizes that plans take for alike have one program, on GPUs, too."""
+    config, _ = plans._prepare(flash.documents(FEW) & flash.causal(), False)
+    for sizes in (((1, 16, 65), (1, 16, 79)), ((1, 16, 1001), (1, 16, 1020)), ((65, 8, 8200), (79, 8, 10239)), ((2, 4, 8192), (2, 4, 9216))):
+        found = [[[batch, heads, length, dim], *[[batch, heads // 4, length, dim]] * 2] for batch, heads, length in sizes]
+        assert plans._get_classes(target, *found[0][:2]) == plans._get_classes(target, *found[1][:2])
+        for get in (programs.get_plan, programs.get_gradient_plan):
+            first, second = (get(config, "bf16", 4, dim, dim, target, each) for each in found)
+            assert first == second
+
+
 def test_what_changes_between_plans():
     """Contents of arrays, variables of closures, default arguments, lists and dictionaries, after a plan was made before."""
     query, positions = make(1, 2, 100, 16), np.arange(100)
