@@ -262,7 +262,10 @@ class Mask:
 
     def with_tensors(self, tensors, lengths):
         """The mask that reads these in place of `tensors` and `lengths`."""
-        return Mask(with_tensors(self._trace, tensors), self._attribute, lengths, self._name)
+        given = (*tensors, *([] if lengths is None else [lengths]))
+        structure = _get_structure(("with", self._structure, *map(describe_tensor, given), _are_same(tensors)))
+        make = lambda: with_tensors(self._trace, tensors).value  # noqa: E731
+        return Mask._later(make, tensors, structure, self._attribute, lengths, self._name, (self,))
 
     @property
     def tensors(self):

@@ -416,6 +416,11 @@ def test_tensors_of_composed_masks():
         before = mask.tensors
         read = find_tensors(mask._trace.value)
         assert list(map(id, read)) == list(map(id, before)) == list(map(id, mask.tensors))
+        # Of others, too, and that is an equal mask.
+        others = [flash.tensor(tensor.array + 1, tensor.name) for tensor in before]
+        moved = mask.with_tensors(others, mask._lengths)
+        assert moved.tensors == tuple(others) and moved == mask
+        assert list(map(id, find_tensors(moved._trace.value))) == list(map(id, others))
 
 
 def test_tensors():
