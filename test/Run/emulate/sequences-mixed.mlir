@@ -7,6 +7,8 @@
 // RUN: flash-run %s --function=mixed --target=emulate --shape 0=1x4x301x64 --check
 // RUN: flash-run %s --function=mixed --target=emulate:sm_90a --shape 0=1x4x301x64 --check
 // RUN: flash-run %s --function=unused --target=emulate:sm_90a --shape 0=1x4x301x64 --check
+// Rows before the first sequence and behind the last one are of none: tiles that would have them alone store nothing.
+// RUN: flash-run %s --function=kept --target=cpu --shape 0=1x4x500x64 --shape 2=1x4x500x64 --fill 1=290@0 --fill 1=291@1 --fill 1=300@2 --fill 1=300@3 --fill 1=310@4 --check
 
 !q = tensor<3x4x?x64xf16>
 !k = tensor<3x2x?x64xf16>
@@ -40,6 +42,13 @@ func.func @unused(%x: !memory, %offsets: tensor<5xi32>) -> !memory {
   %os, %lse = flash.attention %xs, %xs, %xs query_lengths(%n : !lengths) key_lengths(%n : !lengths) : (!view, !view, !view) -> (!view, !lses)
   %t = tensor.dim %x, %c2 : !memory
   %e = tensor.empty(%t) : !memory
+  %o = flash.pack %os by %offsets into %e : !view, tensor<5xi32> into !memory
+  return %o : !memory
+}
+
+func.func @kept(%x: !memory, %offsets: tensor<5xi32>, %e: !memory) -> !memory {
+  %xs, %n = flash.unpack %x by %offsets : !memory, tensor<5xi32> -> !view, !lengths
+  %os = flash.attention %xs, %xs, %xs query_lengths(%n : !lengths) key_lengths(%n : !lengths) : (!view, !view, !view) -> !view
   %o = flash.pack %os by %offsets into %e : !view, tensor<5xi32> into !memory
   return %o : !memory
 }
