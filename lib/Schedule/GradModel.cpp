@@ -169,7 +169,7 @@ static bool paysToFuse(const Problem &problem) {
   });
   bool areSizesKnown = problem.queries && problem.keys;
   if (!candidate || gain == std::end(gains) ||
-      (!areSizesKnown && !problem.isPacked) ||
+      (!areSizesKnown && !problem.hasPackedRows) ||
       (problem.readsPairs && !gain->readsPairs))
     return refuse("not measured for these head dimensions, sizes and reads");
   std::optional<int64_t> shortest =
@@ -178,7 +178,7 @@ static bool paysToFuse(const Problem &problem) {
     shortest = problem.isMasked ? gain->shortestMaskedKept : gain->shortestKept;
   // Tiles of many sequences keep all multiprocessors busy, whatever their
   // lengths are.
-  if (problem.isPacked)
+  if (problem.hasPackedRows)
     return (shortest && problem.leavesRanges) ||
            refuse("there are no registers, or lists of tiles");
   if (shortest && paysToSumDiagonals(problem, *candidate))
@@ -267,7 +267,7 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
     schedule.products = Schedule::fusedProducts;
     // Where each batch has a length of its own, claimed tiles need registers
     // that there are not.
-    if (!problem.isPacked)
+    if (!problem.hasPackedRows)
       *schedule.features |= candidate->fused;
     if (paysToSumDiagonals(problem, *candidate))
       *schedule.features |= ScheduleFeatures::SumDiagonals;

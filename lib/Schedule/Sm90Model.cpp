@@ -168,7 +168,7 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
                              getTiles(fits, problem.packedHeads, mostQueries));
   // How long the tiles of a wave are only the data tell, so that whichever
   // multiprocessor is free takes the next one.
-  if (problem.isPacked)
+  if (problem.hasPackedRows)
     schedule.features = *schedule.features & ~ScheduleFeatures::Persistent;
   // To leave the number of blocks to sizes that are not known costs registers,
   // which only a block of one warpgroup has left. Then all blocks run at once,

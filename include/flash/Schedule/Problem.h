@@ -28,7 +28,7 @@ struct Problem {
   std::optional<int64_t> heads, queries, keys;
   /// Rows lie in memory as an operation says (`AddressOpInterface`): how long
   /// each batch is only the data tell, and the rows are a bound.
-  bool isPacked = false;
+  bool hasPackedRows = false;
   /// The heads of one batch, where the number of batches is not known.
   std::optional<int64_t> headsOfBatch;
   /// The query heads that read the same key head, and how many of these share a

@@ -236,9 +236,11 @@ static Value emitTilesBeforeRows(OpBuilder &b, Location loc, Value memory,
       b, loc, metadata.getConstifiedMixedOffset());
   OpFoldResult offset =
       getAsOpFoldResult(b.createOrFold<arith::SubIOp>(loc, first, ofTile));
-  sizes[rowDim] = getAsOpFoldResult(b.createOrFold<arith::AddIOp>(
-      loc, getValueOrCreateConstantIndexOp(b, loc, sizes[rowDim]),
-      constant(1)));
+  // Of a memref without rows there is no tile, and maybe no address.
+  Value numRows = getValueOrCreateConstantIndexOp(b, loc, sizes[rowDim]);
+  Value more = b.createOrFold<arith::MinUIOp>(loc, numRows, constant(1));
+  sizes[rowDim] =
+      getAsOpFoldResult(b.createOrFold<arith::AddIOp>(loc, numRows, more));
   sizes.insert(sizes.begin() + rowDim + 1, b.getIndexAttr(rows));
   strides.insert(strides.begin() + rowDim, ofRow);
   return memref::ReinterpretCastOp::create(b, loc, metadata.getBaseBuffer(),

@@ -880,3 +880,43 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+!memory = memref<?x?x128xf16, strided<[?, ?, 1]>>
+!result = tensor<128x128xf16, #tile.fragment<8>>
+
+// The map of a store of some rows is of overlapping tiles of a warpgroup's 64 rows, of which tile n ends where row n begins. What is
+// stored are the last rows of the tile that ends behind them.
+// CHECK-LABEL: func.func @store_rows(
+// CHECK:         %{{.*}}, %[[OFFSET:.*]], %[[SIZES:.*]]:3, %[[STRIDES:.*]]:3 = memref.extract_strided_metadata
+// CHECK:         %[[TILE:.*]] = arith.muli %[[STRIDES]]#1, %c64
+// CHECK:         %[[FIRST:.*]] = arith.subi %{{.*}}, %[[TILE]]
+// CHECK:         %[[SOME:.*]] = arith.minui %[[SIZES]]#1, %c1
+// CHECK:         %[[ENDS:.*]] = arith.addi %[[SIZES]]#1, %[[SOME]]
+// CHECK:         memref.reinterpret_cast %{{.*}} to offset: [%[[FIRST]]], sizes: [%[[SIZES]]#0, %[[ENDS]], 64, 128], strides: [%[[STRIDES]]#0, %[[STRIDES]]#1, %[[STRIDES]]#1, 1]
+// CHECK-LABEL: gpu.func @rows(
+// CHECK:         %[[BEFORE:.*]] = arith.addi %arg2, %[[OWN:.*]] : index
+// CHECK:         %[[LEFT:.*]] = arith.subi %arg2, %[[OWN]]
+// CHECK:         %[[SOME:.*]] = arith.maxsi %[[LEFT]], %c0
+// CHECK:         %[[ROWS:.*]] = arith.minsi %[[SOME]], %c64
+// CHECK:         %[[END:.*]] = arith.addi %[[BEFORE]], %[[ROWS]]
+// CHECK:         %[[IN:.*]] = arith.subi %c64{{.*}}, %[[ROWS]]
+// CHECK:         %[[R:.*]] = arith.index_cast %[[IN]]
+// CHECK:         %[[N:.*]] = arith.index_cast %[[END]]
+// CHECK:         nvvm.cp.async.bulk.tensor.global.shared.cta %{{.*}}, %{{.*}}, box[%c0_i32{{.*}}, %[[R]], %[[N]], %{{.*}}]
+module attributes {gpu.container_module} {
+  func.func @store_rows(%m: !memory, %x: !result, %i: index) {
+    gpu.launch_func @m::@rows blocks in (%i, %i, %i) threads in (%i, %i, %i) args(%m : !memory, %x : !result, %i : index)
+    return
+  }
+  gpu.module @m {
+    gpu.func @rows(%m: !memory, %x: !result, %i: index) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
+      tile.warp_specialize @consumer(warps = 8, registers = 240) {
+        tile.store_bulk %x, %m[%i, %i] rows(%i) through !tile.smem<128x128xf16, swizzle = 128> {offset = 1024 : i64} : !result to !memory
+      } @producer(warps = 1, registers = 24) {
+      }
+      gpu.return
+    }
+  }
+}

@@ -80,7 +80,7 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
   problem.hasLengths =
       op.getLengths() || op.getQueryLengths() || op.getKeyLengths();
   for (Value rows : {op.getQuery(), op.getKey()})
-    problem.isPacked |= bool(rows.getDefiningOp<AddressOpInterface>());
+    problem.hasPackedRows |= bool(rows.getDefiningOp<AddressOpInterface>());
   problem.masksInRegion = masksElements(op.getScore());
   problem.masksPositions = op.getMask().has_value();
   problem.isMasked = problem.masksPositions || problem.masksInRegion;

@@ -1,0 +1,20 @@
+// How long packed sequences are only the data tell: blocks take one tile each, and gradients are one program, whose tiles are not claimed.
+// RUN: flash-opt %s --flash-select-schedule=target=sm_90a | FileCheck %s
+
+!m = tensor<1x4x?x64xf16>
+!v = tensor<?x4x?x64xf16>
+!l = tensor<?x4x?xf32>
+!n = tensor<?xi32>
+// CHECK-LABEL: func.func @packed(
+// CHECK:         flash.attention %
+// CHECK-SAME:    features = specialize_warps|overlap|ping_pong|lazy_rescale|bulk_store,
+// CHECK:         flash.attention_grad %
+// CHECK-SAME:    products = 5
+// CHECK-SAME:    features = specialize_warps|bulk_store,
+func.func @packed(%q: !m, %offsets: !n, %l: !l, %g: !v) -> (!v, !v, !v, !v) {
+  %x, %n = flash.unpack %q by %offsets : !m, !n -> !v, !n
+  %o = flash.attention %x, %x, %x mask(#flash.causal) query_lengths(%n : !n) key_lengths(%n : !n) : (!v, !v, !v) -> !v
+  %0:3 = flash.attention_grad %x, %x, %x, %o, %l, %g mask(#flash.causal) query_lengths(%n : !n) key_lengths(%n : !n)
+      : (!v, !v, !v, !v, !l, !v) -> (!v, !v, !v)
+  return %o, %0#0, %0#1, %0#2 : !v, !v, !v, !v
+}
