@@ -164,13 +164,6 @@ static LogicalResult lower(KernelOp kernel, SmallVectorImpl<RowLoop> &loops) {
     Value firstTile = rows.emitFirstTile(b, loc, batch, tile);
     row = affine::makeComposedAffineApply(b, loc, (d0 - d1) * tile,
                                           {OpFoldResult(number), firstTile});
-    // Numbers before the first batch's tiles have no tile, either: a row behind
-    // all of a batch is none.
-    Value isOfBatch = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
-                                            firstTile, number);
-    Value rowsOfBatch =
-        getValueOrCreateConstantIndexOp(b, loc, rows.emitSizes(b, loc)[2]);
-    row = arith::SelectOp::create(b, loc, isOfBatch, row, rowsOfBatch);
     loops.push_back({forall, firstTile});
   }
   for (auto [from, to] :

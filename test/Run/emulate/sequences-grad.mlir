@@ -6,6 +6,11 @@
 // RUN: flash-run %s --target=emulate:sm_90a --shape 0=1x4x30x64 --shape 1=1x2x40x64 --shape 2=1x2x40x48 --shape 5=1x4x30x48 --fill 3=0@1 --fill 4=0@2 --fill 4=0@1 --check
 // One query and one key, whose gradients are 0 up to rounding.
 // RUN: flash-run %s --target=emulate --shape 0=1x4x1x64 --shape 1=1x2x1x64 --shape 2=1x2x1x48 --shape 5=1x4x1x48 --fill 3=0@1 --fill 3=1@2 --fill 3=1@3 --fill 4=0@1 --fill 4=1@2 --fill 4=1@3 --check
+// Sequences that all have no keys, or no queries: no tile is loaded of memory that is not there.
+// RUN: flash-run %s --target=emulate --shape 0=1x4x30x64 --shape 1=1x2x0x64 --shape 2=1x2x0x48 --shape 5=1x4x30x48 --check
+// RUN: flash-run %s --target=emulate --shape 0=1x4x0x64 --shape 1=1x2x40x64 --shape 2=1x2x40x48 --shape 5=1x4x0x48 --check
+// RUN: flash-run %s --target=emulate:sm_90a --shape 0=1x4x30x64 --shape 1=1x2x0x64 --shape 2=1x2x0x48 --shape 5=1x4x30x48 --check
+// RUN: flash-run %s --target=emulate:sm_90a --shape 0=1x4x0x64 --shape 1=1x2x40x64 --shape 2=1x2x40x48 --shape 5=1x4x0x48 --check
 
 !q = tensor<1x4x?x64xf16>
 !k = tensor<1x2x?x64xf16>

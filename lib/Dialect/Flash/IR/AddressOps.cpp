@@ -80,8 +80,8 @@ SmallVector<OpFoldResult> PackedRows::emitSizes() {
   return sizes;
 }
 
-/// The first tile of a sequence among tiles of `rows` rows, of its start and
-/// its number.
+/// The first tile of a sequence among tiles of `rows` rows, of how many rows
+/// the sequences before it have and its number.
 static AffineExpr getFirstTile(OpBuilder &b, int64_t rows) {
   return b.getAffineDimExpr(0).floorDiv(rows) + b.getAffineDimExpr(1);
 }
@@ -89,13 +89,17 @@ static AffineExpr getFirstTile(OpBuilder &b, int64_t rows) {
 Value PackedRows::emitTileCount(int64_t rows) {
   Value batches = emitBatches(), none = constant(0);
   Value count = apply(getFirstTile(b, rows), {emitRows(), batches});
+  // Without rows there may be no memory, of which a tile would be loaded.
+  Value least = arith::MinSIOp::create(b, loc, batches, emitRows());
   Value areSome =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, batches, none);
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, least, none);
   return arith::SelectOp::create(b, loc, areSome, count, none);
 }
 
 Value PackedRows::emitFirstTile(Value batch, int64_t rows) {
-  return apply(getFirstTile(b, rows), {emitStart(batch), batch});
+  Value before =
+      arith::SubIOp::create(b, loc, emitStart(batch), emitStart(constant(0)));
+  return apply(getFirstTile(b, rows), {before, batch});
 }
 
 Value PackedRows::emitLaterIfBefore(Value last, Value batch, Value number,
