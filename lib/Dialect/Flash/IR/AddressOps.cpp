@@ -97,8 +97,9 @@ Value PackedRows::emitTileCount(int64_t rows) {
 }
 
 Value PackedRows::emitFirstTile(Value batch, int64_t rows) {
-  Value before =
-      arith::SubIOp::create(b, loc, emitStart(batch), emitStart(constant(0)));
+  // Offsets that decrease are no reason to count below the first one.
+  Value first = emitStart(constant(0));
+  Value before = arith::SubIOp::create(b, loc, emitOffset(batch, first), first);
   return apply(getFirstTile(b, rows), {before, batch});
 }
 
