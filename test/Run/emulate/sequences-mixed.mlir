@@ -2,6 +2,9 @@
 // RUN: flash-run %s --function=padded --target=cpu --shape 0=3x4x200x64 --shape 1=3x2x150x64 --check
 // RUN: flash-run %s --function=padded --target=emulate --shape 0=3x4x200x64 --shape 1=3x2x150x64 --fill 2=0@1 --check
 // RUN: flash-run %s --function=padded --target=emulate:sm_90a --shape 0=3x4x200x64 --shape 1=3x2x150x64 --fill 3=0@0 --check
+// Such queries have no sink, either.
+// RUN: flash-run %s --function=sunk --target=cpu --shape 0=3x4x20x64 --fill 1=3@1 --check
+// RUN: flash-run %s --function=sunk --target=emulate:sm_90a --shape 0=3x4x20x64 --fill 1=0@2 --check
 // Of an output that is packed and a log-sum-exp that is not, each is stored as it is.
 // RUN: flash-run %s --function=mixed --target=cpu --shape 0=1x4x301x64 --check
 // RUN: flash-run %s --function=mixed --target=emulate --shape 0=1x4x301x64 --check
@@ -20,6 +23,11 @@ func.func @padded(%q: !q, %k: !k, %nq: !n, %nk: !n, %do: tensor<3x4x200x64xf16>)
   %0:3 = flash.attention_grad %q, %k, %k, %o, %lse, %g mask(#flash.causal) query_lengths(%nq : !n) key_lengths(%nk : !n)
       : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
   return %o, %lse, %0#0, %0#1, %0#2 : !q, !l, !q, !k, !k
+}
+
+func.func @sunk(%q: !q, %n: !n, %sink: tensor<4xf32>) -> (!q, !l) {
+  %o, %lse = flash.attention %q, %q, %q query_lengths(%n : !n) sink(%sink : tensor<4xf32>) : (!q, !q, !q) -> (!q, !l)
+  return %o, %lse : !q, !l
 }
 
 !memory = tensor<1x4x?x64xf16>

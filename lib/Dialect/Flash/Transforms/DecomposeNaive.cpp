@@ -139,11 +139,22 @@ SmallVector<Value> NaiveAttention::emitPiece(const Piece &piece) {
   SmallVector<utils::IteratorType> reduceIterators(scoreIterators);
   reduceIterators.back() = reduction;
   Value max;
+  // A query that does not exist has no sink, either.
+  auto logitOf = [&](OpBuilder &nested) -> Value {
+    ScorePosition at = position(nested, loc, piece, /*withKey=*/false);
+    Value logit = sink(nested, loc, at.head);
+    if (!op.getQueryLengths())
+      return logit;
+    Value queries =
+        tensor::ExtractOp::create(nested, loc, op.getQueryLengths(), at.batch);
+    Value exists = emitLengthPredicate(nested, loc, {}, queries, at.query);
+    return arith::SelectOp::create(nested, loc, exists, logit,
+                                   minusInfinity(nested));
+  };
   if (op.getSink())
     max = generic({rowMap}, rowIterators, {}, empty(rowSizes, f32),
-                  [&](OpBuilder &nested, Location loc, ValueRange args) {
-                    return sink(nested, loc,
-                                position(nested, loc, piece, false).head);
+                  [&](OpBuilder &nested, Location, ValueRange) {
+                    return logitOf(nested);
                   });
   else
     max = fill(rowSizes, -std::numeric_limits<double>::infinity());
@@ -164,10 +175,9 @@ SmallVector<Value> NaiveAttention::emitPiece(const Piece &piece) {
     sum =
         generic({rowMap, rowMap}, rowIterators, max, empty(rowSizes, f32),
                 [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
-                  Value logit = sink(nested, loc,
-                                     position(nested, loc, piece, false).head);
-                  Value shifted = arith::SubFOp::create(
-                      nested, loc, logit, shift(nested, loc, args[0]));
+                  Value shifted =
+                      arith::SubFOp::create(nested, loc, logitOf(nested),
+                                            shift(nested, loc, args[0]));
                   return math::ExpOp::create(nested, loc, shifted);
                 });
   else
