@@ -41,7 +41,8 @@ static std::optional<int64_t> getPackedRows(BlockArgument argument,
                                             ArrayRef<TensorSpec> specs) {
   for (Operation *user : argument.getUsers()) {
     auto address = dyn_cast<flash::AddressOpInterface>(user);
-    if (!address || address.getMemory() == argument)
+    if (!address || address.getMemory() == argument ||
+        address.getView() == argument)
       continue;
     if (auto sizes = getSizes(address.getMemory(), specs))
       return (*sizes)[2];

@@ -256,6 +256,27 @@ static Value copyBatches(OpBuilder &b, AddressOpInterface address, Value from,
   return loop.getResult(0);
 }
 
+/// How many rows of each batch exist, as a tensor of `type`.
+static Value makeLengths(OpBuilder &b, AddressOpInterface address, Type type) {
+  Location loc = address.getLoc();
+  auto tensor = cast<RankedTensorType>(type);
+  Value empty = tensor::EmptyOp::create(
+      b, loc, {address.emitSizes(b, loc).front()}, tensor.getElementType());
+  auto loop = scf::ForOp::create(
+      b, loc, arith::ConstantIndexOp::create(b, loc, 0),
+      getValueOrCreateConstantIndexOp(b, loc, address.emitSizes(b, loc)[0]),
+      arith::ConstantIndexOp::create(b, loc, 1), empty);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value batch = loop.getInductionVar();
+  Value length = arith::IndexCastOp::create(b, loc, tensor.getElementType(),
+                                            address.emitLength(b, loc, batch));
+  Value next = tensor::InsertOp::create(b, loc, length,
+                                        loop.getRegionIterArgs()[0], batch);
+  scf::YieldOp::create(b, loc, next);
+  return loop.getResult(0);
+}
+
 /// Replaces what programs ask of a view but its rows, and makes the view where
 /// it is used as a tensor.
 static void lower(AddressOpInterface address) {
@@ -293,6 +314,9 @@ static void lower(AddressOpInterface address) {
     view.replaceAllUsesWith(
         copyBatches(b, address, address.getMemory(), empty));
   }
+  for (OpResult result : address->getResults())
+    if (result != view && !result.use_empty())
+      result.replaceAllUsesWith(makeLengths(b, address, result.getType()));
 }
 
 namespace {

@@ -56,3 +56,27 @@ func.func @lengths(%q: tensor<2x4x9x8xf16>, %k: tensor<1x4x9x8xf16>, %o: tensor<
   %0 = flash.attention %q, %ks, %vs key_lengths(%n : tensor<2xi32>) : (tensor<2x4x9x8xf16>, tensor<2x4x9x8xf16>, tensor<2x4x9x8xf16>) -> tensor<2x4x9x8xf16>
   return
 }
+
+// -----
+
+func.func @packed(%q: tensor<1x4x9x8xf16>, %o: tensor<3xi32>, %other: tensor<3xi32>) {
+  %qs, %n = flash.unpack %q by %o : tensor<1x4x9x8xf16>, tensor<3xi32> -> tensor<2x4x9x8xf16>, tensor<2xi32>
+  %0 = flash.attention %qs, %qs, %qs query_lengths(%n : tensor<2xi32>) key_lengths(%n : tensor<2xi32>)
+      : (tensor<2x4x9x8xf16>, tensor<2x4x9x8xf16>, tensor<2x4x9x8xf16>) -> tensor<2x4x9x8xf16>
+  // expected-error @below {{packs a result of flash.attention, which needs query_lengths that are the lengths of the same offsets}}
+  %1 = flash.pack %0 by %other into %q : tensor<2x4x9x8xf16>, tensor<3xi32> into tensor<1x4x9x8xf16>
+  return
+}
+
+// -----
+
+func.func @packed_grad(%q: tensor<2x4x9x8xf16>, %k: tensor<1x4x9x8xf16>, %o: tensor<3xi32>, %lse: tensor<2x4x9xf32>) {
+  %ks, %n = flash.unpack %k by %o : tensor<1x4x9x8xf16>, tensor<3xi32> -> tensor<2x4x9x8xf16>, tensor<2xi32>
+  %0:3 = flash.attention_grad %q, %ks, %ks, %q, %lse, %q key_lengths(%n : tensor<2xi32>)
+      : (tensor<2x4x9x8xf16>, tensor<2x4x9x8xf16>, tensor<2x4x9x8xf16>, tensor<2x4x9x8xf16>, tensor<2x4x9xf32>, tensor<2x4x9x8xf16>)
+      -> (tensor<2x4x9x8xf16>, tensor<2x4x9x8xf16>, tensor<2x4x9x8xf16>)
+  %1 = flash.pack %0#1 by %o into %k : tensor<2x4x9x8xf16>, tensor<3xi32> into tensor<1x4x9x8xf16>
+  // expected-error @below {{packs a result of flash.attention_grad, which needs query_lengths that are the lengths of the same offsets}}
+  %2 = flash.pack %0#0 by %o into %k : tensor<2x4x9x8xf16>, tensor<3xi32> into tensor<1x4x9x8xf16>
+  return
+}

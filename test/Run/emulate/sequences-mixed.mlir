@@ -9,6 +9,8 @@
 // RUN: flash-run %s --function=mixed --target=cpu --shape 0=1x4x301x64 --check
 // RUN: flash-run %s --function=mixed --target=emulate --shape 0=1x4x301x64 --check
 // RUN: flash-run %s --function=mixed --target=emulate:sm_90a --shape 0=1x4x301x64 --check
+// On the CPU views, lengths and packed rows are tensors, too.
+// RUN: flash-run %s --function=tensors --target=cpu --shape 0=1x4x30x64 --shape 2=4x4x20x64 --shape 3=1x4x20x64 --check
 // RUN: flash-run %s --function=unused --target=emulate:sm_90a --shape 0=1x4x301x64 --check
 // Rows before the first sequence and behind the last one are of none: tiles that would have them alone store nothing.
 // RUN: flash-run %s --function=kept --target=cpu --shape 0=1x4x500x64 --shape 2=1x4x500x64 --fill 1=290@0 --fill 1=291@1 --fill 1=300@2 --fill 1=300@3 --fill 1=310@4 --check
@@ -59,4 +61,10 @@ func.func @kept(%x: !memory, %offsets: tensor<5xi32>, %e: !memory) -> !memory {
   %os = flash.attention %xs, %xs, %xs query_lengths(%n : !lengths) key_lengths(%n : !lengths) : (!view, !view, !view) -> !view
   %o = flash.pack %os by %offsets into %e : !view, tensor<5xi32> into !memory
   return %o : !memory
+}
+
+func.func @tensors(%x: !memory, %of_x: tensor<5xi32>, %y: !view, %into: !memory, %of_y: tensor<5xi32>) -> (!view, !lengths, !memory) {
+  %xs, %n = flash.unpack %x by %of_x : !memory, tensor<5xi32> -> !view, !lengths
+  %packed = flash.pack %y by %of_y into %into : !view, tensor<5xi32> into !memory
+  return %xs, %n, %packed : !view, !lengths, !memory
 }

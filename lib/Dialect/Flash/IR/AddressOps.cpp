@@ -184,6 +184,20 @@ LogicalResult UnpackOp::verify() {
 }
 
 LogicalResult PackOp::verify() {
-  return verifyPacked(*this, getMemory().getType(), getView().getType(),
-                      getOffsets().getType());
+  if (failed(verifyPacked(*this, getMemory().getType(), getView().getType(),
+                          getOffsets().getType())))
+    return failure();
+  // Kernels store results where they are packed, as many rows as they have.
+  auto op = getView().getDefiningOp<AttentionOpInterface>();
+  if (!op)
+    return success();
+  auto grad = dyn_cast<AttentionGradOp>(*op);
+  bool areKeys = grad && (getView() == grad.getKeyGrad() ||
+                          getView() == grad.getValueGrad());
+  if (!hasLengths(areKeys ? op.getKeyLengths() : op.getQueryLengths()))
+    return emitOpError("packs a result of ")
+           << op->getName() << ", which needs "
+           << (areKeys ? "key_lengths" : "query_lengths")
+           << " that are the lengths of the same offsets";
+  return success();
 }
