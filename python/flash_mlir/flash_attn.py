@@ -3,7 +3,7 @@
 import numpy
 
 from .attention import attention
-from .expressions import key_length, query_length
+from .expressions import is_array, key_length, query_length
 from .masks import causal as causal_mask
 from .masks import window
 from .number_functions import absolute, tanh
@@ -11,7 +11,7 @@ from .number_functions import absolute, tanh
 
 def _get_mask(causal, window_size, mask):
     """The mask of a window, which is aligned to the end as a causal one is, and what `mask` keeps of it."""
-    if window_size is None or len(window_size) != 2:
+    if not isinstance(window_size, (tuple, list)) or len(window_size) != 2:
         raise ValueError(f"window_size is {window_size}; expected two numbers, as (-1, -1) for no window")
     sides = []
     for side in window_size:
@@ -25,13 +25,15 @@ def _get_mask(causal, window_size, mask):
     return made if mask is None else made & mask
 
 
-def _get_score(softcap, slopes, score):
+def _get_score(softcap, alibi_slopes, score):
     """Scores that are capped, then biased by ALiBi's slopes, then given to `score`."""
     if softcap is not None and softcap < 0:
         raise ValueError(f"softcap is {softcap}; expected a positive number, or 0 for none")
-    if not softcap and slopes is None:
+    if not softcap and alibi_slopes is None:
         return score
-    rank = None if slopes is None else len(slopes.shape)
+    if alibi_slopes is not None and not is_array(alibi_slopes):
+        raise TypeError(f"alibi_slopes is a {type(alibi_slopes).__name__}; expected an array, (heads,) or (batch, heads)")
+    rank = None if alibi_slopes is None else len(alibi_slopes.shape)
     if rank not in (None, 1, 2):
         raise ValueError(f"alibi_slopes has {rank} dimensions; expected (heads,) or (batch, heads)")
 
@@ -39,7 +41,7 @@ def _get_score(softcap, slopes, score):
         if softcap:
             s = softcap * tanh(s / softcap)
         if rank is not None:
-            slope = slopes[h] if rank == 1 else slopes[b, h]
+            slope = alibi_slopes[h] if rank == 1 else alibi_slopes[b, h]
             s = s - slope * absolute(q + key_length - query_length - k)
         return s if score is None else score(s, b, h, q, k)
 
@@ -63,8 +65,18 @@ def _swap_back(array):
     return array.contiguous() if hasattr(array, "contiguous") else numpy.ascontiguousarray(array)
 
 
+def _check_rank(name, array):
+    # Of other ranks other dimensions would be exchanged, and attention takes what comes of three.
+    if not is_array(array) or len(array.shape) != 4:
+        found = f"has {len(array.shape)} dimensions" if is_array(array) else f"is a {type(array).__name__}"
+        raise ValueError(f"{name} {found}; without offsets it is (batch, length, heads, head dimension)")
+
+
 def _attend(q, k, v, offsets, options, return_attn_probs, return_lse):
     """Attention of rows with the heads behind them, packed where there are offsets."""
+    for name, array, of_array in (("q", q, offsets[0]), ("k", k, offsets[1]), ("v", v, offsets[1])):
+        if of_array is None:
+            _check_rank(name, array)
     q = _swap(q) if offsets[0] is None else q
     k, v = (k, v) if offsets[1] is not None else (_swap(k), _swap(v))
     results = attention(

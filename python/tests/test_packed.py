@@ -360,11 +360,18 @@ def test_flash_attention_refuses(rng):
         (dict(window_size=(3,)), ValueError, r"window_size is \(3,\); expected two numbers"),
         (dict(softcap=-1.0), ValueError, "softcap is -1.0; expected a positive number"),
         (dict(alibi_slopes=np.zeros((1, 1, 4), "float32")), ValueError, "alibi_slopes has 3 dimensions"),
-        (dict(alibi_slopes=np.zeros(3, "float32")), ValueError, "slopes has size 3 in dimension 0, where h goes from 0 to 3;"),
+        (dict(alibi_slopes=np.zeros(3, "float32")), ValueError, "alibi_slopes has size 3 in dimension 0, where h goes"),
+        (dict(alibi_slopes=[0.5] * 4), TypeError, "alibi_slopes is a list; expected an array"),
+        (dict(window_size=3), ValueError, "window_size is 3; expected two numbers"),
         (dict(return_lse=True, return_attn_probs=True), ValueError, "return_attn_probs asks for three results"),
     ):
         with pytest.raises(kind, match=match):
             flash.flash_attn_varlen_func(*arrays, *offsets, 60, 62, **options)
+    # Without the batch, heads of the one rank are lengths of the other.
+    with pytest.raises(ValueError, match="q has 3 dimensions; without offsets it is .batch, length, heads, head dimension"):
+        flash.flash_attn_func(arrays[0], arrays[0], arrays[0])
+    with pytest.raises(ValueError, match="v is a list; without offsets it is"):
+        flash.flash_attn_varlen_func(arrays[0], arrays[1][None], [0.0], cu_seqlens_q=offsets[0])
     with pytest.raises(ValueError, match="neither cu_seqlens_q nor cu_seqlens_k is given; call flash_attn_func"):
         flash.flash_attn_varlen_func(*arrays)
     for options, kind, match in (
