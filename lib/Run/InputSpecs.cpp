@@ -7,6 +7,7 @@
 
 #include "flash/Run/InputSpecs.h"
 
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/Npy.h"
 #include "flash/Support/InputFile.h"
 #include "llvm/ADT/StringExtras.h"
@@ -34,6 +35,15 @@ llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
   bool isForAll = !options.output.empty() && !options.runs();
   return compile::loadProgram(context, std::move(*file), options, llvm::errs(),
                               isForAll);
+}
+
+/// Whether an argument says where sequences of rows start.
+static bool areOffsets(BlockArgument argument) {
+  return llvm::any_of(argument.getUsers(), [&](Operation *user) {
+    auto address = dyn_cast<flash::AddressOpInterface>(user);
+    return address && address.getMemory() != argument &&
+           address.getView() != argument;
+  });
 }
 
 llvm::Expected<std::vector<TensorSpec>>
@@ -105,5 +115,12 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
         formatv("arguments of @{0} have dynamic dimensions: {1}; give files "
                 "with --inputs or their sizes, for example{2}",
                 entry.getSymName(), unknown, example));
+  for (auto [index, spec] : llvm::enumerate(specs))
+    if (areOffsets(entry.getArgument(index)) && spec.shape.front() < 1)
+      return createStringError(
+          formatv("argument {0} says where sequences start, and where the last "
+                  "one ends, and has no element; it has one more than there "
+                  "are sequences: {1}",
+                  index, str(entry.getArgumentTypes()[index])));
   return specs;
 }

@@ -11,6 +11,9 @@
 // RUN: flash-run %s --function=mixed --target=emulate:sm_90a --shape 0=1x4x301x64 --check
 // On the CPU views, lengths and packed rows are tensors, too.
 // RUN: flash-run %s --function=tensors --target=cpu --shape 0=1x4x30x64 --shape 2=4x4x20x64 --shape 3=1x4x20x64 --check
+// RUN: not flash-run %s --function=empty --target=cpu --shape 0=1x4x30x64 --shape 1=0 2>&1 | FileCheck %s
+// CHECK: argument 1 says where sequences start, and where the last one ends, and has no element; it has one more than there are sequences: tensor<?xi32>
+// RUN: flash-run %s --function=empty --target=cpu --shape 0=1x4x30x64 --shape 1=1 --check
 // RUN: flash-run %s --function=unused --target=emulate:sm_90a --shape 0=1x4x301x64 --check
 // Rows before the first sequence and behind the last one are of none: tiles that would have them alone store nothing.
 // RUN: flash-run %s --function=kept --target=cpu --shape 0=1x4x500x64 --shape 2=1x4x500x64 --fill 1=290@0 --fill 1=291@1 --fill 1=300@2 --fill 1=300@3 --fill 1=310@4 --check
@@ -67,4 +70,9 @@ func.func @tensors(%x: !memory, %of_x: tensor<5xi32>, %y: !view, %into: !memory,
   %xs, %n = flash.unpack %x by %of_x : !memory, tensor<5xi32> -> !view, !lengths
   %packed = flash.pack %y by %of_y into %into : !view, tensor<5xi32> into !memory
   return %xs, %n, %packed : !view, !lengths, !memory
+}
+
+func.func @empty(%x: !memory, %offsets: tensor<?xi32>) -> tensor<?x4x?x64xf16> {
+  %xs, %n = flash.unpack %x by %offsets : !memory, tensor<?xi32> -> tensor<?x4x?x64xf16>, tensor<?xi32>
+  return %xs : tensor<?x4x?x64xf16>
 }
