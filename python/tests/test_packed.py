@@ -229,6 +229,28 @@ def test_autograd(dtype, dim):
         assert all(map(torch.equal, attend(*leaves), actual))
 
 
+def test_first_sequence_behind_others_rows():
+    """Tiles of rows before the first sequence are of none: they are not computed, and nothing is written beside memory."""
+    torch = pytest.importorskip("torch")
+    rows, start, end = 300, 190, 230
+    offsets = torch.tensor([start, end - 9, end])
+    query, key, value, weight = (torch.randn(rows, 2, 16) for _ in range(4))
+    outside = torch.cat([torch.arange(start), torch.arange(end, rows)])
+    found = []
+    for first in (0, start):  # As rows behind others, and alone.
+        last = rows if first == 0 else end
+        arrays = [array[first:last].clone().requires_grad_() for array in (query, key, value)]
+        at = offsets - first
+        output, lse = flash.attention(*arrays, mask=flash.causal(), query_offsets=at, key_offsets=at, return_lse=True)
+        output.backward(weight[first:last])
+        found.append([output, lse.T, *(array.grad for array in arrays)])
+    for packed, alone in zip(*found):
+        torch.testing.assert_close(packed[start:end], alone)
+    for array in (found[0][0], *found[0][2:]):
+        assert (array[outside] == 0).all()
+    assert torch.isneginf(found[0][1][outside]).all()
+
+
 def test_gradcheck():
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)

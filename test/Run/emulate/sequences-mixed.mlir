@@ -9,6 +9,8 @@
 // RUN: flash-run %s --function=mixed --target=cpu --shape 0=1x4x301x64 --check
 // RUN: flash-run %s --function=mixed --target=emulate --shape 0=1x4x301x64 --check
 // RUN: flash-run %s --function=mixed --target=emulate:sm_90a --shape 0=1x4x301x64 --check
+// Gradients take what was packed from where it lies, in one program of a GPU.
+// RUN: flash-run %s --function=train --target=emulate:sm_90a --shape 0=1x4x60x64 --shape 2=1x4x60x64 --check
 // On the CPU views, lengths and packed rows are tensors, too.
 // RUN: flash-run %s --function=tensors --target=cpu --shape 0=1x4x30x64 --shape 2=4x4x20x64 --shape 3=1x4x20x64 --check
 // RUN: not flash-run %s --function=empty --target=cpu --shape 0=1x4x30x64 --shape 1=0 2>&1 | FileCheck %s
@@ -75,4 +77,22 @@ func.func @tensors(%x: !memory, %of_x: tensor<5xi32>, %y: !view, %into: !memory,
 func.func @empty(%x: !memory, %offsets: tensor<?xi32>) -> tensor<?x4x?x64xf16> {
   %xs, %n = flash.unpack %x by %offsets : !memory, tensor<?xi32> -> tensor<?x4x?x64xf16>, tensor<?xi32>
   return %xs : tensor<?x4x?x64xf16>
+}
+
+func.func @train(%x: !memory, %offsets: tensor<5xi32>, %do: !memory) -> (!memory, !memory) {
+  %c2 = arith.constant 2 : index
+  %xs, %n = flash.unpack %x by %offsets : !memory, tensor<5xi32> -> !view, !lengths
+  %dos, %nd = flash.unpack %do by %offsets : !memory, tensor<5xi32> -> !view, !lengths
+  %os, %lse = flash.attention %xs, %xs, %xs query_lengths(%n : !lengths) key_lengths(%n : !lengths) : (!view, !view, !view) -> (!view, !lses)
+  %t = tensor.dim %x, %c2 : !memory
+  %e = tensor.empty(%t) : !memory
+  %o = flash.pack %os by %offsets into %e : !view, tensor<5xi32> into !memory
+  %f = tensor.empty(%t) : tensor<1x4x?xf32>
+  %p = flash.pack %lse by %offsets into %f : !lses, tensor<5xi32> into tensor<1x4x?xf32>
+  %us, %nu = flash.unpack %o by %offsets : !memory, tensor<5xi32> -> !view, !lengths
+  %ps, %np = flash.unpack %p by %offsets : tensor<1x4x?xf32>, tensor<5xi32> -> !lses, !lengths
+  %dq, %dk, %dv = flash.attention_grad %xs, %xs, %xs, %us, %ps, %dos query_lengths(%n : !lengths) key_lengths(%n : !lengths)
+      : (!view, !view, !view, !view, !lses, !view) -> (!view, !view, !view)
+  %d = flash.pack %dk by %offsets into %e : !view, tensor<5xi32> into !memory
+  return %o, %d : !memory, !memory
 }
