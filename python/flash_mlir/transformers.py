@@ -380,7 +380,9 @@ def attend(
     if options:
         _check_options(module, options)
     if cache is not None:
-        key, value = cache.update(key_states=key, value_states=value, layer_idx=module.layer_idx, kwargs=options)
+        # It replaces offsets for each kind of layer by the layer's.
+        kwargs = {**options, "cu_seq_lens_q": cu_seq_lens_q, "cu_seq_lens_k": cu_seq_lens_k}
+        key, value = cache.update(key_states=key, value_states=value, layer_idx=module.layer_idx, kwargs=kwargs)
     mask = dense = sequences = None
     if isinstance(attention_mask, ModelMask) and attention_mask.is_changed:
         attention_mask = attention_mask.dense
