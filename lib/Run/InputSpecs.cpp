@@ -7,7 +7,6 @@
 
 #include "flash/Run/InputSpecs.h"
 
-#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/Npy.h"
 #include "flash/Support/InputFile.h"
 #include "llvm/ADT/StringExtras.h"
@@ -37,13 +36,15 @@ llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
                               isForAll);
 }
 
-/// Whether an argument says where sequences of rows start.
-static bool areOffsets(BlockArgument argument) {
-  return llvm::any_of(argument.getUsers(), [&](Operation *user) {
-    auto address = dyn_cast<flash::AddressOpInterface>(user);
-    return address && address.getMemory() != argument &&
-           address.getView() != argument;
-  });
+SmallVector<flash::AddressOpInterface>
+flash::run::getAddressesBy(BlockArgument argument) {
+  SmallVector<AddressOpInterface> addresses;
+  for (Operation *user : argument.getUsers())
+    if (auto address = dyn_cast<AddressOpInterface>(user);
+        address && address.getMemory() != argument &&
+        address.getView() != argument)
+      addresses.push_back(address);
+  return addresses;
 }
 
 llvm::Expected<std::vector<TensorSpec>>
@@ -116,7 +117,8 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
                 "with --inputs or their sizes, for example{2}",
                 entry.getSymName(), unknown, example));
   for (auto [index, spec] : llvm::enumerate(specs))
-    if (areOffsets(entry.getArgument(index)) && spec.shape.front() < 1)
+    if (!getAddressesBy(entry.getArgument(index)).empty() &&
+        spec.shape.front() < 1)
       return createStringError(
           formatv("argument {0} says where sequences start, and where the last "
                   "one ends, and has no element; it has one more than there "

@@ -8,6 +8,7 @@
 #include "flash/Run/Inputs.h"
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Run/InputSpecs.h"
 #include "flash/Run/Npy.h"
 #include "flash/Run/RandomInputs.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -39,14 +40,9 @@ static std::optional<int64_t> getMostRows(BlockArgument argument,
 /// The number of rows of which the argument says where sequences start.
 static std::optional<int64_t> getPackedRows(BlockArgument argument,
                                             ArrayRef<TensorSpec> specs) {
-  for (Operation *user : argument.getUsers()) {
-    auto address = dyn_cast<flash::AddressOpInterface>(user);
-    if (!address || address.getMemory() == argument ||
-        address.getView() == argument)
-      continue;
+  for (flash::AddressOpInterface address : getAddressesBy(argument))
     if (auto sizes = getSizes(address.getMemory(), specs))
       return (*sizes)[2];
-  }
   return std::nullopt;
 }
 

@@ -111,10 +111,10 @@ class Packing:
             of, memory = _NAMES[_SIDES[name]], self.get_type(name, type)
             if of not in sizes:
                 sizes[of] = f"%heads_of_{of}, %rows_of_{of}"
-                for place, size in enumerate(("heads", "rows"), 1):
-                    lines.append(f"%{size}_place_of_{of} = arith.constant {place} : index")
+                for dim, size in enumerate(("heads", "rows"), 1):
+                    lines.append(f"%{size}_dim_of_{of} = arith.constant {dim} : index")
                     of_memory = self.get_type(of, types[of])
-                    lines.append(f"%{size}_of_{of} = tensor.dim %{of}, %{size}_place_of_{of} : {of_memory}")
+                    lines.append(f"%{size}_of_{of} = tensor.dim %{of}, %{size}_dim_of_{of} : {of_memory}")
             offsets, of_offsets = self._describe(name)
             lines.append(f"%{name}_memory = tensor.empty({sizes[of]}) : {memory}")
             by = f"by {offsets} into %{name}_memory : {type}, {of_offsets} into {memory}"

@@ -9,6 +9,7 @@
 #define FLASH_RUN_INPUTSPECS_H
 
 #include "flash/Compile/Program.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/Options.h"
 
 namespace flash::run {
@@ -22,6 +23,10 @@ llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
 /// and where neither says, the file of `--inputs`.
 llvm::Expected<std::vector<TensorSpec>> getInputSpecs(mlir::func::FuncOp entry,
                                                       const Options &options);
+
+/// The addresses that read in the argument where rows lie.
+llvm::SmallVector<AddressOpInterface>
+getAddressesBy(mlir::BlockArgument argument);
 
 } // namespace flash::run
 

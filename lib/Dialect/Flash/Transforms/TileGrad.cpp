@@ -221,10 +221,9 @@ void GradTiler::emitRows() {
         affine::makeComposedFoldedAffineApply(b, loc, whole, {sizes.back()});
   SmallVector<OpFoldResult> ofMemory = sizes;
   if (queryAddress) {
-    Value tiles = queryAddress.emitTileCount(b, loc, rowsOfStatistics);
-    ofMemory[0] = index(1);
-    ofMemory[2] = affine::makeComposedFoldedAffineApply(
-        b, loc, b.getAffineDimExpr(0) * rowsOfStatistics, {tiles});
+    ofMemory = getSizesOfTiles(rowsOfStatistics);
+    ofMemory.back() = affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0) * rowsOfStatistics, {ofMemory.back()});
   }
   SmallVector<Value> outputs;
   for (int64_t i = 0; i < 2; ++i)
@@ -284,8 +283,7 @@ SmallVector<OpFoldResult> GradTiler::getSizesOfTiles(int64_t rows) {
     sizes[0] = index(1);
     sizes[2] = queryAddress.emitTileCount(b, loc, rows);
   } else {
-    sizes[2] = affine::makeComposedFoldedAffineApply(
-        b, loc, b.getAffineDimExpr(0).ceilDiv(rows), {queries.end});
+    sizes[2] = countTiles({rows, queries.end});
   }
   return sizes;
 }
