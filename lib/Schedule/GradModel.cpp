@@ -265,10 +265,11 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   schedule.features = features;
   if (isFused) {
     schedule.products = Schedule::fusedProducts;
-    // Where each batch has a length of its own, claimed tiles need registers
-    // that there are not.
-    if (!problem.hasPackedRows)
-      *schedule.features |= candidate->fused;
+    *schedule.features |= candidate->fused;
+    // Which sequence a tile is of, and how long, only the data tell.
+    if (problem.hasPackedRows)
+      *schedule.features |=
+          ScheduleFeatures::Persistent | ScheduleFeatures::ClaimTiles;
     if (paysToSumDiagonals(problem, *candidate))
       *schedule.features |= ScheduleFeatures::SumDiagonals;
   }

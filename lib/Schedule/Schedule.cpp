@@ -120,8 +120,8 @@ std::string Schedule::set(StringRef name, StringRef value) {
         "its minus, such as -overlap|-ping_pong; the features are {1}, or "
         "none",
         value,
-        stringifyScheduleFeatures(ScheduleFeatures(
-            2 * uint32_t(ScheduleFeatures::SumDiagonals) - 1)));
+        stringifyScheduleFeatures(
+            ScheduleFeatures(2 * uint32_t(ScheduleFeatures::ClaimTiles) - 1)));
   }
   int64_t number;
   if (value.getAsInteger(10, number))
@@ -143,6 +143,11 @@ std::string Schedule::findFault() const {
     return llvm::formatv("products = {0} are those of one program, and "
                          "key_programs asks for {1}; write one of them",
                          fusedProducts, *keyPrograms);
+  if (has(ScheduleFeatures::ClaimTiles) &&
+      !(has(ScheduleFeatures::Persistent) && hasRoles()))
+    return "claim_tiles says how blocks that persist, with warps that have "
+           "roles, take tiles; write "
+           "specialize_warps|persistent|claim_tiles, or leave it out";
   if (queryTile && getPackedHeads() > *queryTile)
     return llvm::formatv("packed_heads must be at most query_tile, which has a "
                          "row for each, got {0} and {1}",

@@ -168,8 +168,8 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
                              getTiles(fits, problem.packedHeads, mostQueries));
   // How long the tiles of a wave are only the data tell, so that whichever
   // multiprocessor is free takes the next one.
-  if (problem.hasPackedRows)
-    schedule.features = *schedule.features & ~ScheduleFeatures::Persistent;
+  if (problem.hasPackedRows && schedule.has(ScheduleFeatures::Persistent))
+    *schedule.features |= ScheduleFeatures::ClaimTiles;
   // To leave the number of blocks to sizes that are not known costs registers,
   // which only a block of one warpgroup has left. Then all blocks run at once,
   // and no block goes on to another tile.
@@ -181,7 +181,8 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
                             << (tiles ? "few tiles of queries\n"
                                       : "open sizes, and one warpgroup\n"));
     schedule.splitCtas = target.multiprocessors;
-    schedule.features = *schedule.features & ~ScheduleFeatures::Persistent;
+    *schedule.features &=
+        ~(ScheduleFeatures::Persistent | ScheduleFeatures::ClaimTiles);
   }
   return schedule;
 }

@@ -1,7 +1,6 @@
 """What operands become that no kernel takes as they are."""
 
 import contextlib
-import math
 import sys
 
 import numpy
@@ -85,16 +84,12 @@ def to_heads(array):
     return numpy.ascontiguousarray(numpy.asarray(array).swapaxes(0, 1)[None])
 
 
-def to_rows(result, offsets):
-    """What kernels made of such rows, packed, and 0 in rows of no sequence. A log-sum-exp, (1, heads, rows), is -inf there."""
-    first, last = int(offsets[0]), int(offsets[-1])
+def to_rows(result):
+    """What kernels made of such rows, packed. A log-sum-exp, (1, heads, rows), has its heads first."""
     rows = result[0]
     if len(rows.shape) == 2:
-        rows[:, :first] = rows[:, last:] = -math.inf
         return rows
-    rows = rows.transpose(0, 1).contiguous() if _is_tensor(rows) else numpy.ascontiguousarray(rows.swapaxes(0, 1))
-    rows[:first] = rows[last:] = 0
-    return rows
+    return rows.transpose(0, 1).contiguous() if _is_tensor(rows) else numpy.ascontiguousarray(rows.swapaxes(0, 1))
 
 
 def to_tensor(array):

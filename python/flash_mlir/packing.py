@@ -11,6 +11,7 @@ _SIDES = {
 }  # fmt: skip
 _NAMES = "query", "key"
 _ELEMENTS = {"int32": "i32", "int64": "i64"}
+_MINUS_INFINITY = {"f32": "0xFF800000", "f64": "0xFFF0000000000000"}
 _elements = {}
 
 _DIM = re.compile(r"(%\w+) = tensor\.dim %(query|key), %\w+ : \$Q$")
@@ -103,7 +104,8 @@ class Packing:
         return lines
 
     def pack(self, results, operands):
-        """The results of attention, given as operands are, in memory of their own."""
+        """The results of attention, given as operands are, in memory of their own: 0 in rows of no sequence, and -inf of a
+        log-sum-exp."""
         types, sizes, lines = dict(operands), {}, []
         for name, type in results:
             if not self.is_packed(name):
@@ -116,7 +118,12 @@ class Packing:
                     of_memory = self.get_type(of, types[of])
                     lines.append(f"%{size}_of_{of} = tensor.dim %{of}, %{size}_dim_of_{of} : {of_memory}")
             offsets, of_offsets = self._describe(name)
-            lines.append(f"%{name}_memory = tensor.empty({sizes[of]}) : {memory}")
+            element = memory[:-1].rpartition("x")[2]
+            nothing = _MINUS_INFINITY[element] if name == "lse" else "0.0"
+            lines.append(f"%{name}_nothing = arith.constant {nothing} : {element}")
+            lines.append(f"%{name}_empty = tensor.empty({sizes[of]}) : {memory}")
+            fill = f"ins(%{name}_nothing : {element}) outs(%{name}_empty : {memory}) -> {memory}"
+            lines.append(f"%{name}_memory = linalg.fill {fill}")
             by = f"by {offsets} into %{name}_memory : {type}, {of_offsets} into {memory}"
             lines.append(f"%{name} = flash.pack {self.name(name)} {by}")
         return lines

@@ -153,7 +153,6 @@ Torch *Torch::get() {
   result->empty = imported.attr("empty");
   result->emptyLike = imported.attr("empty_like");
   result->emptyStrided = imported.attr("empty_strided");
-  result->full = imported.attr("full");
   result->boolType = imported.attr("bool");
   result->gradEnabled = imported.attr("is_grad_enabled");
   result->isNegated = result->tensorType.attr("is_neg");
@@ -251,18 +250,6 @@ nb::object Torch::allocateStrided(const FlashTensor &shape,
   return finish(
       PyObject_Vectorcall(emptyStrided.ptr(), arguments, 2, getNames()),
       address);
-}
-
-nb::object Torch::allocateFull(const int64_t *sizes, int32_t rank,
-                               double number, FlashElementType element,
-                               void *&address) {
-  static PyObject *cuda = intern("cuda");
-  nb::object shape = makeTuple(sizes, rank);
-  nb::object value = nb::float_(number);
-  PyObject *arguments[] = {shape.ptr(), value.ptr(), dtypes[element].ptr(),
-                           cuda};
-  return finish(PyObject_Vectorcall(full.ptr(), arguments, 2, getNames()),
-                address);
 }
 
 void *Torch::getCurrentStream(int device) {

@@ -100,7 +100,7 @@ inline nb::object steal(PyObject *object) {
 
 /// Parts of PyTorch, looked up once it has been imported.
 struct Torch {
-  nb::object tensorType, parameterType, empty, emptyLike, emptyStrided, full,
+  nb::object tensorType, parameterType, empty, emptyLike, emptyStrided,
       currentStream, currentDevice, deviceGuard, gradEnabled, isNegated;
   nb::object dtypes[FLASH_I64 + 1], boolType;
   /// uint8, uint16 and uint32, at the places of the integers with signs; none
@@ -124,9 +124,6 @@ struct Torch {
   /// The same with any strides.
   nb::object allocateStrided(const FlashTensor &shape, FlashElementType element,
                              void *&address);
-  /// A row-major one that holds a number everywhere.
-  nb::object allocateFull(const int64_t *sizes, int32_t rank, double number,
-                          FlashElementType element, void *&address);
   void *getCurrentStream(int device);
 
   /// Whether operators note how results are computed from tensors that require

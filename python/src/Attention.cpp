@@ -7,7 +7,6 @@
 
 #include "Attention.h"
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 using namespace flash::python;
@@ -500,10 +499,10 @@ public:
     Destination &to = destinations[count - 1];
     int64_t heads = sizes[1], rows = sizes[2];
     if (rank == 3) {
-      to = {2, {heads, rows}, -std::numeric_limits<double>::infinity()};
+      to = {2, {heads, rows}};
       return;
     }
-    to = {3, {rows, heads, sizes[3]}, 0};
+    to = {3, {rows, heads, sizes[3]}};
     int64_t *strides = shapes[count - 1].strides;
     strides[1] = std::max<int64_t>(sizes[3], 1);
     strides[2] = std::max<int64_t>(heads, 1) * strides[1];
@@ -546,10 +545,9 @@ static void turn(Array &array, const char *name, nb::object &owner) {
 }
 
 /// The result on the host that was a batch of one, where its rows were packed:
-/// with the rows before the heads, and a number in rows of no sequence.
-static void turnBack(nb::object &result, nb::handle offsets) {
-  result = nb::module_::import_("flash_mlir.operands")
-               .attr("to_rows")(result, offsets);
+/// with the rows before the heads.
+static void turnBack(nb::object &result) {
+  result = callOperands("to_rows", result);
 }
 
 /// Calls a kernel where query is, the first of `operands`, before key and
@@ -643,7 +641,7 @@ nb::object Attention::execute(Arguments &arguments) {
   cut(results[0], arguments.valueDim);
   if (packsQueries && query.device < 0)
     for (nb::object &result : results)
-      turnBack(result, arguments.getOwner(arguments.queryOffsets));
+      turnBack(result);
   if (!returnLse)
     return std::move(results[0]);
   return nb::make_tuple(results[0], results[1]);
@@ -818,8 +816,7 @@ std::vector<nb::object> Attention::differentiate(
   cut(results[2], wanted.valueDim);
   for (int i = 0; i < 3 && query.device < 0; ++i)
     if (packs(i))
-      turnBack(results[i], arguments.getOwner(i ? arguments.keyOffsets
-                                                : arguments.queryOffsets));
+      turnBack(results[i]);
   // The others have the types that were given.
   auto cast = [&](nb::object &result, const Array *array) {
     FlashElementType element = elements[array - arguments.arrays];

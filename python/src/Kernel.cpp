@@ -308,8 +308,8 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
     FlashElementType element = flashKernelGetResult(handle, i).element;
     if (destinations && destinations[i].rank) {
       const Destination &to = destinations[i];
-      results.push_back(torch.allocateFull(to.sizes, to.rank, to.number,
-                                           element, addresses[i]));
+      results.push_back(
+          torch.allocate(to.sizes, to.rank, element, addresses[i]));
       continue;
     }
     results.push_back(places

@@ -14,13 +14,12 @@
 
 namespace flash::python {
 
-/// A result on a device whose rows are not all stored: it is allocated
-/// row-major with these sizes, and holds a number where nothing is stored.
+/// A result on a device that is allocated row-major with these sizes, other
+/// than the program's.
 struct Destination {
   /// 0 for a result as usual.
   int32_t rank;
   int64_t sizes[3];
-  double number;
 };
 
 class Kernel {

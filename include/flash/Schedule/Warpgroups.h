@@ -59,6 +59,8 @@ constexpr int64_t registerGranularity = 8;
 /// What a producer needs that does more than count steps (ptxas spilled with
 /// 24, and with 32 of two blocks).
 constexpr int64_t registersOfBusyProducer = 40;
+/// What it takes to compute scalars of claimed tiles for all roles.
+constexpr int64_t registersOfSharedScalars = 32;
 
 /// Registers of a producer that goes through a list in memory, such as a block
 /// map, beside warps that check values.

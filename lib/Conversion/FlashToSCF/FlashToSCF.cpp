@@ -106,6 +106,56 @@ static void lower(StoreRowsOp store, scf::ForallOp forall,
       SmallVector<OpFoldResult>(destination.getRank(), one));
 }
 
+/// How many rows of a gap a block fills.
+static constexpr int64_t rowsOfGap = 128;
+
+/// Emits a loop that fills the rows of the memory that a kernel does not store
+/// at the address, as `fill` does with all rows. Returns the memory then.
+static Value fillGaps(OpBuilder &b, AddressOpInterface address,
+                      linalg::FillOp fill) {
+  Location loc = fill.getLoc();
+  Value memory = fill.getOutputs()[0], value = fill.getInputs()[0];
+  auto type = cast<RankedTensorType>(memory.getType());
+  SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, memory);
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  ends.resize(3);
+  auto forall = scf::ForallOp::create(
+      b, loc, SmallVector<OpFoldResult>(3, zero), ends,
+      SmallVector<OpFoldResult>{one, one, b.getIndexAttr(rowsOfGap)}, memory,
+      getBlockMapping(b, 3));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(forall.getTerminator());
+  SmallVector<int64_t> shape = {rowsOfGap};
+  llvm::append_range(shape, type.getShape().drop_front(3));
+  Value tile = tensor::EmptyOp::create(b, loc, shape, type.getElementType());
+  tile = linalg::FillOp::create(b, loc, value, tile).getResult(0);
+  Value start = forall.getInductionVars()[2];
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  Value end = affine::makeComposedAffineApply(b, loc, d0 + rowsOfGap,
+                                              {OpFoldResult(start)});
+  for (auto [gapStart, gapEnd] : address.emitGaps(b, loc)) {
+    Value from = arith::MaxSIOp::create(b, loc, start, gapStart),
+          to = arith::MaxSIOp::create(
+              b, loc, from, arith::MinSIOp::create(b, loc, end, gapEnd));
+    Value rows = affine::makeComposedAffineApply(
+        b, loc, d1 - d0, {OpFoldResult(from), OpFoldResult(to)});
+    SmallVector<OpFoldResult> offsets = {forall.getInductionVars()[0],
+                                         forall.getInductionVars()[1], from},
+                              sizes = {one, one, rows};
+    if (type.getRank() == 4) {
+      offsets.push_back(zero);
+      sizes.push_back(b.getIndexAttr(type.getDimSize(3)));
+    }
+    Value part = takeRows(b, loc, tile, OpFoldResult(rows), /*heads=*/1);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(forall.getTerminator().getBody());
+    tensor::ParallelInsertSliceOp::create(
+        b, loc, part, forall.getRegionOutArgs()[0], offsets, sizes,
+        SmallVector<OpFoldResult>(type.getRank(), one));
+  }
+  return forall.getResult(0);
+}
+
 namespace {
 /// A loop over the rows of a view, with the number of the batch's first tile.
 struct RowLoop {
@@ -142,6 +192,8 @@ static LogicalResult lower(KernelOp kernel, SmallVectorImpl<RowLoop> &loops) {
       return address->emitOpError("stores into what is known behind the kernel "
                                   "alone that computes it");
     out = address.getMemory();
+    if (auto fill = out.getDefiningOp<linalg::FillOp>())
+      out = fillGaps(b, address, fill);
   }
   auto forall = scf::ForallOp::create(
       b, loc, SmallVector<OpFoldResult>(ends.size(), b.getIndexAttr(0)), ends,
@@ -191,8 +243,17 @@ static LogicalResult lower(KernelOp kernel, SmallVectorImpl<RowLoop> &loops) {
   for (auto [result, address, whole] :
        llvm::zip_equal(kernel.getResults(), addresses, forall.getResults())) {
     if (address) {
+      auto fill = address.getMemory().getDefiningOp<linalg::FillOp>();
       address->getResult(0).replaceAllUsesWith(whole);
       address.erase();
+      if (!fill)
+        continue;
+      // Its gaps are filled, so that all that is left of it are its sizes.
+      fill.getResult(0).replaceUsesWithIf(
+          fill.getOutputs()[0],
+          [](OpOperand &use) { return isa<tensor::DimOp>(use.getOwner()); });
+      if (isOpTriviallyDead(fill))
+        b.eraseOp(fill);
     } else {
       result.replaceAllUsesWith(whole);
     }

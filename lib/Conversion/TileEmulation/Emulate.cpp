@@ -378,10 +378,15 @@ struct EmulateTiles : flash::impl::EmulateTilesBase<EmulateTiles> {
     module.walk([&](ClaimOp claim) { claims.push_back(claim); });
     OpBuilder b(&getContext());
     for (ClaimOp claim : claims)
-      lowerClaimLoop(b, claim, [&](Value step) -> Value {
-        IRMapping ofStep;
-        ofStep.map(claim.getStep(), step);
-        return b.clone(*claim, ofStep)->getResult(0);
+      lowerClaimLoop(b, claim, [&](Value step) {
+        Value number =
+            ClaimOp::create(b, claim.getLoc(), TypeRange(b.getIndexType()),
+                            step, claim.getCounts(), claim.getIndices(),
+                            /*offset=*/IntegerAttr())
+                .getNumber();
+        SmallVector<Value> results = {number};
+        llvm::append_range(results, emitScalarsOfTile(b, claim, number));
+        return results;
       });
 
     RewritePatternSet patterns(&getContext());

@@ -7,6 +7,7 @@
 
 #include "RoleLowering.h"
 
+#include "flash/Dialect/Tile/Utils/ClaimLoop.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -20,10 +21,9 @@ bool RoleLowering::claimsItself(ClaimOp op) {
       .wasInterrupted();
 }
 
-Value RoleLowering::getPlaceOfClaim(ClaimOp op, Value step, int64_t byte) {
-  Value place = arith::RemUIOp::create(b, loc, step, index(ClaimOp::numPlaces));
-  Value offset =
-      arith::MulIOp::create(b, loc, place, index(ClaimOp::bytesOfPlace));
+Value RoleLowering::getInSlot(ClaimOp op, Value step, int64_t byte) {
+  Value slot = arith::RemUIOp::create(b, loc, step, index(ClaimOp::numSlots));
+  Value offset = arith::MulIOp::create(b, loc, slot, index(op.getSlotBytes()));
   return sharedPointer(
       arith::AddIOp::create(b, loc, offset, index(*op.getOffset() + byte)));
 }
@@ -33,36 +33,78 @@ void RoleLowering::initializeClaims() {
   for (ClaimOp claim : claims)
     if (!claimsItself(claim))
       readers += roles.getNumWarps(roles.getRoleOf(claim));
-  for (int64_t place = 0; readers > 0 && place < ClaimOp::numPlaces; ++place)
-    for (auto [byte, count] : {std::pair(0l, 1l), {barrierBytes, readers}})
-      NVVM::MBarrierInitOp::create(
-          b, loc, getPlaceOfClaim(claims.front(), index(place), byte),
-          i32(count), Value());
+  for (int64_t slot = 0; readers > 0 && slot < ClaimOp::numSlots; ++slot)
+    for (auto [byte, count] :
+         {std::pair(0l, 1l), {ClaimOp::offsetOfEmptyBarrier, readers}})
+      NVVM::MBarrierInitOp::create(b, loc,
+                                   getInSlot(claims.front(), index(slot), byte),
+                                   i32(count), Value());
 }
 
-Value RoleLowering::emitClaim(ClaimOp op, Value step) {
-  Value full = getPlaceOfClaim(op, step, 0),
-        empty = getPlaceOfClaim(op, step, barrierBytes),
-        place = getPlaceOfClaim(op, step, 2 * barrierBytes);
-  Value phase = parity(ClaimOp::numPlaces, step);
-  Value number;
-  // The thread that copies comes here as soon as the last copies of a tile have
-  // stages, and so before the others.
-  if (claimsItself(op)) {
-    waitAt(empty, arith::XOrIOp::create(b, loc, phase, i32(1)));
-    number = CountUpOp::create(b, loc, b.getI32Type(), op.getCounts(),
-                               op.getIndices());
-    LLVM::StoreOp::create(b, loc, number, place);
-    arrive(full);
-  } else {
-    waitAt(full, phase);
-    number = LLVM::LoadOp::create(b, loc, b.getI32Type(), place);
-    if (areOfOneThread[roles.getRoleOf(op)]) {
-      arrive(empty);
-    } else {
-      number = uniform(number);
-      arriveAsWarp(empty);
+void RoleLowering::releaseSlot(ClaimOp op, Value step) {
+  Value empty = getInSlot(op, step, ClaimOp::offsetOfEmptyBarrier);
+  if (areOfOneThread[roles.getRoleOf(op)])
+    arrive(empty);
+  else
+    arriveAsWarp(empty);
+}
+
+Value RoleLowering::readSlot(ClaimOp op, Value step, int64_t byte) {
+  Value value =
+      LLVM::LoadOp::create(b, loc, b.getI32Type(), getInSlot(op, step, byte));
+  if (!areOfOneThread[roles.getRoleOf(op)])
+    value = uniform(value);
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
+}
+
+void RoleLowering::readSharedAtUses(ClaimOp op) {
+  Block *body = op->getBlock();
+  for (auto [i, result] : llvm::enumerate(op.getShared())) {
+    // A value for each op of the loop, which may be a loop over keys.
+    llvm::MapVector<Operation *, SmallVector<OpOperand *>> uses;
+    for (OpOperand &use : result.getUses())
+      uses[body->findAncestorOpInBlock(*use.getOwner())].push_back(&use);
+    for (auto &[user, operands] : uses) {
+      b.setInsertionPoint(user);
+      Value value = readSlot(op, op.getStep(),
+                             ClaimOp::offsetOfShared + sizeof(int32_t) * i);
+      for (OpOperand *operand : operands)
+        operand->set(value);
     }
   }
-  return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
+  b.setInsertionPoint(body->getTerminator());
+  releaseSlot(op, op.getStep());
+}
+
+void RoleLowering::lowerClaim(ClaimOp op) {
+  loc = op.getLoc();
+  bool claims = claimsItself(op), isShared = !op.getShared().empty();
+  if (!claims && isShared)
+    readSharedAtUses(op);
+  lowerClaimLoop(b, op, [&](Value step) -> SmallVector<Value> {
+    Value full = getInSlot(op, step, 0),
+          phase = parity(ClaimOp::numSlots, step);
+    if (!claims) {
+      waitAt(full, phase);
+      Value number = readSlot(op, step, ClaimOp::offsetOfNumber);
+      if (!isShared)
+        releaseSlot(op, step);
+      return {number};
+    }
+    // The thread that copies comes here as soon as the last copies of a tile
+    // have stages, and so before the others.
+    waitAt(getInSlot(op, step, ClaimOp::offsetOfEmptyBarrier),
+           arith::XOrIOp::create(b, loc, phase, i32(1)));
+    Value count = CountUpOp::create(b, loc, b.getI32Type(), op.getCounts(),
+                                    op.getIndices());
+    SmallVector<Value> results = {
+        arith::IndexCastOp::create(b, loc, b.getIndexType(), count)};
+    llvm::append_range(results, emitScalarsOfTile(b, op, results.front()));
+    for (auto [i, result] : llvm::enumerate(results))
+      LLVM::StoreOp::create(
+          b, loc, arith::IndexCastOp::create(b, loc, b.getI32Type(), result),
+          getInSlot(op, step, ClaimOp::offsetOfNumber + sizeof(int32_t) * i));
+    arrive(full);
+    return results;
+  });
 }

@@ -9,7 +9,6 @@
 
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
-#include "flash/Dialect/Tile/Utils/ClaimLoop.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -224,11 +223,8 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       added.insert(wait.getRing().getDefiningOp<RingOp>());
   });
   initializeBarriers();
-  for (ClaimOp claim : claims) {
-    loc = claim.getLoc();
-    lowerClaimLoop(b, claim,
-                   [&](Value step) { return emitClaim(claim, step); });
-  }
+  for (ClaimOp claim : claims)
+    lowerClaim(claim);
   for (unsigned role = 0; role < roles.getNumRoles(); ++role)
     if (roles.alternates(role) && roles.getNumWarps(role) > 1)
       alternate(role);

@@ -154,11 +154,18 @@ private:
   /// Whether the role of the claim has the thread that claims tiles: the one
   /// that copies.
   bool claimsItself(ClaimOp op);
-  /// A byte of the place through which the step's number is passed on.
-  Value getPlaceOfClaim(ClaimOp op, Value step, int64_t byte);
-  /// The number of the step's tile, which the thread that copies claims and
-  /// passes on to all others.
-  Value emitClaim(ClaimOp op, Value step);
+  /// A byte of the slot through which the step's tile is passed on.
+  Value getInSlot(ClaimOp op, Value step, int64_t byte);
+  /// The number or the shared scalar at a byte of the step's slot.
+  Value readSlot(ClaimOp op, Value step, int64_t byte);
+  /// Says that a warp has read all that it reads in the step's slot.
+  void releaseSlot(ClaimOp op, Value step);
+  /// Reads what the claim shares anew for each op of the loop over tiles that
+  /// uses it, so that it needs no register while tiles of keys are visited.
+  void readSharedAtUses(ClaimOp op);
+  /// Lets the thread that copies claim each step's tile and pass it on to all
+  /// others.
+  void lowerClaim(ClaimOp op);
   /// Initializes the barriers of claims that threads pass on.
   void initializeClaims();
 

@@ -72,6 +72,11 @@ Value PackedRows::emitLength(Value batch) {
   return arith::SubIOp::create(b, loc, emitOffset(next, start), start);
 }
 
+SmallVector<std::pair<Value, Value>> PackedRows::emitGaps() {
+  Value first = emitStart(constant(0)), end = emitOffset(emitBatches(), first);
+  return {{constant(0), first}, {end, emitRows()}};
+}
+
 SmallVector<OpFoldResult> PackedRows::emitSizes() {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, memory);
   sizes[0] = affine::makeComposedFoldedAffineApply(

@@ -131,9 +131,11 @@ FailureOr<Schedule> flash::parseSchedule(Operation *op, StringRef text) {
 std::string flash::findFusionFault(AttentionGradOp op,
                                    const Schedule &schedule) {
   if (schedule.hasTurns() && schedule.has(ScheduleFeatures::Persistent) &&
+      !schedule.has(ScheduleFeatures::ClaimTiles) &&
       op.getQuery().getDefiningOp<AddressOpInterface>())
     return "products = 5 claims its tiles by the counts of queries, which "
-           "packed rows may have none of; leave persistent out of the features";
+           "packed rows may have none of; write persistent|claim_tiles, or "
+           "leave persistent out of the features";
   bool sumsDiagonals = schedule.has(ScheduleFeatures::SumDiagonals);
   if (schedule.isFused() && !schedule.hasTurns() &&
       (op.getQueryLengths() || op.getKeyLengths()))

@@ -255,7 +255,9 @@ static void setOrder(KernelOp kernel) {
     if (hasLists)
       return tile::OrderKind::HeadsFastest;
     std::optional<ScheduleAttr> schedule = masked.getSchedule();
-    if (!schedule || !schedule->getValue().has(ScheduleFeatures::Persistent))
+    if (!schedule ||
+        !schedule->getValue().has(ScheduleFeatures::Persistent) ||
+        schedule->getValue().has(ScheduleFeatures::ClaimTiles))
       return tile::OrderKind::LongestFirst;
     return haveEvenPairsOfQueries(masked) ? tile::OrderKind::Pairs
                                           : tile::OrderKind::Snake;

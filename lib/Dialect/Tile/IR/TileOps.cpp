@@ -379,6 +379,36 @@ LogicalResult ClaimOp::verify() {
   return verifyCounts(*this, getCounts().getType(), getIndices().size());
 }
 
+LogicalResult ClaimOp::verifyRegions() {
+  if (getScalars().empty())
+    return getShared().empty()
+               ? success()
+               : emitOpError("shares ")
+                     << getShared().size()
+                     << " scalars, and has no region that computes them";
+  Block &body = getScalars().front();
+  auto share = dyn_cast_or_null<ShareScalarsOp>(
+      body.mightHaveTerminator() ? body.getTerminator() : nullptr);
+  if (!share || share.getShared().size() != getShared().size())
+    return emitOpError(
+               "needs a region that ends with a tile.share_scalars of as many "
+               "scalars as it shares: ")
+           << getShared().size();
+  if (body.getNumArguments() != 1 || !body.getArgument(0).getType().isIndex())
+    return emitOpError("needs a region with one argument of type index, the "
+                       "number of the tile");
+  for (Operation &op : body.without_terminator()) {
+    auto effects = getEffectsRecursively(&op);
+    if (!effects || !llvm::all_of(*effects, [](const auto &effect) {
+          return isa<MemoryEffects::Read>(effect.getEffect());
+        }))
+      return op.emitOpError("may write memory, in the region of a tile.claim, "
+                            "which one thread carries out for all roles; it "
+                            "may only compute and read");
+  }
+  return success();
+}
+
 LogicalResult CountUpOp::verify() {
   return verifyCounts(*this, getCounts().getType(), getIndices().size());
 }
@@ -635,8 +665,8 @@ bool WarpSpecializeOp::isOfOneThread(unsigned role) {
                 bool isCopy =
                     ringOp && (ringOp.hasRingEffect(RingEffect::Acquire) ||
                                isa<CopyAsyncOp>(op));
-                bool isAddition =
-                    isa<AddInOrderOp, RingWaitOp, RingReleaseOp, ClaimOp>(op);
+                bool isAddition = isa<AddInOrderOp, RingWaitOp, RingReleaseOp,
+                                      ClaimOp, ShareScalarsOp>(op);
                 return isa<TileDialect>(op->getDialect()) && !isCopy &&
                                !isAddition
                            ? WalkResult::interrupt()

@@ -57,8 +57,12 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
       end += ring.getNumBarrierBytes();
     });
   // All roles have the claims of one loop.
-  kernel.walk([&](ClaimOp claim) { claim.setOffset(end); });
-  return claimsTiles(kernel) ? end + ClaimOp::getNumSharedBytes() : end;
+  int64_t claimBytes = 0;
+  kernel.walk([&](ClaimOp claim) {
+    claim.setOffset(end);
+    claimBytes = claim.getNumSharedBytes();
+  });
+  return end + claimBytes;
 }
 
 namespace {

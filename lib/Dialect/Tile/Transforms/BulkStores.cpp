@@ -55,8 +55,8 @@ static int64_t getSharedBytes(gpu::GPUFuncOp kernel) {
   });
   for (const StoreStage &stage : getStoreStages(kernel))
     bytes += stage.bytes;
-  if (claimsTiles(kernel))
-    bytes += ClaimOp::getNumSharedBytes();
+  if (ClaimOp claim = findClaim(kernel))
+    bytes += claim.getNumSharedBytes();
   return bytes + scratchBytes;
 }
 
@@ -194,7 +194,7 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
       return;
     int64_t most = getSharedLimit(limit, getCtasPerSm(kernel));
     // Row stages take registers of loops that have none left.
-    bool claims = claimsTiles(kernel);
+    bool claims = bool(findClaim(kernel));
     SmallVector<StoreOp> stores;
     kernel.walk([&](StoreOp store) {
       if (canBeBulk(store))

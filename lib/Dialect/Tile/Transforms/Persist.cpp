@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "VerifyRoles.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Schedule/Warpgroups.h"
@@ -137,35 +138,129 @@ static std::pair<scf::ForOp, Value> emitWaves(OpBuilder &b, Location loc,
   return {loop, arith::AddIOp::create(b, loc, number, position)};
 }
 
-/// Emits a loop over tiles that blocks claim, and returns it, with the number
-/// of the tile. The last count of the ordered additions counts claimed tiles,
-/// which is nobody's: there are more than tiles (flash.parallel_add).
+/// Emits a loop over tiles that blocks claim by a count, and returns it, with
+/// the number of the tile.
 static std::pair<scf::ForOp, Value> emitClaims(OpBuilder &b, Location loc,
-                                               Value tiles, AddInOrderOp add) {
+                                               Value tiles, Value counts,
+                                               ValueRange indices) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  Value counts = add.getCounts();
-  SmallVector<Value> last;
-  for (int64_t d = 0; d < add.getCounts().getType().getRank(); ++d) {
-    Value size = memref::DimOp::create(b, loc, counts, d);
-    last.push_back(arith::SubIOp::create(b, loc, size, constant(1)));
-  }
   auto loop = scf::ForOp::create(b, loc, constant(0), tiles, constant(1));
   b.setInsertionPointToStart(loop.getBody());
-  return {loop, ClaimOp::create(b, loc, b.getIndexType(),
-                                loop.getInductionVar(), counts, last,
-                                /*offset=*/IntegerAttr())};
+  return {loop, ClaimOp::create(b, loc, TypeRange(b.getIndexType()),
+                                loop.getInductionVar(), counts, indices,
+                                /*offset=*/IntegerAttr())
+                    .getNumber()};
+}
+
+/// The last count of the ordered additions, which counts claimed tiles: it is
+/// nobody's, since there are more than tiles (flash.parallel_add).
+static SmallVector<Value> getLastCount(OpBuilder &b, Location loc,
+                                       Value counts) {
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  SmallVector<Value> last;
+  for (int64_t d = 0, e = cast<MemRefType>(counts.getType()).getRank(); d < e;
+       ++d) {
+    Value size = memref::DimOp::create(b, loc, counts, d);
+    last.push_back(arith::SubIOp::create(b, loc, size, one));
+  }
+  return last;
+}
+
+/// The ops of the loop over tiles that compute scalars of a tile, of its number
+/// and of what is the same for all; nothing if none of them reads memory.
+static llvm::SetVector<Operation *> getScalarsOfTile(ClaimOp claim) {
+  Block &body = *claim->getBlock();
+  llvm::SetVector<Operation *> scalars;
+  bool readsMemory = false;
+  for (Operation &op : body.without_terminator()) {
+    if (isa<TileDialect>(op.getDialect()) || !computesScalars(&op))
+      continue;
+    bool isKnown = true;
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        isKnown &= operand == claim.getNumber() ||
+                   operand.getParentBlock() != &body ||
+                   scalars.contains(operand.getDefiningOp());
+    });
+    if (!isKnown)
+      continue;
+    scalars.insert(&op);
+    readsMemory |= !isMemoryEffectFree(&op);
+  }
+  if (!readsMemory)
+    scalars.clear();
+  return scalars;
+}
+
+/// Lets the thread that claims a tile compute its scalars for all roles where
+/// some are read in memory, such as the sequence of packed rows: each role
+/// would wait for the same answers, and consumers have no registers to search.
+static void shareScalars(ClaimOp claim) {
+  llvm::SetVector<Operation *> scalars = getScalarsOfTile(claim);
+  Block &body = *claim->getBlock();
+  auto isUsedOutside = [&](Value value) {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      return !isUsedIn(scalars, body, user);
+    });
+  };
+  // Indices are shared, and roles compute what else there is of them.
+  SmallVector<Operation *> inOrder = llvm::to_vector(scalars);
+  for (Operation *op : llvm::reverse(inOrder))
+    if (llvm::any_of(op->getResults(), [&](Value result) {
+          return !result.getType().isIndex() && isUsedOutside(result);
+        }))
+      scalars.remove(op);
+  SmallVector<Value> shared;
+  for (Operation *op : scalars)
+    llvm::copy_if(op->getResults(), std::back_inserter(shared), isUsedOutside);
+  if (shared.empty())
+    return;
+  OpBuilder b(claim);
+  auto sharing = ClaimOp::create(
+      b, claim.getLoc(), SmallVector<Type>(1 + shared.size(), b.getIndexType()),
+      claim.getStep(), claim.getCounts(), claim.getIndices(),
+      /*offset=*/IntegerAttr());
+  Block *computed = b.createBlock(&sharing.getScalars(), {}, b.getIndexType(),
+                                  claim.getLoc());
+  for (auto [value, result] : llvm::zip(shared, sharing.getShared()))
+    value.replaceUsesWithIf(result, [&](OpOperand &use) {
+      return !isUsedIn(scalars, body, use.getOwner());
+    });
+  for (Operation *op : scalars)
+    op->moveBefore(computed, computed->end());
+  ShareScalarsOp::create(b, claim.getLoc(), shared);
+  claim.getNumber().replaceUsesWithIf(
+      computed->getArgument(0), [&](OpOperand &use) {
+        return computed->findAncestorOpInBlock(*use.getOwner());
+      });
+  claim.getNumber().replaceAllUsesWith(sharing.getNumber());
+  claim.erase();
+}
+
+/// The type of the count of claimed tiles where nothing else has it.
+static MemRefType getCountType(OpBuilder &b) {
+  return MemRefType::get({1}, b.getI32Type());
 }
 
 /// How many numbers a kernel is passed of its tiles, and of its waves.
 static constexpr unsigned numbersOfClaims = 1, numbersOfWaves = 3;
 
+/// Whether blocks of the kernel claim tiles by a count that nothing else has.
+static bool claimsByOwnCount(gpu::GPUFuncOp kernel) {
+  // Where a mask leaves no key, no warps get roles.
+  return flash::getSchedule(kernel).has(flash::ScheduleFeatures::ClaimTiles) &&
+         kernel.walk([](MmaAsyncOp) { return WalkResult::interrupt(); })
+             .wasInterrupted();
+}
+
 /// Puts what a block does into a loop over the numbers of blocks that there
 /// would be. How many these are become arguments: quotients that a kernel
 /// computes itself keep ptxas from seeing that all threads go round the loop
 /// alike. So do, behind them, the scalars that are returned: constant memory
-/// has them for the whole loop, where registers are scarce.
+/// has them for the whole loop, where registers are scarce. The last argument
+/// is the count of claimed tiles, if nothing else has it.
 static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
   Location loc = kernel.getLoc();
@@ -173,18 +268,28 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   SmallVector<Value> scalars = getScalarsOfLaunch(body, ops);
   Type index = IndexType::get(kernel.getContext());
   AddInOrderOp add = findOrderedAdd(kernel);
+  bool hasOwnCount = claimsByOwnCount(kernel), claims = add || hasOwnCount;
   SmallVector<Value> numbers;
-  for (unsigned i = 0; i < (add ? numbersOfClaims : numbersOfWaves); ++i)
+  for (unsigned i = 0; i < (claims ? numbersOfClaims : numbersOfWaves); ++i)
     numbers.push_back(body.addArgument(index, loc));
   for (Value scalar : scalars)
     scalar.replaceUsesWithIf(body.addArgument(index, loc), [&](OpOperand &use) {
       return isUsedIn(ops, body, use.getOwner());
     });
   OpBuilder b(body.getTerminator());
+  Value counts;
+  SmallVector<Value> indices;
+  if (hasOwnCount) {
+    counts = body.addArgument(getCountType(b), loc);
+    indices.push_back(arith::ConstantIndexOp::create(b, loc, 0));
+  } else if (add) {
+    counts = add.getCounts();
+    indices = getLastCount(b, loc, counts);
+  }
   kernel.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
   auto [loop, number] =
-      add ? emitClaims(b, loc, numbers[0], add)
-          : emitWaves(b, loc, numbers[0], numbers[1], numbers[2]);
+      claims ? emitClaims(b, loc, numbers[0], counts, indices)
+             : emitWaves(b, loc, numbers[0], numbers[1], numbers[2]);
   for (Operation *op : ops) {
     if (auto blockId = dyn_cast<gpu::BlockIdOp>(op)) {
       blockId.replaceAllUsesWith(number);
@@ -193,7 +298,36 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
     }
     op->moveBefore(loop.getBody()->getTerminator());
   }
+  if (claims)
+    shareScalars(number.getDefiningOp<ClaimOp>());
   return scalars;
+}
+
+/// Allocates the count of claimed tiles of a launch, and launches a kernel
+/// before it that sets it to zero.
+static Value emitOwnCount(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel) {
+  OpBuilder b(kernel);
+  Location loc = kernel.getLoc();
+  MemRefType type = getCountType(b);
+  auto zero =
+      gpu::GPUFuncOp::create(b, loc, (kernel.getName() + "_zero_claims").str(),
+                             b.getFunctionType({type}, {}));
+  zero->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  zero.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({1, 1, 1}));
+  b.setInsertionPointToStart(&zero.getBody().front());
+  memref::StoreOp::create(
+      b, loc, arith::ConstantIntOp::create(b, loc, 0, 32), zero.getArgument(0),
+      ValueRange(arith::ConstantIndexOp::create(b, loc, 0)));
+  gpu::ReturnOp::create(b, loc);
+
+  b.setInsertionPoint(launch);
+  Value count = memref::AllocOp::create(b, loc, type);
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  gpu::KernelDim3 single = {one, one, one};
+  gpu::LaunchFuncOp::create(b, launch.getLoc(), zero, single, single,
+                            /*dynamicSharedMemorySize=*/Value(),
+                            ValueRange(count));
+  return count;
 }
 
 /// Asserts that the counts have one that is no tile's.
@@ -247,8 +381,9 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
         return;
       LLVM_DEBUG(llvm::dbgs()
                  << kernel.getName() << ": blocks "
-                 << (findOrderedAdd(kernel) ? "claim tiles\n"
-                                            : "take one tile of each wave\n"));
+                 << (findOrderedAdd(kernel) || claimsByOwnCount(kernel)
+                         ? "claim tiles\n"
+                         : "take one tile of each wave\n"));
       scalars[kernel] = persist(kernel);
     });
     getOperation().walk([&](gpu::LaunchFuncOp launch) {
@@ -270,12 +405,16 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
            llvm::zip(kernel.getArguments(), launch.getKernelOperands()))
         atLaunch.map(argument, operand);
       SmallVector<Value> added = {count};
-      if (AddInOrderOp add = findOrderedAdd(kernel))
+      bool hasOwnCount = claimsByOwnCount(kernel);
+      AddInOrderOp add = findOrderedAdd(kernel);
+      if (add && !hasOwnCount)
         assertSpareCount(launch, add);
-      else
+      if (!add && !hasOwnCount)
         added = countWaves(b, loc, count, grid);
       for (Value scalar : scalars.lookup(kernel))
         added.push_back(computeAtLaunch(b, scalar, atLaunch));
+      if (hasOwnCount)
+        added.push_back(emitOwnCount(launch, kernel));
       launch.getKernelOperandsMutable().append(added);
       launch.getGridSizeXMutable().assign(grid);
     });

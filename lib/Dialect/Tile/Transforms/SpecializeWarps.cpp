@@ -8,6 +8,7 @@
 #include "VerifyRoles.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Dialect/Tile/Utils/ClaimLoop.h"
 #include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -240,7 +241,8 @@ LogicalResult RoleSlice::clone(Operation &op) {
   bool isOfTiles = llvm::any_of(op.getResultTypes(), isTile) ||
                    llvm::any_of(op.getOperandTypes(), isTile) ||
                    isa<RingOpInterface>(op);
-  bool isScalar = computesScalars(&op);
+  // Each role has a claim, as it has scalars.
+  bool isScalar = isa<ClaimOp>(op) || computesScalars(&op);
   bool isNeeded = op.getNumRegions() > 0 ? isScalar || containsOwn(op)
                                          : isOwn(&op) || !isOfTiles;
   if (!isNeeded) {
@@ -373,7 +375,8 @@ static bool readsList(Region &role) {
   return role
       .walk([](memref::LoadOp load) {
         auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
-        return loop && llvm::is_contained(load.getIndices(),
+        return loop && !computesScalars(loop) &&
+                       llvm::is_contained(load.getIndices(),
                                           loop.getInductionVar())
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
@@ -447,6 +450,8 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   // That of a block map.
   if (readsList(roles.getRoles()[1]))
     roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfListReader);
+  if (ClaimOp claim = findClaim(kernel); claim && !claim.getShared().empty())
+    roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfSharedScalars);
   if (*adds && failed(slice(RoleSlice(nextBlock(), isAddition))))
     return failure();
   if (*diagonals) {

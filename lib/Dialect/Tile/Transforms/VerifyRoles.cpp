@@ -23,8 +23,6 @@ Region *flash::tile::getRole(Operation *op) {
 }
 
 bool flash::tile::computesScalars(Operation *op) {
-  if (!isa<scf::ForOp, scf::IfOp>(op))
-    return false;
   auto effects = getEffectsRecursively(op);
   auto isScalar = [](Type type) {
     return type.isIntOrIndexOrFloat() || isa<MemRefType>(type);
@@ -96,7 +94,8 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
   };
   WalkResult walk = roles.getRoles()[role].walk([&](Operation *op) {
     // Tiles are claimed for all roles.
-    bool isOfTile = isa<TileDialect>(op->getDialect()) && !isa<ClaimOp>(op);
+    bool isOfTile =
+        isa<TileDialect>(op->getDialect()) && !isa<ClaimOp, ShareScalarsOp>(op);
     if (isa<FetchOp>(op) || (isCopy(op) && warps != 1))
       return refuse(op,
                     "is for a role of one warp: those that compute wait for "

@@ -33,6 +33,11 @@ def Flash_AddressOpInterface : OpInterface<"AddressOpInterface"> {
       "::mlir::Value", "emitLength",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc,
            "::mlir::Value":$batch)>,
+    InterfaceMethod<[{
+      Emits the ranges of rows in memory, each with its first row and the row behind its last one, that are no
+      rows of a batch. A kernel that stores the view does not write them.
+    }], "::llvm::SmallVector<std::pair<::mlir::Value, ::mlir::Value>>", "emitGaps",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc)>,
     InterfaceMethod<"Emits the sizes of the view.",
       "::llvm::SmallVector<::mlir::OpFoldResult>", "emitSizes",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc)>,

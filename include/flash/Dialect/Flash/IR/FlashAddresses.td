@@ -35,6 +35,10 @@ class Flash_PackedRowsOp<string mnemonic, list<Trait> traits = []>
                              ::mlir::Value batch) {
       return getRows(b, loc).emitLength(batch);
     }
+    ::llvm::SmallVector<std::pair<::mlir::Value, ::mlir::Value>>
+    emitGaps(::mlir::OpBuilder &b, ::mlir::Location loc) {
+      return getRows(b, loc).emitGaps();
+    }
     ::llvm::SmallVector<::mlir::OpFoldResult>
     emitSizes(::mlir::OpBuilder &b, ::mlir::Location loc) {
       return getRows(b, loc).emitSizes();
@@ -88,7 +92,7 @@ def Flash_PackOp : Flash_PackedRowsOp<"pack", [AllTypesMatch<["memory", "result"
   let description = [{
     The inverse of `flash.unpack`: row n of batch b of `view : [B, H, N, D]`, or `[B, H, N]`, becomes row
     `offsets[b] + n` of `memory : [1, H, T, D]`, or `[1, H, T]`, if it is before `offsets[b + 1]`. Rows of no sequence stay what
-    they are in `memory`.
+    they are in `memory`. If that is a `linalg.fill`, kernels write these rows alone and no row twice.
 
     Example:
 

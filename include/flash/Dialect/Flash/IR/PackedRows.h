@@ -23,6 +23,7 @@ struct PackedRows {
   llvm::SmallVector<mlir::OpFoldResult>
   emitAddress(llvm::ArrayRef<mlir::OpFoldResult> position);
   mlir::Value emitLength(mlir::Value batch);
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> emitGaps();
   llvm::SmallVector<mlir::OpFoldResult> emitSizes();
   mlir::Value emitTileCount(int64_t rows);
   /// Each sequence before it has at most the tiles that its rows fill behind

@@ -1062,22 +1062,49 @@ def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
       %number = tile.claim %step of %counts[%c0, %last] : memref<?x?xi32>
       %h, %i = tile.position %number of (%heads, %tiles_of_head) interleaved
     ```
+
+    The region computes scalars of the tile, of its number and of what it reads in memory that does not change. The thread that claims the tile
+    carries it out if there is such a tile, and shares the results (`tile.share_scalars`) as it shares the number. The others read each
+    where they use it, so that they need no register for it in between.
+
+    ```mlir
+      %number, %row = tile.claim %step of %counts[%c0] {
+      ^bb0(%n: index):
+        %offset = memref.load %offsets[%n] : memref<?xi32>
+        %first = arith.index_cast %offset : i32 to index
+        tile.share_scalars %first : index
+      } : memref<?xi32> -> index
+    ```
   }];
   let arguments = (ins Index:$step, MemRefOf<[I32]>:$counts,
                        Variadic<Index>:$indices, OptionalAttr<I64Attr>:$offset);
-  let results = (outs Index:$number);
+  let results = (outs Index:$number, Variadic<Index>:$shared);
+  let regions = (region MaxSizedRegion<1>:$scalars);
   let assemblyFormat = [{
-    $step `of` $counts `[` $indices `]` attr-dict `:` type($counts)
+    $step `of` $counts `[` $indices `]` ($scalars^)? attr-dict `:` type($counts) (`->` type($shared)^)?
   }];
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    /// How many numbers the thread that claims may be ahead of the others.
-    static constexpr int64_t numPlaces = 2;
-    /// The size of a place in shared memory: a barrier that says that a number is
-    /// there, one that says that all have read it, and the number.
-    static constexpr int64_t bytesOfPlace = 24;
-    static int64_t getNumSharedBytes() { return numPlaces * bytesOfPlace; }
+    /// How many tiles the thread that claims may be ahead of the others.
+    static constexpr int64_t numSlots = 2;
+    /// Where a slot of shared memory has what: a barrier that says that a tile is
+    /// there, one that says that all have read it, the number, and what is shared.
+    static constexpr int64_t offsetOfEmptyBarrier = 8, offsetOfNumber = 16,
+                             offsetOfShared = 20;
+    /// The size of a slot, which starts at a multiple of 8 bytes.
+    int64_t getSlotBytes() {
+      return llvm::alignTo(offsetOfShared + 4 * getShared().size(), 8);
+    }
+    int64_t getNumSharedBytes() { return numSlots * getSlotBytes(); }
   }];
+}
+
+def Tile_ShareScalarsOp : Tile_Op<"share_scalars",
+    [Pure, Terminator, HasParent<"ClaimOp">]> {
+  let summary = "ends the region of a claim with what all roles get";
+  let arguments = (ins Variadic<Index>:$shared);
+  let assemblyFormat = "$shared attr-dict `:` type($shared)";
 }
 
 //===----------------------------------------------------------------------===//

@@ -14,15 +14,22 @@
 
 namespace flash::tile {
 
-/// Whether blocks of the kernel claim their tiles.
-bool claimsTiles(mlir::gpu::GPUFuncOp kernel);
+/// A claim of the kernel whose blocks claim their tiles; null if they do not.
+ClaimOp findClaim(mlir::gpu::GPUFuncOp kernel);
 
-/// Makes the loop that the claim ends one that goes on while the number which
-/// `emitNumber` gives for a step, at the builder's place, is less than the
-/// loop's upper bound. The claim is gone then.
+/// Emits what a claim shares of the tile `number`, and zeros behind the last
+/// tile, where there is nothing to read.
+mlir::SmallVector<mlir::Value>
+emitScalarsOfTile(mlir::OpBuilder &b, ClaimOp claim, mlir::Value number);
+
+/// Makes the loop that the claim ends one that goes on while the number that
+/// `emitResults` gives for a step, at the builder's place, is less than the
+/// loop's upper bound. Behind the number it gives what the claim shares, or
+/// nothing, where no op of the loop uses that. The claim is gone then.
 void lowerClaimLoop(
     mlir::OpBuilder &b, ClaimOp claim,
-    llvm::function_ref<mlir::Value(mlir::Value step)> emitNumber);
+    llvm::function_ref<mlir::SmallVector<mlir::Value>(mlir::Value step)>
+        emitResults);
 
 } // namespace flash::tile
 
