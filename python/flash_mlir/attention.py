@@ -101,7 +101,7 @@ def attention(
     if blocks is None:
         prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse)
     else:
-        given_blocks.check(blocks, query)
+        given_blocks.check(blocks, query, key)
         given = score, scale, lengths, sink is not None, return_lse
         prepared, captured, lengths = prepare(mask, *given, given_blocks.get_key(blocks))
         if needs_table(blocks, (query, key, value, sink), captured):
@@ -299,6 +299,10 @@ class Attention:
         Raises:
           ValueError: The dtype is none of float16, bfloat16 and float32, or the arguments do not fit each other.
         """
+        if any([getattr(array, "is_nested", False) for array in (query, key, value)]):
+            from .jagged import unpack
+
+            (query, key, value), (query_offsets, key_offsets) = unpack(query, key, value)
         arrays = {"query": query, "key": key, "value": value}
         shapes = {name: tuple(array.shape) for name, array in arrays.items()}
         rank = len(shapes["query"])

@@ -3,6 +3,7 @@
 import sys
 from typing import Any, NamedTuple, Optional, Tuple
 
+from . import packing
 from .expressions import is_array
 from .masks import Mask
 
@@ -47,8 +48,10 @@ def get_arrays(blocks):
     return lists if blocks.query_indices is None else (*lists, *lists, blocks.query_indices, blocks.query_counts)
 
 
-def check(blocks, query):
-    """Raises TypeError or ValueError for what are no lists of blocks."""
+def check(blocks, query, key):
+    """Raises TypeError or ValueError for what are no lists of blocks, or where operands have none."""
+    if getattr(query, "is_nested", False) or getattr(key, "is_nested", False):
+        packing.refuse_blocks("jagged tensors")
     if not isinstance(blocks, Blocks):
         raise TypeError(f"blocks is a {type(blocks).__name__}; expected flash_mlir.Blocks")
     if len(blocks.size) != 2 or any(size < 1 for size in blocks.size):

@@ -45,13 +45,13 @@ def _to_host(array):
 
 
 def _has_no_elements_yet(arrays):
-    """Whether operators are traced, which are checked when they run."""
+    """Whether operators are traced, which are checked when they run, or tensors are jagged, whose rows are then."""
     torch = sys.modules.get("torch")
     if torch is None or not any(isinstance(array, torch.Tensor) for array in arrays):
         return False
     from .torch_state import is_watched
 
-    if is_watched() or any(getattr(array, "is_meta", False) for array in arrays):
+    if is_watched() or any(getattr(array, "is_meta", False) or getattr(array, "is_nested", False) for array in arrays):
         return True
     if getattr(arrays[0], "is_cuda", False) and torch.cuda.is_current_stream_capturing():
         raise RuntimeError("flash_mlir.checks waits for the device, which is an error while a CUDA graph is captured; leave it before")

@@ -245,6 +245,11 @@ def flex_attention(
     if key.shape[0] == 1 and value.shape[0] == 1 and query.shape[0] != 1:
         key, value = (x.expand(query.shape[0], -1, -1, -1) for x in (key, value))
     query, key, value = autocast(query, key, value)
+    if block_mask is not None and (query.is_nested or key.is_nested):
+        raise ValueError(
+            "block_mask is given beside jagged tensors; without one, flash_mlir.attention takes a mask of positions inside of each "
+            "sequence: attention(query, key, value, mask=mask_mod, score=score_mod)"
+        )
     mask, blocks = (None, None) if block_mask is None else _get_mask(block_mask, query, key)
     if mask is not None and blocks is None:
         mask = _with_plan(mask, block_mask, query, key, value, score_mod)

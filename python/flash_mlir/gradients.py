@@ -71,7 +71,7 @@ def attention_grad(
             )
         packed = packing.get_key(query_offsets, key_offsets)
     if blocks is not None:
-        given_blocks.check(blocks, query)
+        given_blocks.check(blocks, query, key)
         if len(wrt):
             raise ValueError("wrt and blocks are given: there is no program for the gradients of such arrays over lists of blocks")
     key_of_blocks = given_blocks.get_key(blocks)

@@ -46,12 +46,12 @@ def get_arrays(query_offsets, key_offsets):
     return tuple([offsets for offsets in (query_offsets, key_offsets) if offsets is not None])
 
 
-def refuse_plan():
-    raise ValueError("offsets are given beside a plan, and no plan is of packed rows; give the mask in place of the plan")
+def refuse_plan(what="offsets"):
+    raise ValueError(f"{what} are given beside a plan, and no plan is of packed rows; give the mask in place of the plan")
 
 
-def refuse_blocks():
-    raise ValueError("offsets are given beside blocks, and no blocks are of packed rows; give a mask in place of the blocks")
+def refuse_blocks(what="offsets"):
+    raise ValueError(f"{what} are given beside blocks, and no blocks are of packed rows; give a mask in place of the blocks")
 
 
 def refuse_gradient(name):

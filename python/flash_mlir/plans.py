@@ -4,7 +4,7 @@ import sys
 
 import numpy
 
-from . import _core, cache, checking
+from . import _core, cache, checking, packing
 from .compiler import get_machine
 from .expressions import BATCH, HEAD, KEY, QUERY, SCORE
 from .values import get_operands
@@ -47,6 +47,8 @@ class Plan:
         # What is no array has another error.
         sizes = tuple([tuple(getattr(array, "shape", ())[:-1]) for array in (query, key)])
         if sizes != self._sizes and all(sizes):
+            if getattr(query, "is_nested", False) or getattr(key, "is_nested", False):
+                packing.refuse_plan("jagged tensors")
             raise ValueError(
                 f"the plan is for a query of {self._sizes[0]} and a key of {self._sizes[1]}, without the last dimension, "
                 f"and these are of {sizes[0]} and {sizes[1]}; make another plan"

@@ -17,6 +17,7 @@ import types
 import torch
 
 from . import blocks as given_blocks
+from . import jagged
 from .errors import TraceError
 from .expressions import Tensor, Value
 from .functions import get_names
@@ -256,6 +257,9 @@ def _pack(config, training_config, packed):
 
 def call_object(eager, attend, index, query, key, value, lengths, sink, packed=None, offsets=()):
     """A call of an `Attention`, as Dynamo traces it; `eager` is `flash_mlir.attention`."""
+    if jagged.are_jagged(query, key, value):
+        call_rows = lambda *x: call_object(eager, attend, index, *x[:3], lengths, sink, *x[3:])
+        return jagged.attend(call_rows, query, key, value, packed is not None)
     given = query, key, value, lengths if attend._mask_lengths is None else None, sink
     is_anew, captured = (False, attend.captured) if attend._places is None else _get_captured(attend, index)
     if is_anew and attend._schedules == (None, None):
@@ -311,13 +315,16 @@ def attention(
     """`flash_mlir.attention`, as Dynamo traces it; `eager` is what it calls where it cannot be. `packed` is of
     `packing.get_key`, and `offsets` are the arrays."""
     query, key, value = autocast(query, key, value)
+    if blocks is not None:
+        given_blocks.check(blocks, query, key)
+    if jagged.are_jagged(query, key, value):
+        given = mask, score, scale, lengths, sink, return_lse, None
+        return jagged.attend(lambda *x: attention(eager, *x[:3], *given, *x[3:]), query, key, value, packed is not None)
     found = _Description()
     noted_mask, noted_score = found.add("mask", mask), found.add("score", score)
     if isinstance(scale, torch.Tensor) or not found.is_complete:
         of_packing = _split(packed, offsets)
         return call_eagerly(eager, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, *of_packing)
-    if blocks is not None:
-        given_blocks.check(blocks, query)
     if isinstance(scale, float):
         scale = scale.__float__()
     has_lengths, has_sink = lengths is not None, sink is not None

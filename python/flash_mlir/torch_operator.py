@@ -3,9 +3,10 @@
 import torch
 from torch.autograd import forward_ad
 
-from . import checking
+from . import checking, jagged
 from .masks import Mask
-from .programs import get_function, get_packing, get_training_config
+from .preparation import check_gradients
+from .programs import get_function, get_packing, get_training_config, with_packing
 from .torch_state import is_tracing, is_watched, needs_gradients, peek_transforms
 
 # Python is called once for a call of an operator: what has no gradients has no kernel for autograd either.
@@ -220,11 +221,25 @@ def call(query, key, value, lengths, sink, captured, config, training_config, re
     return operator(query, key, value, lengths, sink, captured, config)
 
 
+def _call_jagged(query, key, value, lengths, sink, captured, config):
+    """Calls the variant of packed rows."""
+
+    def call(query, key, value, packed, offsets):
+        of_rows = with_packing(config, packed)
+        check_gradients(of_rows, captured)
+        arguments = query, key, value, lengths, sink, captured + offsets
+        if checking.is_on:
+            checking.check_call(of_rows, *arguments)
+        return get_function(of_rows)(*arguments)
+
+    return jagged.attend(call, query, key, value, any(get_packing(config)))
+
+
 def make_dispatch(config, return_lse):
     """What serves calls that no kernel alone can.
 
-    These are of tensors without memory, or that something watches, by the operators; or with gradients, of plain
-    tensors that nothing watches, which go without them.
+    These are of jagged tensors; of tensors without memory, or that something watches, by the operators; or with
+    gradients, of plain tensors that nothing watches, which go without them.
     """
     training_config = get_training_config(config)
     training = get_function(training_config)
@@ -232,6 +247,8 @@ def make_dispatch(config, return_lse):
     def dispatch(query, key, value, lengths, sink, captured, is_plain):
         if is_plain and peek_transforms() is None:
             return _apply(training, training_config, return_lse, query, key, value, lengths, sink, *captured)
+        if jagged.are_jagged(query, key, value):
+            return _call_jagged(query, key, value, lengths, sink, captured, config)
         return _call_watched(query, key, value, lengths, sink, captured, config, training_config, return_lse)
 
     return dispatch

@@ -161,6 +161,7 @@ Torch *Torch::get() {
   };
   result->parameterType = find(find(imported, "nn"), "Parameter");
   result->strided = find(imported, "strided");
+  result->jagged = find(imported, "jagged");
   result->disabledDispatch = find(result->tensorType, "__torch_dispatch__");
   for (int i = 0; i <= FLASH_I64; ++i) {
     result->dtypes[i] = imported.attr(names[i]);
@@ -334,6 +335,11 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
   if (!torch.strided.is_none()) {
     nb::object found = getAttribute(object, layout);
     bool nested = getAttribute(object, isNested).ptr() == Py_True;
+    if (nested && found.is(torch.jagged)) {
+      array.isJagged = true;
+      array.hasMemory = false;
+      return array;
+    }
     if (nested || !found.is(torch.strided))
       raise(PyExc_TypeError, name, " is a ",
             nested ? "nested" : nb::str(found).c_str(),
@@ -578,6 +584,8 @@ void flash::python::raiseNoMemory(nb::handle object, const char *name) {
   if (!Torch::get()->isTensor(object))
     raise(PyExc_TypeError, name, " is a ", type,
           ", which stands for a tensor; the elements are needed here");
+  if (nb::cast<bool>(object.attr("is_nested")))
+    raise(PyExc_TypeError, name, " is a nested tensor; a dense one is needed");
   nb::object place = object.attr("device");
   std::string device = nb::str(place).c_str();
   raise(PyExc_ValueError, name, " is a ", type, " on the device ", device,

@@ -34,9 +34,11 @@ struct Array {
   bool isUnsigned = false;
   bool isTorch = false;
   /// False for tensors of the meta device, for those that stand for others
-  /// (fake ones, those of vmap and the like), and where storage was freed. Then
-  /// there are no sizes and strides either.
+  /// (fake ones, those of vmap and the like), for jagged ones, whose rows
+  /// another tensor has, and where storage was freed. Then there are no sizes
+  /// and strides either.
   bool hasMemory = true;
+  bool isJagged = false;
   /// The number of a CUDA device, or -1 for the host.
   int device = -1;
   /// The tensor itself if it is row-major, also in dimensions of one element:
@@ -107,7 +109,8 @@ struct Torch {
   /// where PyTorch is older than they are.
   nb::object unsignedDtypes[FLASH_I64 + 1];
   /// None where PyTorch lacks them.
-  nb::object strided, disabledDispatch, countModes, isTracing, forwardAd;
+  nb::object strided, jagged, disabledDispatch, countModes, isTracing,
+      forwardAd;
   /// Null where PyTorch is older than the interface.
   const ExchangeApi *exchange = nullptr;
 

@@ -392,6 +392,9 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
     if (!onDevice || count > 0)
       array = read(object, name, arguments.owners[count]);
     if (!array.hasMemory) {
+      // Of operands alone the rows are packed ones.
+      if (array.isJagged && count > 2)
+        raiseNoMemory(object, name);
       obstacle = {Obstacle::NoMemory, object, name};
       return nullptr;
     }

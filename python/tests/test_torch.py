@@ -719,7 +719,6 @@ def test_kinds_of_tensors(make_tensors):
     kinds = {
         "query is a torch.sparse_coo tensor; a dense one is needed": query.to_sparse(),
         "query is a nested tensor": torch.nested.nested_tensor([query[0], query[1]]),
-        "query is a nested tensor; a": torch.nested.nested_tensor([query[0], query[1]], layout=torch.jagged),
         "query has dtype torch.qint8": torch.quantize_per_tensor(query, 0.1, 0, torch.qint8),
         "query has dtype torch.complex64": query.to(torch.complex64),
         "query has dtype torch.float8_e4m3fn": query.to(torch.float8_e4m3fn),
