@@ -45,6 +45,7 @@ from .number_functions import (
     tanh,
     trunc,
 )
+from .offsets import document_offsets
 from .plans import Plan, plan
 from .plot import Picture, plot
 
@@ -72,6 +73,7 @@ __all__ = [
     "clip",
     "compile",
     "cos",
+    "document_offsets",
     "documents",
     "erf",
     "exp",

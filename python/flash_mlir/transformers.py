@@ -22,6 +22,7 @@ from .expressions import Tensor, key_length, query_length
 from .masks import Mask, causal, is_compiling
 from .masks import mask as as_mask
 from .number_functions import tanh
+from .offsets import document_offsets
 from .preparation import get_shared_mask
 from .torch_state import is_watched
 
@@ -165,20 +166,17 @@ def _split(function):
     return inside["mask_function"], numbers["packed_sequence_mask"], inside["position_ids"]
 
 
-def _find_sequences(mask_function, shape, device):
+def _find_sequences(mask_function, shape):
     """`ModelMask.sequences` of a mask function of rows without padding, of that shape."""
     from transformers.masking_utils import bidirectional_mask_function, causal_mask_function
 
     split, offsets, start = _split(mask_function), None, 0
     if split is not None:
         mask_function, numbers, positions = split
-        is_first = torch.ones(shape, dtype=torch.bool, device=device)
-        is_first[:, 1:] = numbers[:, 1:] != numbers[:, :-1]
-        first = is_first.flatten().nonzero().flatten()
-        start, last = torch.stack(positions.expand(shape).flatten()[first].aminmax()).tolist()
+        offsets = document_offsets(numbers.expand(shape))
+        start, last = torch.stack(positions.expand(shape).flatten()[offsets[:-1]].aminmax()).tolist()
         if start != last:
             return None
-        offsets = torch.nn.functional.pad(first, (0, 1), value=is_first.numel())
     if mask_function is bidirectional_mask_function:
         return None, offsets
     if mask_function is causal_mask_function:
@@ -260,7 +258,7 @@ def make_mask(
     is_whole = isinstance(q_offset, int) and q_offset == kv_offset == 0 and q_length == kv_length
     # In a graph that is being made, what positions hold would be constants.
     if is_whole and attention_mask is None and not is_compiling() and not is_watched():
-        sequences = _find_sequences(mask_function, (batch_size, q_length), device)
+        sequences = _find_sequences(mask_function, (batch_size, q_length))
     return ModelMask.make(mask, shape, make_dense, dtype, device, sequences)
 
 
