@@ -1,11 +1,12 @@
 """Trains a small GPT on this project's pages, with flash_mlir's attention and with PyTorch's.
 
     python train.py                              on the GPU if there is one
-    python train.py --device cpu --steps 20 --layers 1 --dim 64 --heads 2 --length 128
+    python train.py --device cpu --steps 20 --layers 1 --dim 64 --heads 2 --rows 512 --length 128
 
-A sequence is several documents one behind the other, which do not see each other, and each layer
-learns a bias for each head and distance. flash_mlir reads both in its kernel; PyTorch's
-scaled_dot_product_attention takes them as a matrix of the scores' size. The script trains twice with
+A batch is documents of different lengths, packed one behind the other without padding: all layers
+compute rows, and attention takes the offsets of the documents (flash_attn_varlen_func), ALiBi's slopes
+and a learned sink for each head. PyTorch's scaled_dot_product_attention takes documents that are padded,
+and the rest as a matrix of the scores' size. The script trains twice with
 the former and once with the latter, from the same start and with the same batches. It
 fails if the first two differ in any bit of a loss or a parameter, or if the losses of the last two
 do not agree.
@@ -17,6 +18,7 @@ import os
 import pathlib
 import sys
 import time
+from typing import NamedTuple
 
 # What PyTorch asks for to be deterministic itself, before it starts CUDA.
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -30,6 +32,15 @@ import flash_mlir as flash
 CHARACTERS = 256  # Bytes are the tokens.
 
 
+class Batch(NamedTuple):
+    """Documents behind each other: their tokens, what follows each, and the offsets of documents in these rows."""
+
+    tokens: torch.Tensor
+    targets: torch.Tensor
+    offsets: torch.Tensor
+    lengths: list
+
+
 class Batches:
     """Batches of documents, as bytes, from the pages of this project."""
 
@@ -40,61 +51,63 @@ class Batches:
         self.options = options
 
     def make(self, step):
-        """The tokens (batch, length + 1) of a step and the number of the document of each (batch, length)."""
+        """The `Batch` of a step: as many documents as fill its rows, nothing in between, and the last one is cut."""
         generator = torch.Generator().manual_seed(step)
-        batch, length = self.options.batch, self.options.length
-        tokens = torch.zeros(batch, length + 1, dtype=torch.int64)
-        documents = torch.zeros(batch, length, dtype=torch.int32)
+        rows, length, device = self.options.rows, self.options.length, self.options.device
+        parts, lengths = [], []
 
         def draw(end):
             return int(torch.randint(end, (), generator=generator))
 
-        for row in range(batch):
-            start, number = 0, 0
-            while start <= length:
-                page = self.pages[draw(len(self.pages))]
-                count = min(length // 8 + draw(length), len(page), length + 1 - start)
-                first = draw(len(page) - count + 1)
-                tokens[row, start : start + count] = page[first : first + count]
-                documents[row, start : start + count] = number
-                start, number = start + count, number + 1
-        return tokens.to(self.options.device), documents.to(self.options.device)
+        while sum(lengths) < rows:
+            page = self.pages[draw(len(self.pages))]
+            count = min(length // 8 + draw(length), len(page) - 1, rows - sum(lengths))
+            first = draw(len(page) - count)
+            parts.append(page[first : first + count + 1].long())
+            lengths.append(count)
+        offsets = functional.pad(torch.tensor(lengths).cumsum(0), (1, 0)).int()
+        tokens, targets = (torch.cat([part[place] for part in parts]) for place in (slice(-1), slice(1, None)))
+        return Batch(tokens.to(device), targets.to(device), offsets.to(device), lengths)
+
+
+def attend_to_padded(query, key, value, lengths, slopes, sink):
+    """What PyTorch's attention makes of the same rows: documents are padded to the longest one, and the mask is a matrix."""
+    parts = [nn.utils.rnn.pad_sequence(array.split(lengths), batch_first=True).transpose(1, 2) for array in (query, key, value)]
+    position = torch.arange(parts[0].shape[2], device=query.device)
+    distance = position[:, None] - position
+    mask = (-slopes[:, None, None] * distance).masked_fill(distance < 0, -math.inf)
+    # The sink is a key of zeros, before the others, with a value of zeros.
+    mask = torch.cat([sink[:, None, None].expand(-1, len(position), 1), mask], -1)
+    key, value = (functional.pad(array, (0, 0, 1, 0)) for array in parts[1:])
+    result = functional.scaled_dot_product_attention(parts[0], key, value, mask.to(query.dtype)).transpose(1, 2)
+    return torch.cat([rows[:length] for rows, length in zip(result, lengths)])
 
 
 class Attention(nn.Module):
-    """Attention to the bytes before in the same document, with a learned bias of the distance."""
+    """Attention to the bytes before in the same document, with ALiBi and a learned sink for each head."""
 
-    def __init__(self, options, documents, with_flash):
+    def __init__(self, options, with_flash):
         super().__init__()
-        self.heads, self.with_flash, self.documents = options.heads, with_flash, documents
+        self.heads, self.with_flash = options.heads, with_flash
         self.project = nn.Linear(options.dim, 3 * options.dim)
         self.out = nn.Linear(options.dim, options.dim)
-        self.bias = nn.Parameter(torch.zeros(options.heads, options.distances, device=options.device))
-        far = options.distances - 1
-        if with_flash:
-            bias = self.bias
+        self.sink = nn.Parameter(torch.zeros(options.heads))
+        slopes = torch.exp2(-8 * torch.arange(1.0, options.heads + 1) / options.heads)
+        self.register_buffer("slopes", slopes, persistent=False)
 
-            def score(s, b, h, q, k):
-                return s + bias[h, flash.clip(q - k, 0, far)]
-
-            self.attend = flash.Attention(flash.documents(documents) & flash.causal(), score)
-        else:
-            position = torch.arange(options.length, device=options.device)
-            distance = position[:, None] - position[None]
-            self.register_buffer("bucket", distance.clamp(0, far), persistent=False)
-            self.register_buffer("future", distance < 0, persistent=False)
-
-    def forward(self, x):
-        batch, length, dim = x.shape
-        packed = self.project(x).view(batch, length, 3, self.heads, dim // self.heads)
-        query, key, value = (part.transpose(1, 2) for part in packed.unbind(2))
+    def forward(self, x, batch):
+        rows, dim = x.shape
+        query, key, value = self.project(x).view(rows, 3, self.heads, dim // self.heads).unbind(1)
         if self.with_flash:
-            result = self.attend(query, key, value)
+            result = flash.flash_attn_varlen_func(
+                *(query, key, value, batch.offsets, batch.offsets),
+                causal=True,
+                alibi_slopes=self.slopes,
+                learnable_sink=self.sink,
+            )
         else:
-            apart = self.documents[:, None, :, None] != self.documents[:, None, None, :]
-            mask = self.bias[:, self.bucket].masked_fill(apart | self.future, -math.inf)
-            result = functional.scaled_dot_product_attention(query, key, value, mask.to(query.dtype))
-        return self.out(result.transpose(1, 2).reshape(batch, length, dim))
+            result = attend_to_padded(query, key, value, batch.lengths, self.slopes, self.sink)
+        return self.out(result.reshape(rows, dim))
 
 
 class Layer(nn.Module):
@@ -105,21 +118,25 @@ class Layer(nn.Module):
         self.attention = Attention(*arguments)
         self.network = nn.Sequential(nn.Linear(dim, 4 * dim), nn.GELU(), nn.Linear(4 * dim, dim))
 
-    def forward(self, x):
-        x = x + self.attention(self.before_attention(x))
+    def forward(self, x, batch):
+        x = x + self.attention(self.before_attention(x), batch)
         return x + self.network(self.before_network(x))
 
 
 class Model(nn.Module):
-    def __init__(self, options, documents, with_flash):
+    def __init__(self, options, with_flash):
         super().__init__()
         self.embedding = nn.Embedding(CHARACTERS, options.dim)
-        self.layers = nn.Sequential(*(Layer(options, documents, with_flash) for _ in range(options.layers)))
+        self.layers = nn.ModuleList([Layer(options, with_flash) for _ in range(options.layers)])
         self.norm = nn.LayerNorm(options.dim)
         self.head = nn.Linear(options.dim, CHARACTERS)
 
-    def forward(self, tokens):
-        return self.head(self.norm(self.layers(self.embedding(tokens))))
+    def forward(self, batch):
+        """The loss."""
+        x = self.embedding(batch.tokens)
+        for layer in self.layers:
+            x = layer(x, batch)
+        return functional.cross_entropy(self.head(self.norm(x)).float(), batch.targets)
 
 
 def train(options, with_flash):
@@ -127,28 +144,24 @@ def train(options, with_flash):
     # PyTorch's attention with a matrix of biases has no deterministic gradients on every device.
     torch.use_deterministic_algorithms(with_flash)
     torch.manual_seed(0)
-    documents = torch.zeros(options.batch, options.length, dtype=torch.int32, device=options.device)
-    model = Model(options, documents, with_flash).to(options.device)
+    model = Model(options, with_flash).to(options.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.rate)
     batches, losses, warm_up, start = Batches(options), [], min(3, options.steps // 2), 0.0
     made = [batches.make(step) for step in range(options.steps)]
-    for step, (tokens, of_documents) in enumerate(made):
+    for step, batch in enumerate(made):
         if step == warm_up:
             if options.device == "cuda":
                 torch.cuda.synchronize()
             start = time.perf_counter()
-        # The kernels read these where they lie.
-        documents.copy_(of_documents)
         with torch.autocast(options.device, dtype=torch.bfloat16, enabled=options.bf16):
-            predicted = model(tokens[:, :-1])
-        loss = functional.cross_entropy(predicted.float().flatten(0, 1), tokens[:, 1:].flatten())
+            loss = model(batch)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         losses.append(loss.detach())
     losses = torch.stack(losses).cpu()
     seconds = time.perf_counter() - start
-    rate = (options.steps - warm_up) * options.batch * options.length / seconds
+    rate = (options.steps - warm_up) * options.rows / seconds
     return losses, [parameter.detach().cpu() for parameter in model.parameters()], rate
 
 
@@ -159,9 +172,8 @@ def main():
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--dim", type=int, default=512)
     parser.add_argument("--heads", type=int, default=8)
-    parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--length", type=int, default=2048)
-    parser.add_argument("--distances", type=int, default=256, help="those farther apart share a bias")
+    parser.add_argument("--rows", type=int, default=8192, help="the tokens of a batch, in all documents together")
+    parser.add_argument("--length", type=int, default=2048, help="of documents; they have from 1/8 to 9/8 of it, or less at the end")
     parser.add_argument("--rate", type=float, default=1e-3, help="of learning")
     parser.add_argument("--f32", dest="bf16", action="store_false", help="no autocast to bfloat16")
     options = parser.parse_args()
