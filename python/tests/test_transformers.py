@@ -171,6 +171,54 @@ def test_packed_rows_of_a_batch(models, offsets_of_calls):
     assert offsets_of_calls == [None] * 2
 
 
+def collate(examples, multiple):
+    """What a collator without padding makes of examples, as TRL does: they lie behind each other, and where the row is padded
+    to a multiple, the rest has positions of 0 and is none of the sequences."""
+    lengths = [len(example) for example in examples]
+    missing = -sum(lengths) % multiple
+    pad = lambda tensors, value: torch.nn.functional.pad(torch.cat(tensors), (0, missing), value=value)[None]
+    labels = [example.clone() for example in examples]
+    for each in labels:
+        each[0] = -100
+    offsets = torch.tensor([0, *lengths]).cumsum(0).int()
+    return dict(
+        input_ids=pad(examples, 0),
+        labels=pad(labels, -100),
+        position_ids=pad([torch.arange(length) for length in lengths], 0),
+        cu_seq_lens_q=offsets,
+        cu_seq_lens_k=offsets,
+        max_length_q=max(lengths),
+        max_length_k=max(lengths),
+    )
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+@pytest.mark.parametrize("multiple", [1, 16])
+def test_training_without_padding(models, offsets_of_calls, name, multiple):
+    """A step of training with such a batch: logits, loss and gradients of theirs for each example by itself."""
+    ours, theirs = (copy.deepcopy(model).train() for model in models(name, CAUSAL[name]))
+    generator = torch.Generator().manual_seed(3)
+    examples = [torch.randint(1, 64, (length,), generator=generator) for length in (10, 2, 13, 1)]
+    batch = collate(examples, multiple)
+    results = ours(**batch, use_cache=False)
+    results.loss.backward()
+    assert len(offsets_of_calls) == 2 and all(offsets[:5] == [0, 10, 12, 25, 26] for offsets in offsets_of_calls)
+    count = sum(len(example) - 1 for example in examples)
+    loss, end = 0, 0
+    for example in examples:
+        logits = theirs(example[None], use_cache=False).logits[0]
+        compare(results.logits[0, end : end + len(example)], logits)
+        loss += torch.nn.functional.cross_entropy(logits[:-1], example[1:], reduction="sum") / count
+        end += len(example)
+    torch.testing.assert_close(results.loss, loss, rtol=1e-4, atol=1e-4)
+    loss.backward()
+    for (parameter, of_ours), of_theirs in zip(ours.named_parameters(), theirs.parameters()):
+        assert (of_ours.grad is None) == (of_theirs.grad is None)
+        if of_theirs.grad is not None and of_theirs.grad.any():
+            scale = of_theirs.grad.abs().max()
+            torch.testing.assert_close(of_ours.grad / scale, of_theirs.grad / scale, rtol=1e-3, atol=1e-3, msg=parameter)
+
+
 def test_packed_rows_in_graphs():
     """What watches operators would take what positions hold for constants; there a mask reads them."""
     from torch.utils._python_dispatch import TorchDispatchMode
