@@ -75,11 +75,14 @@ def attention(
       return_lse: Whether to return the log-sum-exp of each row's scores, too.
       blocks: `Blocks`, lists of which blocks of keys each block of queries sees. The mask is asked in those alone that
         are listed as partial.
+      query_offsets, key_offsets: int32 or int64 of shape (sequences + 1,): rows are packed, query as (rows, heads, D), key and
+        value as (rows, key heads, D), and these say where each sequence starts and the last one ends (docs/ragged-rows.md).
+        Jagged tensors (torch.jagged) of the shapes above are packed rows with their own.
 
     Returns:
       An array like query of shape (batch, heads, query length, Dv), row-major, or on CUDA in the order in which query's
       dimensions lie in memory; with return_lse a tuple of it and a float32 array (float64 for float64) of shape (batch,
-      heads, query length). A row without keys is 0, and -inf.
+      heads, query length). A row without keys is 0, and -inf. Of packed rows they are (rows, heads, Dv) and (heads, rows).
 
     Raises:
       TypeError, ValueError: An argument breaks one of these rules; the message names it.

@@ -62,7 +62,9 @@ def document_offsets(ids, count=None):
     can_look = _can_look(ids, torch)
     rows = ids if ids.ndim == 2 else ids[None]
     if can_look and (rows[:, 1:] < rows[:, :-1]).any():
-        raise ValueError("ids decrease along a row, and offsets are of documents that lie behind each other; take documents(ids) as a mask")
+        raise ValueError(
+            "ids decrease along a row, and offsets are of documents that lie behind each other; take documents(ids) as a mask"
+        )
     # The number of each row's document, from 1 on.
     starts = numpy.ones(rows.shape, bool) if torch is None else torch.ones_like(rows, dtype=torch.bool)
     starts[:, 1:] = rows[:, 1:] != rows[:, :-1]

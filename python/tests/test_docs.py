@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run, each after those before it, and those of README.md, each by itself."""
+"""The examples of docs/python.md and docs/ragged-rows.md run, each after those before it, and those of README.md, each by itself."""
 
 import contextlib
 import importlib.metadata
@@ -33,14 +33,15 @@ def is_there(name, version):
     return numbers[0] >= numbers[1]
 
 
-def test_examples(scope):
-    for number, match in enumerate(re.finditer(r"```python\n(.*?)```", PAGE.read_text(), re.S)):
+@pytest.mark.parametrize("page", [PAGE, PAGE.with_name("ragged-rows.md")], ids=lambda page: page.stem)
+def test_examples(scope, page):
+    for number, match in enumerate(re.finditer(r"```python\n(.*?)```", page.read_text(), re.S)):
         text = match[1]
         needed = re.match(r"# (torch|transformers)( [0-9.]+)?\n", text)
         if needed and not is_there(*needed.groups()):
             continue
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(text, f"{PAGE}, example {number}", "exec"), scope)
+            exec(compile(text, f"{page}, example {number}", "exec"), scope)
 
 
 def test_readme(scope):
