@@ -37,6 +37,14 @@ def per_key(s, c, b, h, i, j):
     return s * c[b, j], np.broadcast_to(c[b, j], s.shape), lambda ds: (ds * s).sum((1, 2))
 
 
+def per_query(s, c, b, h, i, j):
+    return s + c[i], np.ones_like(s), lambda ds: ds.sum((0, 1, 3))
+
+
+def gain(s, c, b, h, i, j):
+    return s * c[0], np.full_like(s, c[0]), lambda ds: (ds * s).sum(keepdims=True).reshape(1)
+
+
 def far_penalty(s, c, b, h, i, j):
     slope = np.where(i - j > 64, 0.5, 1.0) * np.ones_like(s)
     return s * slope, slope, lambda ds: None
@@ -63,13 +71,13 @@ def by_bucket(s, c, b, h, i, j):
     return s * t[at], t[at], scatter
 
 
-SCORES = {f.__name__: f for f in (softcap, alibi, bias, per_key, far_penalty, by_distance, by_bucket)}
+SCORES = {f.__name__: f for f in (softcap, alibi, bias, per_key, per_query, far_penalty, by_distance, by_bucket, gain)}
 
 
 def problem(case, lengths):
     """How often each key takes part, and the score region."""
     b, h, i, j = np.ogrid[: case.B, : case.Hq, : case.Nq, : case.Nk]
-    keep = oracle.PREDICATES[case.mask or "full"](b, h, i, j, i + case.Nk - case.Nq, case.Nk)
+    keep = oracle.PREDICATES[case.mask or "full"](b + case.first_batch, h, i, j, i + case.Nk - case.Nq, case.Nk)
     if lengths is not None:
         keep = keep & (j < lengths.reshape(-1, 1, 1, 1))
     return np.broadcast_to(keep, (case.B, case.Hq, case.Nq, case.Nk)), SCORES.get(case.score, identity)

@@ -10,15 +10,18 @@
     suite.py --write DIR                 write programs for flash-run --suite
     suite.py --matrix ...                another suite: 192 plain attentions
     suite.py --gradients ...             another suite: attentions and their gradients
+    suite.py --packed ...                another suite: both, of packed rows, beside numpy (packed.py)
 
 The programs are the same on every run; the inputs are fresh, from a seed that
 is printed so that a failure can be repeated.
 """
 
 import argparse
+import concurrent.futures
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -109,6 +112,8 @@ GRADIENT_SCORES = SCORES | {
 class Case:
     """One program, its command line, and how its inputs are made."""
 
+    scores = GRADIENT_SCORES
+
     def __init__(self, name, **options):
         self.name = name
         self.B, self.Hq, self.Hkv = 1, 2, 2
@@ -124,6 +129,7 @@ class Case:
         self.schedule = None
         self.features = None
         self.products = None  # of gradients' schedules
+        self.first_batch = 0  # the b of the first batch, where an oracle looks at some of them
         self.split_kv = None  # what a schedule in the program says beside its tiles
         for key, value in options.items():
             if not hasattr(self, key):
@@ -148,8 +154,8 @@ class Case:
             arguments.append(("lengths", [self.B], "i32"))
         if self.sink:
             arguments.append(("sinks", [self.Hq], "f32"))
-        if self.score and GRADIENT_SCORES[self.score][0]:
-            text = GRADIENT_SCORES[self.score][0].format(**self.sizes())
+        if self.score and self.scores[self.score][0]:
+            text = self.scores[self.score][0].format(**self.sizes())
             shape = [int(n) for n in text[len("tensor<"):-len("xf32>")].split("x")]
             arguments.append(("captured", shape, "f32"))
         if self.grad:
@@ -166,19 +172,18 @@ class Case:
                     sizes[dim] = "?"
         return f"tensor<{'x'.join(sizes)}x{element}>"
 
-    def text(self):
-        arguments = self.tensors()
+    def types(self):
+        """Those of the arguments, by name."""
         types = {}
-        for name, shape, element in arguments:
+        for name, shape, element in self.tensors():
             keep_last = 1 if name in ("q", "k", "v", "do") else 0
             dynamic = self.dynamic and name != "captured"
             types[name] = (self.type_of(shape, element, keep_last) if dynamic
                            else f"tensor<{'x'.join(map(str, shape))}x{element}>")
-        out_shape = arguments[0][1][:-1] + [self.Dv]
-        results = [self.type_of(out_shape, self.dtype, 1)]
-        if self.lse or self.grad:
-            results.append(self.type_of(out_shape[:-1], "f32", 0))
-        result_text = results[0] if len(results) == 1 else f"({', '.join(results)})"
+        return types
+
+    def clauses(self, types):
+        """What stands before them in the file, and those of the attention."""
         parts = []
         if self.scale is not None:
             parts.append(f"scale({self.scale})")
@@ -191,18 +196,28 @@ class Case:
                 return f"#set{len(sets) - 1}"
             mask = re.sub(r"affine_set<.*?\)>", define, MASKS[self.mask])
             parts.append(f"mask({mask})")
-        if self.lengths:
-            parts.append(f"lengths(%lengths : {types['lengths']})")
-        if self.sink:
-            parts.append(f"sink(%sinks : {types['sinks']})")
+        for clause, name in (("lengths", "lengths"), ("query_lengths", "nq"), ("key_lengths", "nk"), ("sink", "sinks")):
+            if name in types:
+                parts.append(f"{clause}(%{name} : {types[name]})")
         if self.features:
             parts.append(f"schedule(<query_tile = 128, key_tile = 32, features = {self.features}>)")
         if self.split_kv:
             parts.append(f"schedule(<query_tile = 32, key_tile = 16, {self.split_kv}>)")
         if self.score:
-            body = GRADIENT_SCORES[self.score][1].format(**self.sizes())
+            body = self.scores[self.score][1].format(**self.sizes())
             parts.append("score {\n  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):"
                          f"{body}\n    flash.yield %r : f32\n  }}")
+        return "".join(sets), parts
+
+    def text(self):
+        types = self.types()
+        arguments = self.tensors()
+        out_shape = arguments[0][1][:-1] + [self.Dv]
+        results = [self.type_of(out_shape, self.dtype, 1)]
+        if self.lse or self.grad:
+            results.append(self.type_of(out_shape[:-1], "f32", 0))
+        result_text = results[0] if len(results) == 1 else f"({', '.join(results)})"
+        sets, parts = self.clauses(types)
         signature = ", ".join(f"%{n}: {types[n]}" for n, _, _ in arguments)
         names = "%o, %lse" if len(results) == 2 else "%o"
         operands = f"{types['q']}, {types['k']}, {types['v']}"
@@ -211,7 +226,7 @@ class Case:
             attention += self.gradient_text(parts, types, f"{operands}, {', '.join(results)}, {types['do']}")
             names, results = self.gradients(), [types[n] for n in self.differentiated()]
             result_text = f"({', '.join(results)})"
-        return (f"{''.join(sets)}func.func @attention({signature}) -> {result_text} {{\n{attention}"
+        return (f"{sets}func.func @attention({signature}) -> {result_text} {{\n{attention}"
                 f"  return {names} : {', '.join(results)}\n}}\n")
 
     def differentiated(self):
@@ -408,9 +423,9 @@ def cases():
     return result
 
 
-def run(case, seed, folder, target, echo):
+def run(case, seed, folder, target, echo, tool):
     """Whether its results are right; None where the program has other products than were asked for."""
-    command = case.command(folder, seed, target)
+    command = [str(tool)] + case.command(folder, seed, target)[1:]
     if echo:
         print(" ".join(command))
     process = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -437,9 +452,11 @@ def write(selected, seed, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--shard", default="0/1", help="K/N: every N-th case from the K-th on")
+    parser.add_argument("--shard", default="0/1", help="K/N: every N-th case from the K-th on; any/N: from one that the seed chooses")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
-    parser.add_argument("--target", default="cpu", choices=["cpu", "emulate", "emulate:sm_90a"])
+    parser.add_argument("--target", default="cpu", choices=["cpu", "emulate", "emulate:sm_90a", "sm_80", "sm_90a"])
+    parser.add_argument("--flash-run", type=pathlib.Path, default="flash-run", metavar="PATH", help="the tool, if it is not in the PATH")
+    parser.add_argument("--jobs", type=int, default=1, help="how many cases run at a time")
     parser.add_argument("--features", help="of each program's schedule")
     parser.add_argument("--products", type=int, help="of each schedule of gradients, where it is possible")
     parser.add_argument("--split-kv", help="num_splits = N, split_ctas = N or split_keys = N, for programs without --schedule")
@@ -448,16 +465,28 @@ def main():
     parser.add_argument("--write", type=pathlib.Path, metavar="DIR", help="write the programs and suite.txt")
     parser.add_argument("--matrix", action="store_true", help="the 192 cases of matrix()")
     parser.add_argument("--gradients", action="store_true", help="those of gradient_cases()")
+    parser.add_argument("--packed", action="store_true", help="those of packed_cases() in packed.py")
+    parser.add_argument("--places", action="store_true", help="of --packed: the bits of sequences at other places and alone")
     arguments = parser.parse_args()
-    first, step = map(int, arguments.shard.split("/"))
-    everything = matrix() if arguments.matrix else gradient_cases() if arguments.gradients else cases()
+    check = run
+    if arguments.packed:
+        import packed
+
+        everything = packed.packed_cases()
+        check = packed.run_places if arguments.places else packed.run
+        if arguments.places:
+            everything = [case for case in everything if packed.may_move(case)]
+    else:
+        everything = matrix() if arguments.matrix else gradient_cases() if arguments.gradients else cases()
     if arguments.target == "emulate:sm_90a":
         # What else it compiles, it compiles as sm_80 does.
         everything = [c for c in everything if c.dtype != "f32" and not c.schedule]
     for case in everything:
         case.features = arguments.features
         case.products = arguments.products
-    selected = [c for c in everything[first::step] if not arguments.only or arguments.only in c.name]
+    first, step = arguments.shard.split("/")
+    first = arguments.seed % int(step) if first == "any" else int(first)
+    selected = [c for c in everything[first::int(step)] if not arguments.only or arguments.only in c.name]
     for case in selected:
         case.split_kv = None if case.schedule else arguments.split_kv
     if arguments.list:
@@ -466,15 +495,20 @@ def main():
     if arguments.write:
         write(selected, arguments.seed, arguments.write)
         return 0
-    print(f"{len(selected)} cases, seed {arguments.seed}")
-    failures = refusals = 0
-    for index, case in enumerate(selected):
+    print(f"{len(selected)} cases, seed {arguments.seed}", flush=True)
+    tool = shutil.which(arguments.flash_run)
+    if not tool:
+        parser.error(f"{arguments.flash_run} is no program; --flash-run says where it is")
+
+    def run_case(index):
         with tempfile.TemporaryDirectory() as folder:
-            folder = arguments.keep or pathlib.Path(folder)
+            folder = (arguments.keep or pathlib.Path(folder)).absolute()
             folder.mkdir(exist_ok=True)
-            ok = run(case, arguments.seed + index, folder, arguments.target, echo=bool(arguments.keep))
-            failures += ok is False
-            refusals += ok is None
+            return check(selected[index], arguments.seed + index, folder, arguments.target, bool(arguments.keep), pathlib.Path(tool).absolute())
+
+    with concurrent.futures.ThreadPoolExecutor(1 if arguments.keep else arguments.jobs) as pool:
+        outcomes = list(pool.map(run_case, range(len(selected))))
+    failures, refusals = outcomes.count(False), outcomes.count(None)
     rest = len(selected) - refusals
     print(f"{rest - failures} of {rest} cases ok" + (f", {refusals} refused" if refusals else ""))
     return 1 if failures or not rest else 0
