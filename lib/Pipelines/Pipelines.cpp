@@ -147,7 +147,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   DecomposeOptions decompose;
   decompose.guardValues = true;
   OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(createConvertFlashToSCF());
+  func.addPass(createConvertFlashToSCF({/*onlyKernels=*/true}));
   func.addPass(createTileSoftmax(softmax));
   func.addPass(createDecompose(decompose));
   // No canonicalization before the loops are scheduled: it would inline those

@@ -14,7 +14,8 @@ def ConvertFlashToSCF : Pass<"convert-flash-to-scf", "::mlir::func::FuncOp"> {
   let summary = "Make loops of kernels and visits, and slices of what they load and store";
   let description = [{
     Each `flash.kernel` becomes an `scf.forall`, whose terminator has what `flash.store_rows` stores as slices.
-    Rows of an address operation (`AddressOpInterface`) are read and written where they lie in memory.
+    Rows of an address operation (`AddressOpInterface`) are read and written where they lie in memory. A view that is used as a
+    tensor is copied, which is an error with the option `only-kernels`.
 
     Each `flash.visit` becomes the loops over the tiles that its mask, its list or its range leaves, with
     a copy of the step in each: tiles that are known to be full have no mask, and tiles whose rows
@@ -50,6 +51,8 @@ def ConvertFlashToSCF : Pass<"convert-flash-to-scf", "::mlir::func::FuncOp"> {
     scf.for %h = %c0 to %plain step %c1 { flash.captured_grad_step ... }
     ```
   }];
+  let options = [Option<"onlyKernels", "only-kernels", "bool", "false",
+    "Only kernels run, as on GPUs: views are read and stored by these">];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::mlir::ub::UBDialect"];

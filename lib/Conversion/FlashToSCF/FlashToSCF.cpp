@@ -114,9 +114,11 @@ static constexpr int64_t rowsOfGap = 128;
 static Value fillGaps(OpBuilder &b, AddressOpInterface address,
                       linalg::FillOp fill) {
   Location loc = fill.getLoc();
-  Value memory = fill.getOutputs()[0], value = fill.getInputs()[0];
-  auto type = cast<RankedTensorType>(memory.getType());
-  SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, memory);
+  Value value = fill.getInputs()[0];
+  SmallVector<OpFoldResult> ends =
+      tensor::getMixedSizes(b, loc, fill.getOutputs()[0]);
+  auto type = cast<RankedTensorType>(fill.getResult(0).getType());
+  Value memory = tensor::EmptyOp::create(b, loc, ends, type.getElementType());
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   ends.resize(3);
   auto forall = scf::ForallOp::create(
@@ -164,7 +166,18 @@ struct RowLoop {
 };
 } // namespace
 
-static LogicalResult lower(KernelOp kernel, SmallVectorImpl<RowLoop> &loops) {
+/// Whether the rows of memory that nothing stores are undefined, or what a
+/// kernel has stored: then one on a GPU may go on with it.
+static bool isOfKernels(Value memory) {
+  while (auto cast = memory.getDefiningOp<tensor::CastOp>())
+    memory = cast.getSource();
+  Operation *op = memory.getDefiningOp();
+  return op &&
+         isa<tensor::EmptyOp, KernelOp, scf::ForallOp, AddressOpInterface>(op);
+}
+
+static LogicalResult lower(KernelOp kernel, bool onlyKernels,
+                           SmallVectorImpl<RowLoop> &loops) {
   IRRewriter b(kernel.getContext());
   Location loc = kernel.getLoc();
   b.setInsertionPoint(kernel);
@@ -194,6 +207,11 @@ static LogicalResult lower(KernelOp kernel, SmallVectorImpl<RowLoop> &loops) {
     out = address.getMemory();
     if (auto fill = out.getDefiningOp<linalg::FillOp>())
       out = fillGaps(b, address, fill);
+    if (onlyKernels && !isOfKernels(out))
+      return address->emitOpError(
+          "packs into a tensor that has values, and on a GPU rows of no "
+          "sequence would not keep them; pack into a tensor.empty or a "
+          "linalg.fill, or use --target=cpu");
   }
   auto forall = scf::ForallOp::create(
       b, loc, SmallVector<OpFoldResult>(ends.size(), b.getIndexAttr(0)), ends,
@@ -338,15 +356,39 @@ static Value makeLengths(OpBuilder &b, AddressOpInterface address, Type type) {
   return loop.getResult(0);
 }
 
+/// Refuses what would be copied between a view and memory outside of kernels,
+/// because others take `taken` as a tensor.
+static LogicalResult refuseCopy(AddressOpInterface address, Value taken,
+                                const Twine &why) {
+  InFlightDiagnostic error = address->emitOpError(why);
+  llvm::SmallSetVector<Location, 4> places;
+  for (Operation *user : taken.getUsers())
+    if (user != address)
+      places.insert(user->getLoc());
+  for (Location place : places)
+    error.attachNote(place) << "it is used here";
+  return error;
+}
+
 /// Replaces what programs ask of a view but its rows, and makes the view where
-/// it is used as a tensor.
-static void lower(AddressOpInterface address) {
+/// it is used as a tensor, unless kernels alone run.
+static LogicalResult lower(AddressOpInterface address, bool onlyKernels) {
   OpBuilder b(address);
   Location loc = address.getLoc();
   if (address.isStore()) {
+    Value view = address.getView();
+    if (onlyKernels)
+      return refuseCopy(
+          address, view,
+          view.hasOneUse()
+              ? "packs what no attention computes, and on a GPU its kernels "
+                "alone store rows; use --target=cpu"
+              : "packs what is used elsewhere, too, and on a GPU a result is "
+                "stored once; let the others take flash.unpack of what was "
+                "packed, or use --target=cpu");
     address->getResult(0).replaceAllUsesWith(
         copyBatches(b, address, address.getView(), address.getMemory()));
-    return;
+    return success();
   }
   Value view = address.getView();
   for (Operation *user : llvm::make_early_inc_range(address->getUsers())) {
@@ -366,6 +408,11 @@ static void lower(AddressOpInterface address) {
       extract.erase();
     }
   }
+  for (Value result : address->getResults())
+    if (onlyKernels && !result.use_empty())
+      return refuseCopy(address, result,
+                        "is used as a tensor, and on a GPU kernels of "
+                        "attention alone read it; use --target=cpu");
   if (!view.use_empty()) {
     Value empty = tensor::EmptyOp::create(b, loc, address.emitSizes(b, loc),
                                           getElementTypeOrSelf(view));
@@ -378,17 +425,20 @@ static void lower(AddressOpInterface address) {
   for (OpResult result : address->getResults())
     if (result != view && !result.use_empty())
       result.replaceAllUsesWith(makeLengths(b, address, result.getType()));
+  return success();
 }
 
 namespace {
 struct ConvertFlashToSCF
     : flash::impl::ConvertFlashToSCFBase<ConvertFlashToSCF> {
+  using Base::Base;
+
   void runOnOperation() override {
     SmallVector<KernelOp> kernels;
     getOperation().walk([&](KernelOp kernel) { kernels.push_back(kernel); });
     SmallVector<RowLoop> rowLoops;
     for (KernelOp kernel : kernels)
-      if (failed(lower(kernel, rowLoops)))
+      if (failed(lower(kernel, onlyKernels, rowLoops)))
         return signalPassFailure();
     SmallVector<VisitOp> visits;
     getOperation().walk([&](VisitOp visit) { visits.push_back(visit); });
@@ -407,7 +457,8 @@ struct ConvertFlashToSCF
     getOperation().walk(
         [&](AddressOpInterface address) { addresses.push_back(address); });
     for (AddressOpInterface address : addresses) {
-      lower(address);
+      if (failed(lower(address, onlyKernels)))
+        return signalPassFailure();
       address.erase();
     }
   }
