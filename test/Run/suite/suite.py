@@ -455,7 +455,7 @@ def main():
     parser.add_argument("--shard", default="0/1", help="K/N: every N-th case from the K-th on; any/N: from one that the seed chooses")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
     parser.add_argument("--target", default="cpu", choices=["cpu", "emulate", "emulate:sm_90a", "sm_80", "sm_90a"])
-    parser.add_argument("--flash-run", type=pathlib.Path, default="flash-run", metavar="PATH", help="the tool, if it is not in the PATH")
+    parser.add_argument("--flash-run", default="flash-run", metavar="PATH", help="the tool, if it is not in the PATH")
     parser.add_argument("--jobs", type=int, default=1, help="how many cases run at a time")
     parser.add_argument("--features", help="of each program's schedule")
     parser.add_argument("--products", type=int, help="of each schedule of gradients, where it is possible")
