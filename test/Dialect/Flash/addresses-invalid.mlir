@@ -80,3 +80,30 @@ func.func @packed_grad(%q: tensor<2x4x9x8xf16>, %k: tensor<1x4x9x8xf16>, %o: ten
   %2 = flash.pack %0#0 by %o into %k : tensor<2x4x9x8xf16>, tensor<3xi32> into tensor<1x4x9x8xf16>
   return
 }
+
+// -----
+
+func.func @decreases(%x: tensor<1x4x?x64xf16>) -> tensor<3x4x?x64xf16> {
+  %offsets = arith.constant dense<[2, 9, 8, 10]> : tensor<4xi32>
+  // expected-error @below {{has offsets that do not decrease and are from 0 to the number of rows, got 8 as number 2}}
+  %v, %n = flash.unpack %x by %offsets : tensor<1x4x?x64xf16>, tensor<4xi32> -> tensor<3x4x?x64xf16>, tensor<3xi32>
+  return %v : tensor<3x4x?x64xf16>
+}
+
+// -----
+
+func.func @negative(%x: tensor<1x4x?x64xf16>) -> tensor<1x4x?x64xf16> {
+  %offsets = arith.constant dense<[-1, 9]> : tensor<2xi64>
+  // expected-error @below {{got -1 as number 0}}
+  %v, %n = flash.unpack %x by %offsets : tensor<1x4x?x64xf16>, tensor<2xi64> -> tensor<1x4x?x64xf16>, tensor<1xi32>
+  return %v : tensor<1x4x?x64xf16>
+}
+
+// -----
+
+func.func @beyond(%v: tensor<2x4x8xf32>, %x: tensor<1x4x8xf32>) -> tensor<1x4x8xf32> {
+  %offsets = arith.constant dense<[0, 8, 9]> : tensor<3xi32>
+  // expected-error @below {{has offsets that do not decrease and are from 0 to 8, got 9 as number 2}}
+  %p = flash.pack %v by %offsets into %x : tensor<2x4x8xf32>, tensor<3xi32> into tensor<1x4x8xf32>
+  return %p : tensor<1x4x8xf32>
+}

@@ -43,3 +43,16 @@ func.func @claims(%m: !m, %offsets: tensor<3xi32>, %l: tensor<2x4x?xf32>) -> (!v
       schedule(<products = 5, features = specialize_warps|persistent>) : (!v, !v, !v, !v, tensor<2x4x?xf32>, !v) -> (!v, !v, !v)
   return %0#0, %0#1, %0#2 : !v, !v, !v
 }
+
+// -----
+
+// Without lengths this proposes a map, too.
+#even = affine_set<(b, h, i, j)[nq, nk] : ((i - j) mod 512 == 0)>
+!t = tensor<2x4x2048x64xf16>
+!n = tensor<2xi32>
+func.func @holes(%q: !t, %l: tensor<2x4x2048xf32>, %n: !n) -> (!t, !t, !t) {
+  // expected-error @below {{one range of tiles of keys, and the other way round; choose products = 7}}
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %l, %q mask(#flash.affine<#even>) query_lengths(%n : !n) schedule(<products = 5>)
+      : (!t, !t, !t, !t, tensor<2x4x2048xf32>, !t) -> (!t, !t, !t)
+  return %0#0, %0#1, %0#2 : !t, !t, !t
+}

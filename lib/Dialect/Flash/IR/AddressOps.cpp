@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace flash;
@@ -139,9 +140,31 @@ Value PackedRows::emitBatchOfTile(Value number, int64_t rows) {
   return last;
 }
 
+/// Offsets that the program says are as flash-run asks of those of inputs.
+static LogicalResult verifyConstants(Operation *op, Value offsets,
+                                     int64_t rows) {
+  DenseIntElementsAttr values;
+  if (!matchPattern(offsets, m_Constant(&values)))
+    return success();
+  APInt before(values.getElementType().getIntOrFloatBitWidth(), 0);
+  for (auto [number, offset] : llvm::enumerate(values.getValues<APInt>())) {
+    if (offset.slt(before) ||
+        (!ShapedType::isDynamic(rows) && offset.getSExtValue() > rows)) {
+      InFlightDiagnostic error = op->emitOpError("has offsets that do not "
+                                                 "decrease and are from 0 to ");
+      return (ShapedType::isDynamic(rows) ? error << "the number of rows"
+                                          : error << rows)
+             << ", got " << offset.getSExtValue() << " as number " << number;
+    }
+    before = offset;
+  }
+  return success();
+}
+
 static LogicalResult verifyPacked(Operation *op, RankedTensorType memory,
                                   RankedTensorType view,
-                                  RankedTensorType offsets) {
+                                  TypedValue<RankedTensorType> offsetsValue) {
+  RankedTensorType offsets = offsetsValue.getType();
   int64_t rank = memory.getRank();
   if ((rank != 3 && rank != 4) || memory.getDimSize(0) != 1)
     return op->emitOpError("rows that lie behind each other are [1, H, T, D] "
@@ -159,7 +182,7 @@ static LogicalResult verifyPacked(Operation *op, RankedTensorType memory,
     return op->emitOpError("the view of ")
            << memory << " by " << offsets << " is " << expected << ", got "
            << view;
-  return success();
+  return verifyConstants(op, offsetsValue, memory.getDimSize(2));
 }
 
 /// Whether `lengths` are of sequences that start at `offsets`.
@@ -179,8 +202,7 @@ bool PackOp::hasLengths(Value lengths) {
 
 LogicalResult UnpackOp::verify() {
   RankedTensorType view = getView().getType();
-  if (failed(verifyPacked(*this, getMemory().getType(), view,
-                          getOffsets().getType())))
+  if (failed(verifyPacked(*this, getMemory().getType(), view, getOffsets())))
     return failure();
   if (getLengths().getType().getDimSize(0) != view.getDimSize(0))
     return emitOpError("has a length for each sequence of ")
@@ -190,7 +212,7 @@ LogicalResult UnpackOp::verify() {
 
 LogicalResult PackOp::verify() {
   if (failed(verifyPacked(*this, getMemory().getType(), getView().getType(),
-                          getOffsets().getType())))
+                          getOffsets())))
     return failure();
   // Kernels store results where they are packed, as many rows as they have.
   auto op = getView().getDefiningOp<AttentionOpInterface>();

@@ -179,9 +179,11 @@ std::string flash::findFusionFault(AttentionGradOp op,
   if (!hasLists && !leavesRanges(op.getMaskOrFull(), queryStep, keyTile,
                                  getRows(op.getQuery().getType().getShape()),
                                  getRows(op.getKey().getType().getShape())))
-    return "products = 5 needs a mask that leaves each tile of queries one "
-           "range of tiles of keys, and the other way round; choose "
-           "block_map = 1, or products = 7";
+    return llvm::formatv(
+        "products = 5 needs a mask that leaves each tile of queries one range "
+        "of tiles of keys, and the other way round; choose {0}products = 7",
+        // Lists are of batches of equal lengths.
+        op.getQueryLengths() || op.getKeyLengths() ? "" : "block_map = 1, or ");
   return "";
 }
 
