@@ -164,6 +164,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     Schedule schedule = given;
     if (op.getSchedule())
       schedule = schedule.over(op.getSchedule()->getValue());
+    const Schedule written = schedule;
     Problem problem = getProblem(op);
     // Programs of gradients were measured together, not with other keys.
     if (schedule.isEmpty()) {
@@ -174,9 +175,9 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
               .empty())
         schedule = *measured;
     }
-    const Schedule written = schedule;
-    if (failed(complain(op, proposeSchedule(op, problem, machine, schedule))) ||
-        failed(selectForSequences(op, written, schedule)))
+    // That there is no map decides what is one program.
+    if (failed(selectForSequences(op, written, schedule)) ||
+        failed(complain(op, proposeSchedule(op, problem, machine, schedule))))
       return failure();
     // Two maps, and more than twice the work.
     if (!schedule.blockMap && !op.getKeyTiles() && !op.getQueryTiles())
