@@ -8,6 +8,14 @@ func.func @flash(%q: tensor<1x4x16x16xf32>) -> tensor<1x4x16x16xf32> {
 
 // -----
 
+func.func @level_1(%acc: tensor<16x16xf32>, %row: tensor<16xf32>, %o: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  // expected-error @below {{--check has no reference of a program at level 1, but of the one that it was made of}}
+  %r = flash.finalize ins(%acc, %row, %row : tensor<16x16xf32>, tensor<16xf32>, tensor<16xf32>) outs(%o : tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
 func.func @bits(%x: f32) -> i32 {
   // expected-error @below {{'arith.bitcast' op cannot be promoted to f64: it depends on how a narrower type is stored}}
   %i = arith.bitcast %x : f32 to i32

@@ -105,8 +105,11 @@ LogicalResult Promoter::check(Operation *op) {
         op->emitOpError("cannot be promoted to f64: the ");
     diagnostic << dialect << " dialect is not among those that compute alike "
                << "on any floating-point type";
-    if (dialect == "flash")
+    if (isa<flash::AttentionOpInterface>(op))
       diagnostic << "; run flash-decompose-naive first";
+    else if (dialect == "flash")
+      diagnostic << "; --check has no reference of a program at level 1, but "
+                    "of the one that it was made of";
     return diagnostic;
   }
   if (isa<arith::BitcastOp, tensor::BitcastOp, vector::BitCastOp,
@@ -152,10 +155,9 @@ struct PromoteToF64 : flash::impl::PromoteToF64Base<PromoteToF64> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     Promoter promoter(&getContext());
-    bool failed = false;
-    module.walk(
-        [&](Operation *op) { failed |= mlir::failed(promoter.check(op)); });
-    if (failed)
+    WalkResult checked = module.walk<WalkOrder::PreOrder>(
+        [&](Operation *op) { return WalkResult(promoter.check(op)); });
+    if (checked.wasInterrupted())
       return signalPassFailure();
     module.walk([&](Operation *op) { promoter.promote(op); });
     // Widening and narrowing one type to itself is not an op.
