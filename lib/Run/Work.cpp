@@ -11,6 +11,7 @@
 #include "flash/Analysis/MaskTiles.h"
 #include "flash/Compile/Program.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -134,6 +135,34 @@ int64_t flash::run::estimateResultBytes(func::FuncOp entry,
                 : total + bytes;
   }
   return total;
+}
+
+std::map<unsigned, SmallVector<std::pair<int64_t, int64_t>>>
+flash::run::getRowsOfSequences(func::FuncOp level0,
+                               ArrayRef<HostTensor> inputs) {
+  std::map<unsigned, SmallVector<std::pair<int64_t, int64_t>>> found;
+  for (auto [number, result] : llvm::enumerate(
+           level0.getBody().back().getTerminator()->getOperands())) {
+    SmallVector<std::pair<int64_t, int64_t>> rows;
+    Value value = result;
+    while (Operation *op = value.getDefiningOp()) {
+      if (auto pack = dyn_cast<flash::PackOp>(op)) {
+        const HostTensor *offsets = getInput(pack.getOffsets(), level0, inputs);
+        if (!offsets)
+          break;
+        int64_t last = offsets->getSpec().getNumElements() - 1;
+        rows.push_back({offsets->get(0), offsets->get(last)});
+        value = pack.getMemory();
+      } else if (auto cast = dyn_cast<tensor::CastOp>(op)) {
+        value = cast.getSource();
+      } else {
+        break;
+      }
+    }
+    if (!rows.empty() && value.getDefiningOp<tensor::EmptyOp>())
+      found[number] = rows;
+  }
+  return found;
 }
 
 std::optional<double> flash::run::countScoreBytes(func::FuncOp level0,

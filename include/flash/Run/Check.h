@@ -49,6 +49,10 @@ struct Expectation {
   /// The same of each row of a result that is the output of an attention, by
   /// the result's number.
   std::map<unsigned, std::vector<double>> rowMagnitudes;
+  /// The rows that are compared of a result, by its number, where others are
+  /// undefined.
+  std::map<unsigned, llvm::SmallVector<std::pair<int64_t, int64_t>>>
+      rowsOfSequences;
   /// Whether products of f32 may have been rounded to tf32.
   bool hasTf32Products = false;
   /// Why a program that is right may have other results; empty if nothing is

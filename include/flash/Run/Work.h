@@ -11,6 +11,7 @@
 #include "flash/Run/HostTensor.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include <map>
 
 namespace flash::run {
 
@@ -29,6 +30,13 @@ int64_t estimateResultBytes(mlir::func::FuncOp entry,
 /// scores of an attention. Nothing if sizes are unknown.
 std::optional<double> countScoreBytes(mlir::func::FuncOp level0,
                                       llvm::ArrayRef<TensorSpec> inputs);
+
+/// By the numbers of results, the rows of those whose others are undefined:
+/// sequences that are packed into a tensor.empty have rows from the first of
+/// each pair up to the second one. Offsets are taken from the inputs.
+std::map<unsigned, llvm::SmallVector<std::pair<int64_t, int64_t>>>
+getRowsOfSequences(mlir::func::FuncOp level0,
+                   llvm::ArrayRef<HostTensor> inputs);
 
 /// Whether an attention in a program at level 0 has `precision(tf32)`.
 bool permitsTf32(mlir::ModuleOp level0);

@@ -10,6 +10,12 @@
 // RUN: flash-run %s --target=emulate:sm_90a --shape 0=1x4x30x64 --shape 1=1x2x40x64 --shape 2=1x2x40x48 --fill 3=0@1 --fill 3=30@2 --fill 3=30@3 --fill 4=0@1 --fill 4=40@2 --fill 4=40@3 --check
 // RUN: flash-run %s --target=emulate --schedule=query_tile=16,key_tile=32,packed_heads=2 --shape 0=1x4x70x64 --shape 1=1x2x90x64 --shape 2=1x2x90x48 --check
 
+// Rows before the first sequence and behind the last one, of which no result is defined.
+// DEFINE: %{gaps} = --shape 0=1x4x500x64 --shape 1=1x2x90x64 --shape 2=1x2x90x48 --fill 3=290@0 --fill 3=291@1 --fill 3=300@2 --fill 3=300@3 --fill 3=310@4 --fill 4=85@4 --fill 0=nan@289 --fill 0=nan@310 --fill 1=nan@85 --fill 2=nan@85
+// RUN: flash-run %s --target=cpu %{gaps} --check
+// RUN: flash-run %s --target=emulate %{gaps} --check
+// RUN: flash-run %s --target=emulate:sm_90a %{gaps} --check --seed 4
+
 // RUN: not flash-run %s --target=cpu --shape 0=1x4x30x64 --shape 1=1x2x40x64 --shape 2=1x2x40x48 --fill 3=31@4 2>&1 | FileCheck %s --check-prefix=BEYOND
 // BEYOND: argument 3 says where sequences start among 30 rows, but offset 4 is 31; offsets do not decrease and are from 0 to 30
 // RUN: not flash-run %s --target=cpu --shape 0=1x4x30x64 --shape 1=1x2x40x64 --shape 2=1x2x40x48 --fill 4=9@1 --fill 4=8@2 2>&1 | FileCheck %s --check-prefix=LESS
