@@ -20,7 +20,18 @@ LEARNED = False
 HEAD_DIMS = [40, 64, 80, 96, 128, 192, 256]
 # Of the root mean square; relative to scores' size for f32, as that of --check.
 TOLERANCES = {"f32": 2e-6, "f16": 1e-3, "bf16": 8e-3}
-DOCUMENTS = {
+PACKED_SCORES = GRADIENT_SCORES | {
+    # As long as the longest sequences, as programs from Python have it.
+    "short_bias": ("tensor<{Hq}x{Lq}x{Lk}xf32>", """
+    %lq = arith.constant {Lq} : index
+    %lk = arith.constant {Lk} : index
+    %one = arith.constant 1 : index
+    %mq = arith.subi %lq, %one : index
+    %mk = arith.subi %lk, %one : index
+    %iq = arith.minsi %i, %mq : index
+    %jk = arith.minsi %j, %mk : index
+    %e = tensor.extract %captured[%h, %iq, %jk] : tensor<{Hq}x{Lq}x{Lk}xf32>
+    %r = arith.addf %s, %e : f32"""),
     "documents": ("tensor<{B}x{Nd}xf32>", """
     %x = tensor.extract %captured[%b, %i] : tensor<{B}x{Nd}xf32>
     %y = tensor.extract %captured[%b, %j] : tensor<{B}x{Nd}xf32>
@@ -32,6 +43,7 @@ DOCUMENTS = {
 }
 # The part of a captured tensor that sequence b has, of n queries and m keys.
 PARTS = {
+    "short_bias": lambda b, n, m, last: np.s_[:, :n, :m],
     "bias": lambda b, n, m, last: np.s_[:, :n, :m],
     "per_key": lambda b, n, m, last: np.s_[b : b + 1, :m],
     "per_query": lambda b, n, m, last: np.s_[:n],
@@ -45,13 +57,13 @@ def documents(s, c, b, h, i, j):
     return np.where(same, s, -np.inf), same.astype(float), lambda ds: None
 
 
-grad_oracle.SCORES["documents"] = documents
+grad_oracle.SCORES |= {"documents": documents, "short_bias": grad_oracle.bias}
 
 
 class Packed(Case):
     """A case whose queries, keys or both are packed. No sequence has more than `Nq` and `Nk` rows."""
 
-    scores = GRADIENT_SCORES | DOCUMENTS
+    scores = PACKED_SCORES
 
     def __init__(self, name, **options):
         self.packed = "qk"
@@ -64,10 +76,10 @@ class Packed(Case):
         super().__init__(name, **options)
 
     def sizes(self):
-        """Captured tensors have elements for as many positions as the views have."""
+        """Captured tensors have an element for each row of the views, where no index is computed."""
         views = {f"N{side}": self.rows[side] for side in self.packed}
         queries, keys = views.get("Nq", self.Nq), views.get("Nk", self.Nk)
-        return super().sizes() | {"Nq": queries, "Nk": keys, "Nd": queries + keys, "last": keys}
+        return super().sizes() | {"Nq": queries, "Nk": keys, "Nd": queries + keys, "last": keys, "Lq": self.Nq, "Lk": self.Nk}
 
     def offsets_of(self, side):
         return "offsets_k" if side == "k" and not self.one_offsets else "offsets_q"
