@@ -235,7 +235,7 @@ def packed_cases():
             for side in "qk":
                 if side in case.packed:
                     case.rows[side] = rows[side] if "rows" not in options else options["rows"][side]
-                    longest = min(case.rows[side], rng.choice([65, 130, 200]))
+                    longest = min(case.rows[side], rng.choice([65, 130, 200]) if name != "long" else 800)
                 else:
                     longest = rng.choice([33, 64, 90, 150])
                 setattr(case, f"N{side}", longest)
@@ -262,6 +262,7 @@ def packed_cases():
             add(f"only-{packed}-causal", packed=packed, B=3, D=128, Dv=128, mask="causal", dynamic=True)
         for d in (64, 128):
             add(f"ill-{d}", ill=True, packed="qk", B=6, D=d, Dv=d, sink=False, mask="causal")
+        add("long", dtype="bf16" if grad else "f16", B=3, packed="qk", rows={"q": 1100, "k": 1400}, D=64, Dv=64, Hkv=1, Hq=2, mask="causal")
         add("everything", B=5, packed="qk", D=80, Dv=40, Hq=4, Hkv=2, mask="nested", sink=True, score="alibi", lse=True, lse_grad=grad,
             scale=0.11, lengths=True)
         while len(result) % 60:
