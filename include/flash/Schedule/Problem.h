@@ -65,8 +65,7 @@ struct Problem {
   int64_t getElementBytes() const { return getElementBits() / 8; }
   /// The bytes that a tile of operands takes in shared memory.
   int64_t getTileBytes(int64_t rows, int64_t columns) const {
-    return getSharedTileBytes(rows, columns, getElementBytes(),
-                              getSwizzle(columns * getElementBytes()));
+    return getSharedTileBytes(rows, columns, getElementBytes());
   }
   /// The rows of the heads that share tiles, if the queries are known.
   std::optional<int64_t> countRows() const;

@@ -34,6 +34,20 @@ def Flash_ScheduleFeatures : I32BitEnumAttr<"ScheduleFeatures",
   let printBitEnumPrimaryGroups = 0;
 }
 
+// In which order CTAs take tiles; `#flash.order` says what each is.
+def Flash_TileOrder : I32EnumAttr<"TileOrder", "an order of tiles", [
+    I32EnumAttrCase<"Linear", 0, "linear">,
+    I32EnumAttrCase<"LongestFirst", 1, "longest_first">,
+    I32EnumAttrCase<"Snake", 2, "snake">, I32EnumAttrCase<"Pairs", 3, "pairs">,
+    I32EnumAttrCase<"HeadsFastest", 4, "heads_fastest">,
+    I32EnumAttrCase<"Reverse", 5, "reverse">,
+    I32EnumAttrCase<"Interleaved", 6, "interleaved">,
+    I32EnumAttrCase<"BothWays", 7, "both_ways">,
+    I32EnumAttrCase<"Backwards", 8, "backwards">]> {
+  let cppNamespace = "::flash";
+  let genSpecializedAttr = 0;
+}
+
 def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
   let mnemonic = "schedule";
   let summary = "how an attention is cut into tiles, and what its blocks do";

@@ -43,6 +43,11 @@ constexpr int64_t getSwizzle(int64_t rowBytes) {
 /// eight rows the pattern of the swizzle repeats.
 int64_t getSharedTileBytes(int64_t rows, int64_t columns, int64_t elementBytes,
                            int64_t swizzle);
+inline int64_t getSharedTileBytes(int64_t rows, int64_t columns,
+                                  int64_t elementBytes) {
+  return getSharedTileBytes(rows, columns, elementBytes,
+                            getSwizzle(columns * elementBytes));
+}
 
 /// What schedules take from the machine that runs them.
 struct TargetInfo {

@@ -8,6 +8,7 @@
 #include "VisitLowering.h"
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Flash/Utils/TileSlices.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -220,6 +221,10 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels,
   forall->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   if (std::optional<ScheduleAttr> schedule = kernel.getSchedule())
     setSchedule(forall, schedule->getValue());
+  if (std::optional<OrderAttr> order = kernel.getOrder())
+    tile::TileDialect::OrderAttrHelper(b.getContext())
+        .setAttr(forall,
+                 tile::OrderAttr::get(b.getContext(), order->getKind()));
   StoreOp store = kernel.getStore();
   Block *body = forall.getBody();
   SmallVector<Value> arguments(body->getArguments());

@@ -228,7 +228,7 @@ tile::OrderAttr BlockConverter::getBlockOrder() {
   auto order =
       tile::TileDialect::OrderAttrHelper(b.getContext()).getAttr(forall);
   return order ? order
-               : tile::OrderAttr::get(b.getContext(), tile::OrderKind::Linear);
+               : tile::OrderAttr::get(b.getContext(), TileOrder::Linear);
 }
 
 void BlockConverter::emitPosition() {

@@ -54,20 +54,20 @@ namespace {
 enum class Direction { Forwards, Backwards, OfHead, None };
 } // namespace
 
-static Direction getDirection(tile::OrderKind order) {
+static Direction getDirection(TileOrder order) {
   switch (order) {
-  case tile::OrderKind::Linear:
-  case tile::OrderKind::HeadsFastest:
-  case tile::OrderKind::Interleaved:
+  case TileOrder::Linear:
+  case TileOrder::HeadsFastest:
+  case TileOrder::Interleaved:
     return Direction::Forwards;
-  case tile::OrderKind::LongestFirst:
-  case tile::OrderKind::Reverse:
-  case tile::OrderKind::Backwards:
+  case TileOrder::LongestFirst:
+  case TileOrder::Reverse:
+  case TileOrder::Backwards:
     return Direction::Backwards;
-  case tile::OrderKind::BothWays:
+  case TileOrder::BothWays:
     return Direction::OfHead;
-  case tile::OrderKind::Snake:
-  case tile::OrderKind::Pairs:
+  case TileOrder::Snake:
+  case TileOrder::Pairs:
     return Direction::None;
   }
   llvm_unreachable("unknown order");

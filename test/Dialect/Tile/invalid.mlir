@@ -739,7 +739,7 @@ func.func @f(%n: index) {
 // -----
 
 func.func @f(%n: index) {
-  // expected-error @below {{'arith.addi' op has an attribute 'tile.order', which belongs to 'flash.kernel' or 'scf.forall'}}
+  // expected-error @below {{'arith.addi' op has an attribute 'tile.order', which belongs to 'scf.forall'}}
   %i = arith.addi %n, %n {tile.order = #tile.order<linear>} : index
   return
 }
@@ -764,7 +764,7 @@ gpu.module @m {
 
 // -----
 
-// expected-error @below {{'func.func' op has an attribute 'tile.order', which belongs to 'flash.kernel' or 'scf.forall'}}
+// expected-error @below {{'func.func' op has an attribute 'tile.order', which belongs to 'scf.forall'}}
 func.func @f() attributes {tile.order} {
   return
 }

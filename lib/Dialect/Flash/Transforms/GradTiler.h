@@ -9,7 +9,6 @@
 #define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_GRADTILER_H
 
 #include "GradProgram.h"
-#include "flash/Dialect/Tile/IR/Tile.h"
 
 namespace flash {
 
@@ -49,7 +48,7 @@ private:
   /// one behind begins with, are in the cache.
   void takeBackwards(mlir::ValueRange results);
   /// In which order blocks take the tiles of the program with these results.
-  void setOrder(mlir::ValueRange results, tile::OrderKind kind);
+  void setOrder(mlir::ValueRange results, TileOrder order);
   /// How many counts a unit of the program of rows has. Units are as many as
   /// tiles of queries, or more; where blocks claim their tiles there is a count
   /// besides.
@@ -105,7 +104,7 @@ private:
   mlir::OpFoldResult numberOf(mlir::Value start, const TiledDim &dim);
   mlir::OpFoldResult countTiles(const TiledDim &dim);
   /// In which order blocks take the tiles of keys.
-  tile::OrderKind getOrderOfKeys();
+  TileOrder getOrderOfKeys();
   /// The sums for all tiles of queries, and nothing in them.
   mlir::Value emptySums();
   /// Rounds the sums of tiles of queries.

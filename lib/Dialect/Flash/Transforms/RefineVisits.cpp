@@ -9,7 +9,6 @@
 #include "flash/Analysis/MaskTiles.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -245,24 +244,21 @@ static void setOrder(KernelOp kernel) {
       masked = step;
     hasLists |= visit.getList() && !visit.getRanks();
   });
-  MLIRContext *context = kernel.getContext();
-  tile::TileDialect::OrderAttrHelper order(context);
   if ((!masked && !hasLists) || kernel.getEnds().size() < 2 ||
-      order.isAttrPresent(kernel))
+      kernel.getOrder())
     return;
-  auto getKind = [&] {
+  auto getOrder = [&] {
     // How long a list is only the data tell, but it is alike for all heads.
     if (hasLists)
-      return tile::OrderKind::HeadsFastest;
+      return TileOrder::HeadsFastest;
     std::optional<ScheduleAttr> schedule = masked.getSchedule();
     if (!schedule ||
         !schedule->getValue().has(ScheduleFeatures::Persistent) ||
         schedule->getValue().has(ScheduleFeatures::ClaimTiles))
-      return tile::OrderKind::LongestFirst;
-    return haveEvenPairsOfQueries(masked) ? tile::OrderKind::Pairs
-                                          : tile::OrderKind::Snake;
+      return TileOrder::LongestFirst;
+    return haveEvenPairsOfQueries(masked) ? TileOrder::Pairs : TileOrder::Snake;
   };
-  order.setAttr(kernel, tile::OrderAttr::get(context, getKind()));
+  kernel.setOrderAttr(OrderAttr::get(kernel.getContext(), getOrder()));
 }
 
 namespace {

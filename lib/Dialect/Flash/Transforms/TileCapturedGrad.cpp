@@ -23,7 +23,7 @@
 #include "flash/Analysis/ScoreDependence.h"
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
-#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Schedule/Target.h"
 #include "flash/Support/Place.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -277,10 +277,10 @@ static int64_t chooseTile(AttentionGradOp op) {
 }
 
 static int64_t getBytesOfTiles(AttentionGradOp op) {
+  Type element = op.getQuery().getType().getElementType();
   auto getBytes = [&](int64_t columns) {
-    return tile::SmemType::get(rowsOfTileWithRoles, columns,
-                               op.getQuery().getType().getElementType())
-        .getAlignedBytes();
+    return getSharedTileBytes(rowsOfTileWithRoles, columns,
+                              element.getIntOrFloatBitWidth() / 8);
   };
   return getBytes(op.getHeadDim()) + getBytes(op.getValueDim());
 }

@@ -12,7 +12,6 @@
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
-#include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -574,26 +573,24 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   return results;
 }
 
-void GradTiler::setOrder(ValueRange results, tile::OrderKind kind) {
-  tile::TileDialect::OrderAttrHelper(b.getContext())
-      .setAttr(results.front().getDefiningOp(),
-               tile::OrderAttr::get(b.getContext(), kind));
+void GradTiler::setOrder(ValueRange results, TileOrder order) {
+  results.front().getDefiningOp<KernelOp>().setOrderAttr(
+      OrderAttr::get(b.getContext(), order));
 }
 
 void GradTiler::takeBackwards(ValueRange results) {
   if (hasRoles())
-    setOrder(results, tile::OrderKind::Backwards);
+    setOrder(results, TileOrder::Backwards);
 }
 
-tile::OrderKind GradTiler::getOrderOfKeys() {
+TileOrder GradTiler::getOrderOfKeys() {
   if (op.getQueryTiles())
-    return tile::OrderKind::Reverse;
+    return TileOrder::Reverse;
   // In memory the tiles of all batches are one head's, of which some depend on
   // each other.
   bool arePacked = bool(op.getKey().getDefiningOp<AddressOpInterface>());
   if (!op.getMask())
-    return arePacked ? tile::OrderKind::HeadsFastest
-                     : tile::OrderKind::Interleaved;
+    return arePacked ? TileOrder::HeadsFastest : TileOrder::Interleaved;
   // Under a mask each tile of keys begins with the queries that no later one
   // has: if these come first, and all begin together, none waits. Forwards each
   // waits a step longer than the one before, which later ones of a causal mask
@@ -601,8 +598,8 @@ tile::OrderKind GradTiler::getOrderOfKeys() {
   bool endsWithQueries = flash::endsWithQueries(
       *op.getMask(), querySteps.tile, keys.tile,
       getConstantIntValue(queries.end), getConstantIntValue(keys.end));
-  return endsWithQueries && !arePacked ? tile::OrderKind::BothWays
-                                       : tile::OrderKind::Reverse;
+  return endsWithQueries && !arePacked ? TileOrder::BothWays
+                                       : TileOrder::Reverse;
 }
 
 OpFoldResult GradTiler::countTiles(const TiledDim &dim) {

@@ -25,7 +25,7 @@ void flash::tile::TileDialect::initialize() {
       >();
 }
 
-static constexpr llvm::StringLiteral loops[] = {"flash.kernel", "scf.forall"},
+static constexpr llvm::StringLiteral loops[] = {"scf.forall"},
                                      launches[] = {"gpu.launch_func"};
 static constexpr flash::DeclaredAttribute declaredAttributes[] = {
     {"tile.order", loops, "a #tile.order",

@@ -25,11 +25,11 @@ static ParseResult parseOrder(OpAsmParser &parser, OrderAttr &order) {
   StringRef keyword;
   if (parser.parseKeyword(&keyword))
     return failure();
-  std::optional<OrderKind> kind = symbolizeOrderKind(keyword);
+  std::optional<TileOrder> kind = symbolizeTileOrder(keyword);
   if (!kind) {
     std::string kinds;
-    for (uint32_t i = 0; i <= getMaxEnumValForOrderKind(); ++i)
-      kinds += (i ? ", " : "") + stringifyOrderKind(OrderKind(i)).str();
+    for (uint32_t i = 0; i <= getMaxEnumValForTileOrder(); ++i)
+      kinds += (i ? ", " : "") + stringifyTileOrder(TileOrder(i)).str();
     return parser.emitError(loc, "expected an order of tiles, one of " + kinds);
   }
   order = OrderAttr::get(parser.getContext(), *kind);
@@ -37,7 +37,7 @@ static ParseResult parseOrder(OpAsmParser &parser, OrderAttr &order) {
 }
 
 static void printOrder(OpAsmPrinter &printer, Operation *, OrderAttr order) {
-  printer << stringifyOrderKind(order.getKind());
+  printer << stringifyTileOrder(order.getKind());
 }
 
 #define GET_OP_CLASSES
@@ -173,7 +173,7 @@ PositionOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
                              SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
   types.assign(adaptor.getSizes().size(), IndexType::get(context));
-  if (adaptor.getOrder().getKind() == OrderKind::BothWays)
+  if (adaptor.getOrder().getKind() == TileOrder::BothWays)
     types.push_back(IntegerType::get(context, 1));
   return success();
 }

@@ -264,31 +264,31 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
   size_t outer = sizes.size();
   SmallVector<Value> position(outer);
   Value rest = op.getNumber(), isBackwards;
-  OrderKind kind = op.getOrder().getKind();
-  if (kind == OrderKind::HeadsFastest && outer > 1) {
+  TileOrder kind = op.getOrder().getKind();
+  if (kind == TileOrder::HeadsFastest && outer > 1) {
     Value numHeads = sizes[outer - 2], numTiles = sizes[outer - 1];
     position[outer - 2] = b.rem(rest, numHeads);
     rest = b.div(rest, numHeads);
     position[outer - 1] = outer > 2 ? b.rem(rest, numTiles) : rest;
     rest = outer > 2 ? b.div(rest, numTiles) : rest;
     outer -= 2;
-  } else if (kind == OrderKind::Backwards) {
+  } else if (kind == TileOrder::Backwards) {
     rest = b.sub(b.sub(b.product(sizes), b.constant(1)), rest);
-  } else if (kind != OrderKind::Linear && kind != OrderKind::HeadsFastest) {
+  } else if (kind != TileOrder::Linear && kind != TileOrder::HeadsFastest) {
     --outer;
     MaskedTiles tiles{b.product(sizes.take_front(outer)), sizes.back(),
                       blocksOfWave};
     TileOfHead at =
-        kind == OrderKind::LongestFirst
+        kind == TileOrder::LongestFirst
             ? emitLongestFirst(builder, loc, tiles, rest)
-        : kind == OrderKind::Interleaved
+        : kind == TileOrder::Interleaved
             ? emitInterleaved(builder, loc, tiles, interleavedWaves, rest)
-        : kind == OrderKind::Reverse
+        : kind == TileOrder::Reverse
             ? emitReverse(builder, loc, tiles, interleavedWaves, rest)
-        : kind == OrderKind::BothWays
+        : kind == TileOrder::BothWays
             ? emitBothWays(builder, loc, tiles, interleavedWaves, rest)
             : emitSnakeOrder(builder, loc, tiles,
-                             /*haveEvenPairs=*/kind == OrderKind::Pairs, rest);
+                             /*haveEvenPairs=*/kind == TileOrder::Pairs, rest);
     position.back() = at.tile;
     rest = at.head;
     isBackwards = at.isBackwards;

@@ -192,4 +192,44 @@ def Flash_ProductPrecisionAttr : Flash_Attr<"ProductPrecision", "precision"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Flash_OrderAttr : Flash_Attr<"Order", "order"> {
+  let summary = "the order in which CTAs take the tiles of a kernel";
+  let description = [{
+    A grid has tiles in some dimensions. Along the last of them tiles may take
+    longer and longer (queries under a causal mask); the others together are
+    the heads. A wave is as many CTAs as run at the same time.
+
+    - `linear`: row by row, the last dimension the fastest.
+    - `backwards`: as `linear`, from the last tile to the first: what a program before
+      wrote last is then read first, out of the cache.
+    - `interleaved`: of as many heads as have a wave of tiles (two if CTAs claim tiles, `tile.claim`), one if it has
+      more, first the first tile of each, then the second. For tiles that add to what the
+      tile before adds to (`flash.parallel_add`), which then begins early enough
+      that they need not wait; more heads would not stay in the cache.
+    - `reverse`: as `interleaved`, with the last dimension backwards: where a window
+      lets each tile of keys begin with the queries that it is the first to have.
+    - `both_ways`: as `reverse`, but the last heads, of four waves of tiles, come forwards if
+      there is at least a wave of others: for a causal mask, where the last tiles to be begun are
+      then the shortest.
+    - `longest_first`: for CTAs that take one tile each, whenever there is room
+      for them. Of as many heads as fill two waves, the longest tiles first.
+    - `snake`: for persistent CTAs, which take one tile of each wave, every
+      other wave backwards (`tile-persist`). The longest tiles of all heads
+      first.
+    - `pairs`: as `snake`, where a tile and its counterpart from the other end
+      of a head are as long as any two such tiles. What a CTA gets in two waves,
+      a tile of one head and one of the next, is as long as what any other gets;
+      so heads follow each other, and the keys that all CTAs read at the same
+      time belong to few heads. Only the last waves go by length.
+    - `heads_fastest`: as `linear`, with the last two dimensions exchanged: the
+      tiles of one number of all heads follow each other. For persistent CTAs where such
+      tiles take as long, whatever others do: what the CTAs of a wave get is then
+      alike.
+
+    A `flash.kernel` without one has `linear`. The CPU ignores it.
+  }];
+  let parameters = (ins "::flash::TileOrder":$kind);
+  let assemblyFormat = "`<` $kind `>`";
+}
+
 #endif // FLASH_ATTRS_TD

@@ -34,7 +34,7 @@ def Flash_ContributeOp : Flash_Op<"contribute",
     `hi - 1` along the last dimension of the loop, and each of them does, so that a
     unit knows how many come before it. Only they may have the tile's batch and head.
     Where they are no range, `behind(%n)` says that of the units of greater numbers `n` add to
-    it; the loop then takes the tiles of a head backwards (`#tile.order<reverse>`).
+    it; the loop then takes the tiles of a head backwards (`#flash.order<reverse>`).
 
     Example:
 
@@ -66,7 +66,7 @@ def Flash_ParallelAddOp : Flash_Op<"parallel_add",
     In the terminator of an `scf.forall`, beside `tensor.parallel_insert_slice`. The sum of a tile is
     that of the tiles which `flash.contribute` put there, the first of them alone and
     then each of the others added to it in the order in which units are taken: linear
-    or another order without loops of waiting (`#tile.order<linear>`, `reverse`, `both_ways`, `longest_first` or
+    or another order without loops of waiting (`#flash.order<linear>`, `reverse`, `both_ways`, `longest_first` or
     `heads_fastest`). What `sums` held before is not part of it; a tile that no unit adds
     to is undefined. `counts`, zeros before the loop, says how many units added to each
     tile; it may have more elements along its last dimension. Persistent blocks need one more,

@@ -28,7 +28,8 @@ def Flash_KernelOp : Flash_Op<"kernel",
     and has the positions alone whose tile of rows, as many as they are apart, has rows that exist, and maybe a few
     more.
 
-    `schedule` has the keys of this kernel, and of no other: warps, stages and features.
+    `schedule` has the keys of this kernel, and of no other: warps, stages and features. `order` says in which order
+    CTAs take the positions (`#flash.order`), `linear` if it is not written.
 
     Example:
 
@@ -44,12 +45,13 @@ def Flash_KernelOp : Flash_Op<"kernel",
     ```
   }];
   let arguments = (ins Variadic<Index>:$ends, DenseI64ArrayAttr:$steps,
-    Optional<AnyRankedTensor>:$rows, Variadic<AnyRankedTensor>:$outs, OptionalAttr<Flash_ScheduleAttr>:$schedule);
+    Optional<AnyRankedTensor>:$rows, Variadic<AnyRankedTensor>:$outs, OptionalAttr<Flash_ScheduleAttr>:$schedule,
+    OptionalAttr<Flash_OrderAttr>:$order);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     `over` `(` $ends `)` `by` $steps (`rows` `(` $rows^ `:` type($rows) `)`)? (`outs` `(` $outs^ `:` type($outs) `)`)?
-    (`schedule` `(` $schedule^ `)`)? attr-dict-with-keyword $body
+    (`schedule` `(` $schedule^ `)`)? (`order` `(` $order^ `)`)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;

@@ -732,8 +732,8 @@ def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
     result, which is therefore the same bit for bit in each run. With `products = 5` of the
     schedule the programs 2 and 3 are one, over tiles of keys, in which scores are computed once:
     its units add to the gradients of queries in a fixed order (`flash.contribute`, `flash.parallel_add`;
-    under a mask the last tiles of keys come first, `#tile.order<reverse>`, and where tiles end with the last queries the last
-    heads come forwards, `#tile.order<both_ways>`), which a program over rows then rounds. The
+    under a mask the last tiles of keys come first, `#flash.order<reverse>`, and where tiles end with the last queries the last
+    heads come forwards, `#flash.order<both_ways>`), which a program over rows then rounds. The
     program of rows writes the zeros that their counts begin with. Without `specialize_warps` a unit is a head of keys,
     whose tiles add to the gradients of its queries one after the other, in place. Its keys are up to eight parts, whose
     sums are added up in their order: by the unit, or, where there are less than eight heads of all batches and each part is a
@@ -761,7 +761,7 @@ def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect", "::flash::tile::TileDialect"
+    "::mlir::tensor::TensorDialect"
   ];
 }
 
@@ -888,7 +888,7 @@ def RefineVisits : Pass<"flash-refine-visits", "::mlir::func::FuncOp"> {
     (`flash.contribute`) is among the contributions of the tiles that visit it, which `contributors` says.
 
     The pass also says in which order blocks take tiles of queries which the mask makes longer or shorter
-    (`#tile.order`), unless the program does. Visits of lists, and visits of tiles that do not start at multiples of
+    (`#flash.order`), unless the program does. Visits of lists, and visits of tiles that do not start at multiples of
     their size, are left as they are.
 
     ```mlir
@@ -900,7 +900,6 @@ def RefineVisits : Pass<"flash-refine-visits", "::mlir::func::FuncOp"> {
         tiles(#flash.tiles<hi = [...], full_hi = [...]>) init(...) { ... }
     ```
   }];
-  let dependentDialects = ["::flash::tile::TileDialect"];
 }
 
 def CountTiles : Pass<"flash-count-tiles", "::mlir::ModuleOp"> {

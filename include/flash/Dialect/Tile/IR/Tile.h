@@ -8,6 +8,7 @@
 #ifndef FLASH_DIALECT_TILE_IR_TILE_H
 #define FLASH_DIALECT_TILE_IR_TILE_H
 
+#include "flash/Schedule/Schedule.h"
 #include "flash/Support/DeclaredAttributes.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributeInterfaces.h"
