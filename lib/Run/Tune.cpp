@@ -265,7 +265,7 @@ llvm::Error Search::run(Report::Tuned &tuned) {
     if (gpu)
       gpu->residentArguments.reset();
   });
-  SmallVector<flash::Schedule> schedules = listSchedules(problem, machine);
+  std::vector<flash::Schedule> schedules = listSchedules(problem, machine);
   if (problem.isGradient) {
     llvm::erase(schedules, ofGradients);
     schedules.insert(schedules.begin(), ofGradients);

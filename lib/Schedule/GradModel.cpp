@@ -41,7 +41,7 @@ namespace {
 struct Candidate {
   int64_t maxHeadDim, queryTile, keyStep, keyTile, queryStep, stages;
   /// Where the program of keys has other stages, and where it is two.
-  std::optional<int64_t> queryStages = {}, keyPrograms = {};
+  std::optional<int64_t> keyProgramStages = {}, keyPrograms = {};
   /// What the one program has besides.
   ScheduleFeatures fused = ScheduleFeatures::None;
 };
@@ -260,7 +260,7 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   schedule.queryStep = candidate->queryStep;
   schedule.keyStep = candidate->keyStep;
   schedule.stages = candidate->stages;
-  schedule.queryStages = candidate->queryStages;
+  schedule.keyProgramStages = candidate->keyProgramStages;
   schedule.keyPrograms = candidate->keyPrograms;
   schedule.features = features;
   if (isFused) {
@@ -367,7 +367,7 @@ static llvm::SmallVector<Program> getPrograms(const Problem &problem,
                     "query_step",
                     *schedule.keyTile,
                     schedule.getQueryStep(),
-                    schedule.queryStages.value_or(*schedule.stages),
+                    schedule.keyProgramStages.value_or(*schedule.stages),
                     all,
                     all,
                     all,
@@ -397,27 +397,14 @@ std::string flash::completeGradSchedule(const Problem &problem,
   // Where no features are proposed, there are none to leave out.
   schedule.leftOut = ScheduleFeatures::None;
   bool hasRoles = schedule.hasRoles() && canHaveRoles(problem, target);
-  Schedule known;
-  known.queryTile = schedule.queryTile;
-  known.keyTile = schedule.keyTile;
-  known.queryStep = schedule.queryStep;
-  known.keyStep = schedule.keyStep;
-  known.products = schedule.products;
-  known.keyPrograms = schedule.keyPrograms;
-  known.blockMap = schedule.blockMap;
-  known.features = schedule.features;
-  if (hasRoles) {
-    known.stages = schedule.stages;
-    known.queryStages = schedule.queryStages;
-    known.ctasPerSm = schedule.ctasPerSm;
-  }
-  if (!(schedule == known))
-    return formatv(
-        "the programs of gradients have query_tile, key_tile, "
-        "query_step, key_step, products, key_programs, block_map and "
-        "features, and where warps have roles stages, query_stages "
-        "and ctas_per_sm, got '{0}'",
-        schedule.str());
+  if (std::string fault = schedule.findForeignKey(ScheduleOwner::Gradients);
+      !fault.empty())
+    return fault;
+  if (!hasRoles &&
+      (schedule.stages || schedule.keyProgramStages || schedule.ctasPerSm))
+    return "stages, key_program_stages and ctas_per_sm are of gradients whose "
+           "warps have roles (specialize_warps, with the target sm_90a and "
+           "elements of 16 bits); leave them out";
   if (schedule.isFused() && target.isGpu &&
       !(hasRoles && schedule.has(ScheduleFeatures::SpecializeWarps)))
     return formatv(

@@ -111,11 +111,9 @@ std::string flash::completeSchedule(const Problem &problem,
     return fault;
   if (std::string fault = schedule.findFault(); !fault.empty())
     return fault;
-  if (schedule.queryStep || schedule.keyStep || schedule.products ||
-      schedule.keyPrograms)
-    return "query_step, key_step, products and key_programs are of the "
-           "programs of gradients; an attention visits the keys key_tile at a "
-           "time";
+  if (std::string fault = schedule.findForeignKey(ScheduleOwner::Attention);
+      !fault.empty())
+    return fault;
   if (!target.isGpu)
     return "";
   std::string fault = schedule.hasRoles() && canHaveRoles(problem, target)

@@ -20,9 +20,11 @@ using namespace flash;
 using llvm::StringRef;
 
 namespace {
-/// What a key's value may be.
+/// Whose key it is, and what its value may be.
 struct Key {
   llvm::StringLiteral name;
+  /// Of `ScheduleOwner`.
+  unsigned owners;
   /// Null for `features`, the only key that is no number.
   std::optional<int64_t> Schedule::*number = nullptr;
   int64_t least = 1, most = 1, multiple = 1;
@@ -30,27 +32,37 @@ struct Key {
   bool followsTiles = false;
 };
 
+constexpr unsigned ofAttention = unsigned(ScheduleOwner::Attention),
+                   ofGradients = unsigned(ScheduleOwner::Gradients),
+                   ofKernel = unsigned(ScheduleOwner::Kernel),
+                   ofBoth = ofAttention | ofGradients;
+
 // A new key is a line here, a member in Schedule.h, a sentence in Schedule.td,
 // and the pass that reads it.
 constexpr Key keys[] = {
-    {"query_tile", &Schedule::queryTile, 8, 1024, 8},
-    {"key_tile", &Schedule::keyTile, 8, 1024, 8},
-    {"query_step", &Schedule::queryStep, 8, 1024, 8},
-    {"key_step", &Schedule::keyStep, 8, 1024, 8},
-    {"products", &Schedule::products, Schedule::fusedProducts,
+    {"query_tile", ofBoth, &Schedule::queryTile, 8, 1024, 8},
+    {"key_tile", ofBoth, &Schedule::keyTile, 8, 1024, 8},
+    {"query_step", ofGradients, &Schedule::queryStep, 8, 1024, 8},
+    {"key_step", ofGradients, &Schedule::keyStep, 8, 1024, 8},
+    {"products", ofGradients, &Schedule::products, Schedule::fusedProducts,
      Schedule::separateProducts},
-    {"key_programs", &Schedule::keyPrograms, 1, 2},
-    {"packed_heads", &Schedule::packedHeads, 1, 1024},
-    {"warps", &Schedule::warps, 1, 32, 1, /*followsTiles=*/true},
-    {"stages", &Schedule::stages, 1, 16, 1, /*followsTiles=*/true},
-    {"query_stages", &Schedule::queryStages, 1, 2, 1, /*followsTiles=*/true},
-    {"ctas_per_sm", &Schedule::ctasPerSm, 1, 4, 1,
+    {"key_programs", ofGradients, &Schedule::keyPrograms, 1, 2},
+    {"packed_heads", ofAttention, &Schedule::packedHeads, 1, 1024},
+    {"warps", ofAttention | ofKernel, &Schedule::warps, 1, 32, 1,
      /*followsTiles=*/true},
-    {"features"},
-    {"block_map", &Schedule::blockMap, 0, 1},
-    {"num_splits", &Schedule::numSplits, 1, 256},
-    {"split_ctas", &Schedule::splitCtas, 1, 65536},
-    {"split_keys", &Schedule::splitKeys, 8, 1 << 20, 8}};
+    {"stages", ofBoth | ofKernel, &Schedule::stages, 1, 16, 1,
+     /*followsTiles=*/true},
+    {"query_stages", ofAttention | ofKernel, &Schedule::queryStages, 1, 2, 1,
+     /*followsTiles=*/true},
+    {"key_program_stages", ofGradients, &Schedule::keyProgramStages, 1, 16, 1,
+     /*followsTiles=*/true},
+    {"ctas_per_sm", ofBoth | ofKernel, &Schedule::ctasPerSm, 1, 4, 1,
+     /*followsTiles=*/true},
+    {"features", ofBoth | ofKernel},
+    {"block_map", ofBoth, &Schedule::blockMap, 0, 1},
+    {"num_splits", ofAttention, &Schedule::numSplits, 1, 256},
+    {"split_ctas", ofAttention, &Schedule::splitCtas, 1, 65536},
+    {"split_keys", ofAttention, &Schedule::splitKeys, 8, 1 << 20, 8}};
 
 // How the keys are split: one of these at most.
 constexpr std::optional<int64_t> Schedule::*splitKinds[] = {
@@ -166,6 +178,31 @@ std::string Schedule::findFault() const {
                          *splitKeys, *keyTile,
                          llvm::alignTo(*splitKeys, *keyTile));
   return "";
+}
+
+std::string Schedule::findForeignKey(ScheduleOwner owner) const {
+  auto isOwned = [&](const Key &key) { return key.owners & unsigned(owner); };
+  std::string names, foreign;
+  for (const Key &key : keys)
+    if (isOwned(key))
+      names += (names.empty() ? "" : ", ") + key.name.str();
+    else if (foreign.empty() && this->*key.number)
+      foreign = key.name.str();
+  if (foreign.empty())
+    return "";
+  return llvm::formatv("a schedule of {0} has no key '{1}'; its keys are {2}",
+                       owner == ScheduleOwner::Attention   ? "an attention"
+                       : owner == ScheduleOwner::Gradients ? "gradients"
+                                                           : "one kernel",
+                       foreign, names);
+}
+
+Schedule Schedule::ofKernel() const {
+  Schedule kernel = *this;
+  for (const Key &key : keys)
+    if (!(key.owners & ::ofKernel))
+      (kernel.*key.number).reset();
+  return kernel;
 }
 
 llvm::Expected<Schedule> Schedule::parse(StringRef text) {

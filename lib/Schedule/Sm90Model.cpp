@@ -96,7 +96,7 @@ static Schedule makeSchedule(const Candidate &candidate, int64_t queryTile) {
 /// Those of `fits`, best first, that differ in their tiles of queries, with at
 /// least `leastQueries` and at most `mostQueries`, and the smallest one with
 /// one warpgroup.
-static SmallVector<Schedule> getTiles(ArrayRef<const Candidate *> fits,
+static std::vector<Schedule> getTiles(ArrayRef<const Candidate *> fits,
                                       int64_t leastQueries,
                                       int64_t mostQueries) {
   SmallVector<const Candidate *> tiles;
@@ -111,7 +111,7 @@ static SmallVector<Schedule> getTiles(ArrayRef<const Candidate *> fits,
       *llvm::min_element(tiles, [](const Candidate *a, const Candidate *b) {
         return a->queryTile < b->queryTile;
       });
-  SmallVector<Schedule> schedules;
+  std::vector<Schedule> schedules;
   for (const Candidate *tile : tiles)
     if (tile->queryTile >= leastQueries && tile->queryTile <= mostQueries)
       schedules.push_back(makeSchedule(*tile, tile->queryTile));

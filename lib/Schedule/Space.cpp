@@ -8,7 +8,6 @@
 #include "ModelParts.h"
 
 using namespace flash;
-using llvm::SmallVector;
 
 namespace {
 
@@ -109,13 +108,13 @@ public:
 
   const Problem &problem;
   const TargetInfo &target;
-  SmallVector<Schedule> schedules;
+  std::vector<Schedule> schedules;
 };
 
 } // namespace
 
 /// Those of the programs of gradients, but for what is proposed.
-static SmallVector<Schedule> listGradSchedules(const Problem &problem,
+static std::vector<Schedule> listGradSchedules(const Problem &problem,
                                                const TargetInfo &target) {
   Space space(problem, target);
   Schedule schedule;
@@ -152,7 +151,7 @@ static SmallVector<Schedule> listGradSchedules(const Problem &problem,
   return space.schedules;
 }
 
-SmallVector<Schedule> flash::listSchedules(const Problem &problem,
+std::vector<Schedule> flash::listSchedules(const Problem &problem,
                                            const TargetInfo &target) {
   if (problem.isGradient)
     return listGradSchedules(problem, target);
@@ -175,18 +174,20 @@ SmallVector<Schedule> flash::listSchedules(const Problem &problem,
   return space.schedules;
 }
 
-SmallVector<Schedule> flash::listVariations(const Problem &problem,
+std::vector<Schedule> flash::listVariations(const Problem &problem,
                                             const TargetInfo &target,
                                             const Schedule &schedule) {
   Space space(problem, target);
   if (!target.isGpu)
     return {};
+  auto otherStages =
+      problem.isGradient ? &Schedule::keyProgramStages : &Schedule::queryStages;
   auto vary = [&](std::optional<int64_t> Schedule::*field, int64_t value) {
     Schedule variation = schedule;
     variation.*field = value;
-    // The number of query stages follows from what is left.
+    // The number of the others follows from what is left.
     if (field == &Schedule::stages)
-      variation.queryStages.reset();
+      (variation.*otherStages).reset();
     if (field == &Schedule::numSplits)
       variation.splitCtas.reset();
     space.add(variation);
@@ -196,8 +197,8 @@ SmallVector<Schedule> flash::listVariations(const Problem &problem,
   if (schedule.getPackedHeads() > 1)
     vary(&Schedule::packedHeads, 1);
   if (schedule.hasRoles())
-    for (int64_t queryStages : {1, 2})
-      vary(&Schedule::queryStages, queryStages);
+    for (int64_t stages : {1, 2})
+      vary(otherStages, stages);
   else
     for (int64_t warps : {1, 2, 4, 8})
       vary(&Schedule::warps, warps);

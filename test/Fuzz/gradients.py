@@ -237,7 +237,7 @@ def draw_schedule(rng, target, element):
         keys["features"] = "|".join(features)
         steps = [64, 64, 128]
         if rng.random() < 0.3:
-            keys["query_stages"] = rng.choice([1, 2])
+            keys["key_program_stages"] = rng.choice([1, 2])
         if rng.random() < 0.5:
             keys["stages"] = rng.randint(1, 3)
     elif target == "cpu":

@@ -70,7 +70,7 @@ def draw_loops(rng, masks, nk, least, tile):
 
 
 def draw_schedule(rng, element):
-    """The tiles, the attribute, and the targets on which it may run."""
+    """The keys of a schedule, and the targets on which it may run."""
     keys = {"query_tile": rng.choice([16, 32, 64]), "key_tile": rng.choice([16, 16, 32])}
     targets = ["cpu", "emulate", "emulate:sm_90a"]
     if element != "f32" and rng.random() < 0.4:
@@ -86,7 +86,11 @@ def draw_schedule(rng, element):
         keys["warps"] = rng.choice([n for n in (1, 2, 4) if keys["query_tile"] // 16 % n == 0])
     else:
         keys["warps"] = keys["query_tile"] // 16
-    return keys, f"schedule(<{', '.join(f'{key} = {value}' for key, value in keys.items())}>)", targets
+    return keys, targets
+
+
+def print_schedule(keys):
+    return f"<{', '.join(f'{key} = {value}' for key, value in keys.items())}>"
 
 
 def draw(rng):
@@ -100,7 +104,7 @@ def draw(rng):
     if rng.random() < 0.5:
         dv = d
     dynamic = rng.random() < 0.4
-    schedule, schedule_text, program.targets = draw_schedule(rng, element)
+    schedule, program.targets = draw_schedule(rng, element)
     query_tile, tile = schedule["query_tile"], schedule["key_tile"]
 
     def make(*shape):
@@ -146,7 +150,7 @@ def draw(rng):
             types[name] = text
     results = [f"tensor<{'x'.join(map(str, q.shape[:-1]))}x{dv}x{element}>", f"tensor<{'x'.join(map(str, q.shape[:-1]))}xf32>"]
     program.shapes = [list(q.shape[:-1]) + [dv], list(q.shape[:-1])]
-    body = write(program, loops, schedule_text, query_tile, tile, types, results, lengths is not None, score, (d, dv, group))
+    body = write(program, loops, schedule, query_tile, tile, types, results, lengths is not None, score, (d, dv, group))
     finish(program, masks, arguments, types, results, body)
     return program
 
@@ -235,7 +239,8 @@ def write(program, loops, schedule, query_tile, tile, types, results, has_length
             mask = f" mask({loop.mask.text})" if loop.mask else ""
             w.add(f"%y{name}:3 = flash.online_attention ins(%qt, %kt{name}, %vt{name} : tensor<{query_tile}x{d}x{element}>, "
                   f"tensor<{tile}x{d}x{element}>, tensor<{tile}x{dv}x{element}>) outs({', '.join(inner)} : {acc}, {row}, {row}) "
-                  f"at[%bb, %hh, %ii, {key}] of[{sizes['q']}, {sizes['k']}]{keys} scale({program.scale}) unit({unit}){mask} {schedule}"
+                  f"at[%bb, %hh, %ii, {key}] of[{sizes['q']}, {sizes['k']}]{keys} scale({program.scale}) unit({unit}){mask} "
+                  f"schedule({print_schedule(schedule)})"
                   + (f" {score.text()}" if score else ""))
             inner = tuple(f"%y{name}#{n}" for n in range(3))
         w.add(f"scf.yield {', '.join(inner)} : {acc}, {row}, {row}\n}}")
@@ -249,7 +254,8 @@ def write(program, loops, schedule, query_tile, tile, types, results, has_length
         rows, oname, lname, otype, ltype = "%nrows", "%os", "%ls", f"tensor<?x{dv}x{element}>", "tensor<?xf32>"
         w.add(f"%os = tensor.extract_slice %ot[0, 0] [%nrows, {dv}] [1, 1] : {out} to {otype}")
         w.add(f"%ls = tensor.extract_slice %lt[0] [%nrows] [1] : {row} to {ltype}")
+    of_kernel = {key: value for key, value in schedule.items() if key not in ("query_tile", "key_tile")}
     w.add(f"scf.forall.in_parallel {{\ntensor.parallel_insert_slice {oname} into %oo[%bb, %hh, %ii, 0] [1, 1, {rows}, {dv}] "
           f"[1, 1, 1, 1] : {otype} into {results[0]}\ntensor.parallel_insert_slice {lname} into %ll[%bb, %hh, %ii] [1, 1, {rows}] "
-          f"[1, 1, 1] : {ltype} into {results[1]}\n}}\n}} {{flash.schedule = #flash.{schedule.replace('(', '').replace(')', '')}}}")
+          f"[1, 1, 1] : {ltype} into {results[1]}\n}}\n}} {{flash.schedule = #flash.schedule{print_schedule(of_kernel)}}}")
     return "\n".join(w.lines) + "\n"

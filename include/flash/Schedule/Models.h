@@ -12,6 +12,8 @@
 #include "flash/Schedule/Schedule.h"
 #include "flash/Schedule/Target.h"
 
+#include <vector>
+
 namespace flash {
 
 /// With as many queries, a tile of one head is half full where warps have
@@ -61,14 +63,14 @@ std::string completeGradSchedule(const Problem &problem,
 /// own, then all tiles and features with the rest as the model would have it.
 /// For gradients what is proposed is not among them, since it follows from the
 /// operation (proposeSchedule), and not all go with their masks and scores.
-llvm::SmallVector<Schedule> listSchedules(const Problem &problem,
-                                          const TargetInfo &target);
+std::vector<Schedule> listSchedules(const Problem &problem,
+                                    const TargetInfo &target);
 
 /// Schedules that differ from `schedule` in what the above leaves to the model:
 /// stages, warps, and splits of the keys, as far as their programs have them.
-llvm::SmallVector<Schedule> listVariations(const Problem &problem,
-                                           const TargetInfo &target,
-                                           const Schedule &schedule);
+std::vector<Schedule> listVariations(const Problem &problem,
+                                     const TargetInfo &target,
+                                     const Schedule &schedule);
 
 } // namespace flash
 

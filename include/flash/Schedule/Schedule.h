@@ -23,6 +23,10 @@
 
 namespace flash {
 
+/// What a schedule is of: an attention, all kernels of its gradients, or one
+/// kernel at level 1 and below.
+enum class ScheduleOwner : uint8_t { Attention = 1, Gradients = 2, Kernel = 4 };
+
 /// The values of the keys; absent where nobody says. #flash.schedule documents
 /// what they mean.
 struct Schedule {
@@ -32,7 +36,8 @@ struct Schedule {
   static constexpr int64_t separateProducts = 7, fusedProducts = 5;
 
   std::optional<int64_t> queryTile, keyTile, queryStep, keyStep, products,
-      keyPrograms, packedHeads, warps, stages, queryStages, ctasPerSm;
+      keyPrograms, packedHeads, warps, stages, queryStages, keyProgramStages,
+      ctasPerSm;
   std::optional<ScheduleFeatures> features;
   /// What the features are without, where `features` is left to others.
   ScheduleFeatures leftOut = ScheduleFeatures::None;
@@ -70,13 +75,17 @@ struct Schedule {
   std::string set(llvm::StringRef key, llvm::StringRef value);
   /// What is wrong with the values; empty if nothing is.
   std::string findFault() const;
+  /// Says which key is not one of `owner`'s, and which are; empty if all are.
+  std::string findForeignKey(ScheduleOwner owner) const;
+  /// The keys that one kernel has.
+  Schedule ofKernel() const;
   /// Reads "query_tile=64,key_tile=128"; nothing of an empty text.
   static llvm::Expected<Schedule> parse(llvm::StringRef text);
 
   /// This schedule, with what it leaves out taken from `lower`. Keys that
-  /// follow from the tiles (warps, stages, query_stages, ctas_per_sm) are
-  /// taken only if the tiles are the same; `num_splits`, `split_ctas` and
-  /// `split_keys` exclude each other.
+  /// follow from the tiles (warps, stages, query_stages, key_program_stages,
+  /// ctas_per_sm) are taken only if the tiles are the same; `num_splits`,
+  /// `split_ctas` and `split_keys` exclude each other.
   Schedule over(const Schedule &lower) const;
 
   /// Calls `visit` with each key that has a value, in the order of the

@@ -77,8 +77,8 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     On a GPU the unit is a thread block (CTA): `warps` (1 to 32) share the
     queries, 16 at a time each. `stages` (1 to 16) tiles of keys, and of values,
     are in shared memory, and `query_stages` (1 or 2) of queries where a block has
-    several; for gradients, `query_stages` are the stages of the programs over tiles of
-    keys, as many as `stages` if not written. `ctas_per_sm` (1 to 4) of blocks whose warps have roles share a
+    several. Of gradients, the programs over tiles of keys have `key_program_stages` (1 to 16) of queries, as many as
+    `stages` if it is not written. `ctas_per_sm` (1 to 4) of blocks whose warps have roles share a
     multiprocessor, its registers and its shared memory; without it, one has all.
 
     `features = specialize_warps|overlap` lists what else is done, by the pass
@@ -117,10 +117,17 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     fills in what is missing: from a measured schedule of the device, where
     there is one, else from a model.
 
-    The attribute also stands beside the operations, under the name
-    `flash.schedule`: `flash-tile` puts it on the `scf.forall` that it makes,
-    and `convert-linalg-to-tile` on the kernel, whose passes read it. Other
-    operations cannot have it.
+    Whose keys these are, another key being an error that lists them:
+
+    | schedule of | keys |
+    |---|---|
+    | an attention | all but `query_step`, `key_step`, `products`, `key_programs` and `key_program_stages` |
+    | its gradients | `query_tile`, `key_tile`, `query_step`, `key_step`, `products`, `key_programs`, `stages`, `key_program_stages`, `ctas_per_sm`, `features`, `block_map` |
+    | one kernel | `warps`, `stages`, `query_stages`, `ctas_per_sm`, `features` |
+
+    A kernel's schedule stands on `flash.kernel`, and below level 1 beside the operations, under the name
+    `flash.schedule`: on the `scf.forall` that `convert-flash-to-scf` makes of the kernel, and on the `gpu.func`
+    of `convert-linalg-to-tile`, whose passes read it. Other operations cannot have it.
   }];
   let parameters = (ins "::flash::Schedule":$value);
   // The dialect, which registers it, is elsewhere.

@@ -130,7 +130,7 @@ func.func @captured(%x: tensor<?x16xf32>, %table: tensor<8xi32>, %s: f32, %n: in
 // The order of the loop, and what the schedule says of kernels with products.
 
 // CHECK-LABEL: gpu.func @attributes(
-// CHECK-SAME:  flash.schedule = #flash.schedule<query_tile = 16, key_tile = 16, warps = 2, stages = 3>
+// CHECK-SAME:  flash.schedule = #flash.schedule<warps = 2, stages = 3>
 // CHECK-SAME:  known_block_size = array<i32: 64, 1, 1>
 // CHECK:       tile.position %{{.*}} of(%{{.*}}, %{{.*}}) longest_first
 // CHECK:       tile.mma_async {{.*}} #tile.fragment<2>
@@ -146,7 +146,7 @@ func.func @attributes(%q: tensor<2x128x16xf16>) -> tensor<2x128x32xf32> {
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %2 into %o[%h, %i, 0] [1, 32, 32] [1, 1, 1] : tensor<32x32xf32> into tensor<2x128x32xf32>
     }
-  } {tile.order = #tile.order<longest_first>, flash.schedule = #flash.schedule<query_tile = 16, key_tile = 16, warps = 2, stages = 3>}
+  } {tile.order = #tile.order<longest_first>, flash.schedule = #flash.schedule<warps = 2, stages = 3>}
   return %r : tensor<2x128x32xf32>
 }
 

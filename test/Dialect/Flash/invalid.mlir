@@ -550,7 +550,7 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile 
 
 // -----
 
-// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, query_step, key_step, products, key_programs, packed_heads, warps, stages, query_stages, ctas_per_sm, features, block_map, num_splits, split_ctas, split_keys}}
+// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, query_step, key_step, products, key_programs, packed_heads, warps, stages, query_stages, key_program_stages, ctas_per_sm, features, block_map, num_splits, split_ctas, split_keys}}
 func.func private @f() attributes {m = #flash.schedule<tiles = 8>}
 
 // -----

@@ -128,3 +128,23 @@ func.func @order(%n: index) {
   }
   return
 }
+
+// -----
+
+func.func @schedule(%n: index) {
+  // expected-error @below {{'flash.kernel' op a schedule of one kernel has no key 'query_tile'; its keys are warps, stages, query_stages, ctas_per_sm, features}}
+  flash.kernel over(%n) by [16] schedule(<query_tile = 64, warps = 4>) {
+  ^bb0(%0: index):
+    flash.store {}
+  }
+  return
+}
+
+// -----
+
+func.func @schedule_of_loop(%n: index) {
+  // expected-error @below {{'scf.forall' op a schedule of one kernel has no key 'products'; its keys are warps, stages, query_stages, ctas_per_sm, features}}
+  scf.forall (%i) in (%n) {
+  } {flash.schedule = #flash.schedule<products = 5>}
+  return
+}

@@ -4,7 +4,12 @@
 // RUN: not flash-opt %s --flash-select-schedule="schedule=num_splits=2" 2>&1 | FileCheck %s --check-prefix=SPLITS
 
 // TILE: 'flash.attention_grad' op cannot be scheduled: key_tile must be a multiple of 16 on tensor cores, got 24; the nearest is 32
-// SPLITS: 'flash.attention_grad' op cannot be scheduled: the programs of gradients have query_tile, key_tile, query_step, key_step, products, key_programs, block_map and features, and where warps have roles stages, query_stages and ctas_per_sm, got 'query_tile=64,key_tile=32,products=7,num_splits=2'
+// SPLITS: 'flash.attention_grad' op cannot be scheduled: a schedule of gradients has no key 'num_splits'; its keys are query_tile, key_tile, query_step, key_step, products, key_programs, stages, key_program_stages, ctas_per_sm, features, block_map
+
+// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=query_stages=1" 2>&1 | FileCheck %s --check-prefix=QUERYSTAGES
+// QUERYSTAGES: 'flash.attention_grad' op cannot be scheduled: a schedule of gradients has no key 'query_stages'; its keys are query_tile, key_tile, query_step, key_step, products, key_programs, stages, key_program_stages, ctas_per_sm, features, block_map
+// RUN: not flash-opt %s --flash-select-schedule="target=sm_80 schedule=stages=2" 2>&1 | FileCheck %s --check-prefix=WITHOUTROLES
+// WITHOUTROLES: 'flash.attention_grad' op cannot be scheduled: stages, key_program_stages and ctas_per_sm are of gradients whose warps have roles (specialize_warps, with the target sm_90a and elements of 16 bits); leave them out
 
 // RUN: flash-opt %s --flash-select-schedule=target=sm_90a --split-input-file | FileCheck %s --check-prefix=ROLES
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=query_step=48" 2>&1 | FileCheck %s --check-prefix=STEP
@@ -23,7 +28,7 @@
 
 // An attention has no steps of its own.
 // RUN: not flash-opt %S/../../../examples/attention.mlir --flash-select-schedule="schedule=key_step=64" 2>&1 | FileCheck %s --check-prefix=ATTENTION
-// ATTENTION: 'flash.attention' op cannot be scheduled: query_step, key_step, products and key_programs are of the programs of gradients; an attention visits the keys key_tile at a time
+// ATTENTION: 'flash.attention' op cannot be scheduled: a schedule of an attention has no key 'key_step'; its keys are query_tile, key_tile, packed_heads, warps, stages, query_stages, ctas_per_sm, features, block_map, num_splits, split_ctas, split_keys
 
 !q = tensor<1x2x333x128xf16>
 !k = tensor<1x2x20x128xf16>

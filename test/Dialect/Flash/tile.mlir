@@ -18,8 +18,7 @@
 // CHECK-SAME:          at[%[[B]], %[[H]], %[[I]], %[[J]]] of[128, 256] scale
 // CHECK:           %[[O:.*]] = flash.finalize ins(%[[STATE]]#0, %[[STATE]]#1, %[[STATE]]#2
 // CHECK:           tensor.parallel_insert_slice %[[O]] into %{{.*}}[%[[B]], %[[H]], %[[I]], 0] [1, 1, 64, 48]
-// CHECK:         } {flash.schedule = #flash.schedule<query_tile = 64, key_tile = 128>,
-// CHECK-SAME:       mapping = [#gpu.block<linear_dim_2>, #gpu.block<linear_dim_1>, #gpu.block<linear_dim_0>]}
+// CHECK:         } {mapping = [#gpu.block<linear_dim_2>, #gpu.block<linear_dim_1>, #gpu.block<linear_dim_0>]}
 func.func @even(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x256x64xf16>, %v: tensor<2x2x256x48xf16>,
                 %acc: tensor<2x8x128x48xf32>, %max: tensor<2x8x128xf32>, %sum: tensor<2x8x128xf32>,
                 %out: tensor<2x8x128x48xf16>) -> tensor<2x8x128x48xf16> {

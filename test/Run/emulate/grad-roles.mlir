@@ -17,7 +17,7 @@
 // RUN: %{open} | FileCheck %s
 // REDEFINE: %{schedule} = features = %{features}, query_tile = 64, key_tile = 64, key_step = 96, query_step = 128, key_programs = 2
 // RUN: %{masked} | FileCheck %s
-// REDEFINE: %{schedule} = features = %{features}, key_programs = 2, query_stages = 1
+// REDEFINE: %{schedule} = features = %{features}, key_programs = 2, key_program_stages = 1
 // RUN: %{masked} | FileCheck %s
 // RUN: %{open} | FileCheck %s
 // CHECK: check: ok

@@ -81,6 +81,11 @@ flash::FlashDialect::verifyOperationAttribute(Operation *op,
                                               NamedAttribute attribute) {
   if (failed(flash::verifyDeclaredAttribute(op, attribute, declaredAttributes)))
     return failure();
+  if (auto schedule = dyn_cast<ScheduleAttr>(attribute.getValue()))
+    if (std::string fault =
+            schedule.getValue().findForeignKey(ScheduleOwner::Kernel);
+        !fault.empty())
+      return op->emitOpError() << fault;
   if (auto kernel = dyn_cast<gpu::GPUFuncOp>(op); kernel && !kernel.isKernel())
     return op->emitOpError() << "has " << attribute.getName()
                              << ", which a kernel has, a gpu.func with the "

@@ -27,8 +27,8 @@ void KernelOp::build(OpBuilder &b, OperationState &state,
                                     rows ? 1 : 0,
                                     static_cast<int32_t>(outs.size())};
   properties.steps = b.getDenseI64ArrayAttr(steps);
-  if (!schedule.isEmpty())
-    properties.schedule = ScheduleAttr::get(b.getContext(), schedule);
+  if (Schedule own = schedule.ofKernel(); !own.isEmpty())
+    properties.schedule = ScheduleAttr::get(b.getContext(), own);
   state.addTypes(outs.getTypes());
   SmallVector<Type> types(ends.size(), b.getIndexType());
   llvm::append_range(types, outs.getTypes());
@@ -58,6 +58,11 @@ KernelOp KernelOp::of(Value destination) {
 }
 
 LogicalResult KernelOp::verify() {
+  if (getSchedule())
+    if (std::string fault =
+            getSchedule()->getValue().findForeignKey(ScheduleOwner::Kernel);
+        !fault.empty())
+      return emitOpError() << fault;
   if (getSteps().size() != getEnds().size())
     return emitOpError("has ")
            << getEnds().size() << " ends and " << getSteps().size()

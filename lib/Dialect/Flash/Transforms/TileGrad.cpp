@@ -103,7 +103,6 @@ Value GradTiler::emptyLike(Value tensor) {
 Schedule GradTiler::ofTiles(int64_t rows, std::optional<int64_t> stages) {
   Schedule ofRows = schedule;
   ofRows.stages = stages;
-  ofRows.queryStages.reset();
   ofRows.warps = hasRoles() ? rows / rowsOfWarp : getDefaultWarps(rows);
   return ofRows;
 }
@@ -559,7 +558,7 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
           SmallVector<OpFoldResult>(sizes.size(), index(1)));
   };
   std::optional<int64_t> stages =
-      schedule.queryStages ? schedule.queryStages : schedule.stages;
+      schedule.keyProgramStages ? schedule.keyProgramStages : schedule.stages;
   SmallVector<Value> results = parallelLoop(
       ends, {1, 1, keys.tile}, outputs, ofTiles(keys.tile, stages), body,
       getRowsOfKernel(op.getKey(), grads, op.getKeyLengths()));
