@@ -74,7 +74,7 @@ static llvm::Expected<Rewritten> rewrite(const FlashKernel &kernel,
         tiles.keyStep = of.getKeyStep();
         // Seven, too: with another score five may be what pays.
         tiles.products =
-            of.products.value_or(flash::Schedule::separateProducts);
+            of.products.value_or(flash::Schedule::separatePrograms);
       } else {
         tiles.packedHeads = of.getPackedHeads();
       }

@@ -232,7 +232,7 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
     schedule.queryStep = rowMultiple;
   // Tiles of a head add in place.
   if (!target.isGpu)
-    schedule.products = Schedule::fusedProducts;
+    schedule.products = Schedule::oneProgram;
   return schedule;
 }
 
@@ -264,7 +264,7 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   schedule.keyPrograms = candidate->keyPrograms;
   schedule.features = features;
   if (isFused) {
-    schedule.products = Schedule::fusedProducts;
+    schedule.products = Schedule::oneProgram;
     *schedule.features |= candidate->fused;
     // Which sequence a tile is of, and how long, only the data tell.
     if (problem.hasPackedRows)
@@ -411,7 +411,7 @@ std::string flash::completeGradSchedule(const Problem &problem,
         "products = {0} needs the CPU, or specialize_warps, with the "
         "target sm_90a, elements of 16 bits and head dimensions up to "
         "128; choose products = {1}",
-        Schedule::fusedProducts, Schedule::separateProducts);
+        Schedule::oneProgram, Schedule::separatePrograms);
   if (!target.isGpu)
     return "";
   for (auto [name, tile] : {std::pair("query_tile", *schedule.queryTile),

@@ -44,8 +44,8 @@ constexpr Key keys[] = {
     {"key_tile", ofBoth, &Schedule::keyTile, 8, 1024, 8},
     {"query_step", ofGradients, &Schedule::queryStep, 8, 1024, 8},
     {"key_step", ofGradients, &Schedule::keyStep, 8, 1024, 8},
-    {"products", ofGradients, &Schedule::products, Schedule::fusedProducts,
-     Schedule::separateProducts},
+    {"products", ofGradients, &Schedule::products, Schedule::oneProgram,
+     Schedule::separatePrograms},
     {"key_programs", ofGradients, &Schedule::keyPrograms, 1, 2},
     {"packed_heads", ofAttention, &Schedule::packedHeads, 1, 1024},
     {"warps", ofAttention | ofKernel, &Schedule::warps, 1, 32, 1,
@@ -148,13 +148,13 @@ std::string Schedule::findFault() const {
       if (std::string fault = ::findFault(key, *(this->*key.number));
           !fault.empty())
         return fault;
-  if (products && *products != fusedProducts && *products != separateProducts)
-    return llvm::formatv("products must be {0} or {1}, got {2}", fusedProducts,
-                         separateProducts, *products);
+  if (products && *products != oneProgram && *products != separatePrograms)
+    return llvm::formatv("products must be {0} or {1}, got {2}", oneProgram,
+                         separatePrograms, *products);
   if (isFused() && keyPrograms.value_or(1) != 1)
     return llvm::formatv("products = {0} are those of one program, and "
                          "key_programs asks for {1}; write one of them",
-                         fusedProducts, *keyPrograms);
+                         oneProgram, *keyPrograms);
   if (has(ScheduleFeatures::ClaimTiles) &&
       !(has(ScheduleFeatures::Persistent) && hasRoles()))
     return "claim_tiles says how blocks that persist, with warps that have "

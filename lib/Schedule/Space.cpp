@@ -36,8 +36,8 @@ constexpr ScheduleFeatures roleFeatures[] = {
 struct GradTiles {
   int64_t products, queryTile, keyStep, keyTile, queryStep;
 };
-constexpr int64_t separate = Schedule::separateProducts,
-                  fused = Schedule::fusedProducts;
+constexpr int64_t separate = Schedule::separatePrograms,
+                  fused = Schedule::oneProgram;
 constexpr GradTiles gradRoleTiles[] = {
     {fused, 128, 128, 128, 128},   {fused, 128, 128, 128, 64},
     {separate, 128, 128, 128, 64}, {separate, 128, 64, 128, 64},

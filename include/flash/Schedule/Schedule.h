@@ -30,10 +30,10 @@ enum class ScheduleOwner : uint8_t { Attention = 1, Gradients = 2, Kernel = 4 };
 /// The values of the keys; absent where nobody says. #flash.schedule documents
 /// what they mean.
 struct Schedule {
-  /// What the key `products` says of gradients: one program of five products,
-  /// or separate programs over queries and over keys, which both compute
-  /// scores. These have seven products; with `keyPrograms = 2` they have eight.
-  static constexpr int64_t separateProducts = 7, fusedProducts = 5;
+  /// Values of the key `products`: separate programs of gradients over queries
+  /// and over keys, which both compute scores, or one program. Separate
+  /// programs have seven products, and eight with `keyPrograms = 2`.
+  static constexpr int64_t separatePrograms = 7, oneProgram = 5;
 
   std::optional<int64_t> queryTile, keyTile, queryStep, keyStep, products,
       keyPrograms, packedHeads, warps, stages, queryStages, keyProgramStages,
@@ -49,7 +49,7 @@ struct Schedule {
   int64_t getQueryStep() const { return queryStep.value_or(*queryTile); }
   int64_t getKeyStep() const { return keyStep.value_or(*keyTile); }
   /// Whether gradients are one program over tiles of keys, with five products.
-  bool isFused() const { return products == fusedProducts; }
+  bool isFused() const { return products == oneProgram; }
   /// How many query heads share a tile, which then has so many queries of each.
   int64_t getPackedHeads() const { return packedHeads.value_or(1); }
   int64_t getQueriesOfTile() const { return *queryTile / getPackedHeads(); }
@@ -65,7 +65,7 @@ struct Schedule {
   }
   /// Whether blocks of that one program add to the gradients of queries in
   /// order; without roles, one unit after the other adds in place.
-  bool hasTurns() const {
+  bool addsInOrder() const {
     return isFused() && has(ScheduleFeatures::SpecializeWarps);
   }
 

@@ -130,25 +130,25 @@ FailureOr<Schedule> flash::parseSchedule(Operation *op, StringRef text) {
 
 std::string flash::findFusionFault(AttentionGradOp op,
                                    const Schedule &schedule) {
-  if (schedule.hasTurns() && schedule.has(ScheduleFeatures::Persistent) &&
+  if (schedule.addsInOrder() && schedule.has(ScheduleFeatures::Persistent) &&
       !schedule.has(ScheduleFeatures::ClaimTiles) &&
       op.getQuery().getDefiningOp<AddressOpInterface>())
     return "products = 5 claims its tiles by the counts of queries, which "
            "packed rows may have none of; write persistent|claim_tiles, or "
            "leave persistent out of the features";
   bool sumsDiagonals = schedule.has(ScheduleFeatures::SumDiagonals);
-  if (schedule.isFused() && !schedule.hasTurns() &&
+  if (schedule.isFused() && !schedule.addsInOrder() &&
       (op.getQueryLengths() || op.getKeyLengths()))
     return "products = 5 without specialize_warps adds to sums of batches of "
            "equal lengths, which those of query_lengths and key_lengths are "
            "not; choose products = 7";
-  if (sumsDiagonals && !(schedule.hasTurns() &&
+  if (sumsDiagonals && !(schedule.addsInOrder() &&
                          hasSumByDistance(op.getScore(), op.getCaptured())))
     return "sum_diagonals needs products = 5 and a captured tensor whose "
            "gradient is asked for, which is read at the distance of query and "
            "key and added to the score; leave it out of the features";
   // Without roles, one tile of keys after the other adds, in place.
-  if (!schedule.hasTurns())
+  if (!schedule.addsInOrder())
     return "";
   int64_t keyTile = *schedule.keyTile, queryStep = schedule.getQueryStep();
   if (queryStep != keyTile && op.getHeadDim() != keyTile)
@@ -224,7 +224,7 @@ std::string flash::findBlockFault(std::optional<ArrayRef<int64_t>> blockSizes,
   if (schedule.getPackedHeads() > 1)
     return "lists of blocks that are given are of one head each; leave out "
            "packed_heads";
-  if (isGradient && schedule.hasTurns())
+  if (isGradient && schedule.addsInOrder())
     return "products = 5 goes through lists of tiles of queries that have "
            "turns, which lists that are given have not; choose products = 7";
   for (const TileOfBlock &tile : getTilesOfBlocks(*blockSizes))
@@ -286,7 +286,7 @@ std::string flash::proposeSchedule(AttentionGradOp op, const Problem &problem,
   std::string fault = propose(given);
   // One program is a proposal, which may not go with what is given.
   if (!fault.empty() && schedule.isFused() && !given.products) {
-    given.products = Schedule::separateProducts;
+    given.products = Schedule::separatePrograms;
     fault = propose(given);
   }
   return fault;

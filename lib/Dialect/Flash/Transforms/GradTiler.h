@@ -92,7 +92,7 @@ private:
 
   /// Whether sums of the gradients of queries have a row for each column.
   bool areSumsTransposed() const {
-    return schedule.hasTurns() && querySteps.tile != keys.tile;
+    return schedule.addsInOrder() && querySteps.tile != keys.tile;
   }
   llvm::SmallVector<int64_t> getShapeOfSum() {
     llvm::SmallVector<int64_t> shape = {querySteps.tile, op.getHeadDim()};

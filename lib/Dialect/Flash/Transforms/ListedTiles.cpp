@@ -31,7 +31,7 @@ bool flash::needsBlockMap(AttentionOpInterface op, const Schedule &schedule,
     return ShapedType::isDynamic(size) ? std::nullopt
                                        : std::optional<int64_t>(size);
   };
-  if (tiles.overQueries && schedule.hasTurns() &&
+  if (tiles.overQueries && schedule.addsInOrder() &&
       !leavesRanges(*op.getMask(), tiles.ofQueries, tiles.ofKeys,
                     known(queries), known(keys)))
     return true;

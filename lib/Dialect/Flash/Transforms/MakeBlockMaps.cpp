@@ -73,7 +73,7 @@ static BlockMapOp makeMap(AttentionOpInterface op, const Schedule &schedule,
   const int64_t tileSizes[] = {tiles.ofQueries, tiles.ofKeys};
   BlockMapOp::MapTypes types = BlockMapOp::getMapTypes(
       b.getContext(), staticSizes, tileSizes, packed, tiles.overQueries,
-      /*inTurns=*/tiles.overQueries && schedule.hasTurns());
+      /*inTurns=*/tiles.overQueries && schedule.addsInOrder());
   auto map = BlockMapOp::create(
       b, loc, types.tiles, types.counts, types.turns, dynamicSizes,
       op.getLengths(), staticSizes, tileSizes,

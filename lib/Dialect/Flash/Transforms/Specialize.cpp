@@ -448,7 +448,7 @@ LogicalResult Specialize::select(AttentionGradOp op) {
     return op.emitOpError("cannot be scheduled: ") << fault;
   // Programs of open sizes have no registers for it, but where tiles are
   // claimed.
-  if (chosen.features && !hasFeatures && !chosen.hasTurns() &&
+  if (chosen.features && !hasFeatures && !chosen.addsInOrder() &&
       !chosen.has(ScheduleFeatures::ClaimTiles))
     *chosen.features &= ~ScheduleFeatures::Persistent;
   op.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));

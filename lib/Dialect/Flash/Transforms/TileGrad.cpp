@@ -202,13 +202,13 @@ void GradTiler::emitRows() {
       storeRows(b, op.getLoc(), tile, written,
                 emitStatistics(position[0], position[1], position[2]),
                 hasRoles() ? index(deltaRows) : rows);
-    if (schedule.hasTurns())
+    if (schedule.addsInOrder())
       insertZeros(outputs.back(), position);
   };
   // Bulk copies take whole multiples of 16 bytes. Tiles of keys are claimed by
   // the counts of one unit at least, also where there are no queries.
   AffineExpr whole = b.getAffineDimExpr(0).ceilDiv(deltaRows) * deltaRows;
-  if (schedule.hasTurns())
+  if (schedule.addsInOrder())
     sizes.back() = affine::makeComposedFoldedAffineMax(
         b, loc,
         AffineMap::get(1, 0, {whole, b.getAffineConstantExpr(deltaRows)},
@@ -226,7 +226,7 @@ void GradTiler::emitRows() {
   SmallVector<Value> outputs;
   for (int64_t i = 0; i < 2; ++i)
     outputs.push_back(tensor::EmptyOp::create(b, ofMemory, b.getF32Type()));
-  if (schedule.hasTurns()) {
+  if (schedule.addsInOrder()) {
     SmallVector<OpFoldResult> units = getSizesOfTiles(deltaRows);
     AffineExpr numCounts = b.getAffineDimExpr(0) * getCountsOfUnit();
     units.back() = affine::makeComposedFoldedAffineMax(
@@ -243,7 +243,7 @@ void GradTiler::emitRows() {
   takeBackwards(results);
   shift = results[0];
   delta = results[1];
-  if (schedule.hasTurns())
+  if (schedule.addsInOrder())
     counts = results[2];
 }
 
@@ -490,7 +490,7 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
     outputs.push_back(emptyLike(op.getValue()));
   }
   size_t numGrads = outputs.size();
-  bool ofQueries = schedule.hasTurns(),
+  bool ofQueries = schedule.addsInOrder(),
        ofDiagonals = schedule.has(ScheduleFeatures::SumDiagonals);
   if (ofQueries)
     llvm::append_range(outputs, ValueRange{emptySums(), counts});
@@ -757,7 +757,7 @@ Value GradTiler::emitSinkGrad() {
 void GradTiler::run() {
   emitRows();
   SmallVector<Value> results;
-  if (schedule.hasTurns()) {
+  if (schedule.addsInOrder()) {
     results = emitKeyGrads();
     results.insert(results.begin(), emitQueryGradOfSums());
   } else if (schedule.isFused()) {
