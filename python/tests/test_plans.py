@@ -273,7 +273,7 @@ def test_scores_take_the_arrays_of_a_plan(dim):
             )
             assert same == schedule
             head = planned.split("func.func @attention_grad(")[1].split("{")[0]
-            arrays.add(tuple(re.findall(r"%(?:key_tiles|tile_counts|tile_turns)\w*: (\S+)", head)))
+            arrays.add(tuple(re.findall(r"%(?:key_tiles|tile_counts|tile_ranks)\w*: (\S+)", head)))
         assert len(arrays) == 1 and len(*arrays) == (3 if "products=5" in schedule else 4)
 
 

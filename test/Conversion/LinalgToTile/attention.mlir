@@ -18,7 +18,7 @@
 // CHECK-SAME:  %[[KM:[^,]*]]: memref<2x2x?x64xf16,
 // CHECK-SAME:  %[[SLOPES:[^,]*]]: memref<4xf32,
 // CHECK-SAME:  %[[CAP:[^,]*]]: f32,
-// CHECK-SAME:  flash.schedule = #flash.schedule<warps = 2, stages = 3>
+// CHECK-SAME:  flash.schedule = #flash.schedule<query_tile = 32, key_tile = 16, warps = 2, stages = 3>
 // CHECK-SAME:  known_block_size = array<i32: 64, 1, 1>
 
 // The last tiles of queries come first, those of some heads together: under
@@ -98,7 +98,7 @@
 func.func @attention(%q: tensor<2x4x?x64xf16>, %k: tensor<2x2x?x64xf16>, %v: tensor<2x2x?x32xf16>,
                      %slopes: tensor<4xf32>, %cap: f32) -> tensor<2x4x?x32xf16> {
   %o = flash.attention %q, %k, %v mask(#flash.causal)
-      schedule(<warps = 2, stages = 3>) score {
+      schedule(<query_tile = 32, key_tile = 16, warps = 2, stages = 3>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %slope = tensor.extract %slopes[%h] : tensor<4xf32>
     %x = arith.mulf %s, %slope : f32
@@ -118,7 +118,7 @@ func.func @attention(%q: tensor<2x4x?x64xf16>, %k: tensor<2x2x?x64xf16>, %v: ten
 // CHECK:         arith.mulf %[[T]], %cst{{.*}} : f32
 func.func @capped(%q: tensor<1x1x64x64xf16>) -> tensor<1x1x64x64xf16> {
   %cap = arith.constant 30.0 : f32
-  %o = flash.attention %q, %q, %q schedule(<warps = 2>) score {
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 32, key_tile = 16, warps = 2>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %x = arith.divf %s, %cap : f32
     %t = math.tanh %x : f32

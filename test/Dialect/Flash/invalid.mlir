@@ -2083,9 +2083,9 @@ func.func @grad_of_other_query_steps(%q: !t, %l: !l) -> !t {
 !b = tensor<1x1x4x6xi32>
 !n = tensor<1x1x4x2xi32>
 func.func @grad_of_other_turns(%q: !t, %l: !l) -> !t {
-  %t, %c, %turns = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : !b, !n, !n
+  %t, %c, %ranks = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : !b, !n, !n
   %u, %d, %others = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : !b, !n, !n
-  // expected-error @below {{query_blocks takes the turns of its own flash.block_map}}
+  // expected-error @below {{query_blocks takes the ranks of its own flash.block_map}}
   %0, %1, %2 = flash.attention_grad %q, %q, %q, %q, %l, %q query_blocks(%t, %c, %others : !b, !n, !n)
       schedule(<query_tile = 64, key_tile = 32>) : (!t, !t, !t, !t, !l, !t) -> (!t, !t, !t)
   return %0 : !t
@@ -2095,42 +2095,42 @@ func.func @grad_of_other_turns(%q: !t, %l: !l) -> !t {
 
 !t = tensor<1x1x128x16xf32>
 !l = tensor<1x1x128xf32>
-func.func @turns_alone(%q: !t, %l: !l, %turns: tensor<1x1x4x2xi32>) {
-  // expected-error @below {{query_blocks takes the turns of its own flash.block_map}}
-  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %l, %q, %turns) ({}) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!t, !t, !t, !t, !l, !t, tensor<1x1x4x2xi32>) -> (!t, !t, !t)
+func.func @ranks_alone(%q: !t, %l: !l, %ranks: tensor<1x1x4x2xi32>) {
+  // expected-error @below {{query_blocks takes the ranks of its own flash.block_map}}
+  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %l, %q, %ranks) ({}) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!t, !t, !t, !t, !l, !t, tensor<1x1x4x2xi32>) -> (!t, !t, !t)
   return
 }
 
 // -----
 
-func.func @given_turns_alone(%turns: tensor<1x1x4x2xi32>) {
+func.func @given_ranks_alone(%ranks: tensor<1x1x4x2xi32>) {
   // expected-error @below {{a map that is given is tensors of the types of the results}}
-  %0:3 = "flash.block_map"(%turns) ({}) {operandSegmentSizes = array<i32: 0, 0, 0, 0, 1>, static_sizes = array<i64: 1, 1, 128, 128>, tiles = array<i64: 64, 32>, over_queries} : (tensor<1x1x4x2xi32>) -> (tensor<1x1x4x6xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x2xi32>)
+  %0:3 = "flash.block_map"(%ranks) ({}) {operandSegmentSizes = array<i32: 0, 0, 0, 0, 1>, static_sizes = array<i64: 1, 1, 128, 128>, tiles = array<i64: 64, 32>, over_queries} : (tensor<1x1x4x2xi32>) -> (tensor<1x1x4x6xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x2xi32>)
   return
 }
 
 // -----
 
 func.func @turns_of_queries() -> tensor<1x1x2x4xi32> {
-  // expected-error @below {{turns are of tiles of keys: write over_queries, or leave them out}}
-  %t, %c, %turns = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) : tensor<1x1x2x4xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x4xi32>
-  return %turns : tensor<1x1x2x4xi32>
+  // expected-error @below {{ranks are of tiles of keys: write over_queries, or leave them out}}
+  %t, %c, %ranks = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) : tensor<1x1x2x4xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x4xi32>
+  return %ranks : tensor<1x1x2x4xi32>
 }
 
 // -----
 
 func.func @turns_of_other_type() -> tensor<1x1x4x3xi32> {
-  // expected-error @below {{turns must have type 'tensor<1x1x4x2xi32>', got 'tensor<1x1x4x3xi32>'}}
-  %t, %c, %turns = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : tensor<1x1x4x6xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x3xi32>
-  return %turns : tensor<1x1x4x3xi32>
+  // expected-error @below {{ranks must have type 'tensor<1x1x4x2xi32>', got 'tensor<1x1x4x3xi32>'}}
+  %t, %c, %ranks = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : tensor<1x1x4x6xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x3xi32>
+  return %ranks : tensor<1x1x4x3xi32>
 }
 
 // -----
 
 func.func @lists_for_runs() -> tensor<1x1x4x2xi32> {
   // expected-error @below {{key_tiles must have type 'tensor<1x1x4x6xi32>', got 'tensor<1x1x4x2xi32>'}}
-  %t, %c, %turns = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : tensor<1x1x4x2xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x2xi32>
-  return %turns : tensor<1x1x4x2xi32>
+  %t, %c, %ranks = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : tensor<1x1x4x2xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x2xi32>
+  return %ranks : tensor<1x1x4x2xi32>
 }
 
 // -----
@@ -2430,7 +2430,7 @@ func.func @f(%q: !t, %lse: !s, %l: !l, %n: !n) {
 !l = tensor<1x1x3x5xi32>
 !n = tensor<1x1x3x2xi32>
 func.func @f(%q: !t, %lse: !s, %l: !l, %n: !n) {
-  // expected-error @below {{lists of blocks that are given have no turns}}
+  // expected-error @below {{lists of blocks that are given have no ranks}}
   %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q blocks(%l, %n : !l, !n) query_blocks(%l, %n, %l : !l, !n, !l) of [128, 128] : (!t, !t, !t, !t, !s, !t) -> (!t, !t, !t)
   return
 }

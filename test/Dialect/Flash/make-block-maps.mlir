@@ -116,13 +116,13 @@ func.func @one_program(%q: !t, %l: tensor<2x4x300xf32>, %ids: tensor<300xi32>) -
   return %0 : !t
 }
 
-// Where warps have roles it takes turns, and a mask that leaves no ranges has lists, too.
-// CHECK-LABEL: func @turns(
-// CHECK:       %[[T:.*]], %[[N:.*]], %[[TURNS:.*]] = flash.block_map of[1, 1, 4096, 4096] tiles([128, 128]) over_queries mask(#{{.*}}) : tensor<1x1x32x96xi32>, tensor<1x1x32x2xi32>, tensor<1x1x32x32xi32>
-// CHECK:       flash.attention_grad {{.*}} query_blocks(%[[T]], %[[N]], %[[TURNS]] : {{.*}}) schedule
+// Where warps have roles blocks add in order, and a mask that leaves no ranges has lists, too.
+// CHECK-LABEL: func @ranks(
+// CHECK:       %[[T:.*]], %[[N:.*]], %[[RANKS:.*]] = flash.block_map of[1, 1, 4096, 4096] tiles([128, 128]) over_queries mask(#{{.*}}) : tensor<1x1x32x96xi32>, tensor<1x1x32x2xi32>, tensor<1x1x32x32xi32>
+// CHECK:       flash.attention_grad {{.*}} query_blocks(%[[T]], %[[N]], %[[RANKS]] : {{.*}}) schedule
 #strided = affine_set<(b, h, i, j)[nq, nk] : ((i - j) mod 1024 == 0)>
 !h = tensor<1x2x4096x64xf16>
-func.func @turns(%q: !h, %l: tensor<1x2x4096xf32>) -> !h {
+func.func @ranks(%q: !h, %l: tensor<1x2x4096xf32>) -> !h {
   %0, %1, %2 = flash.attention_grad %q, %q, %q, %q, %l, %q mask(#flash.affine<#strided>)
       schedule(<query_tile = 128, key_tile = 128, products = 5, features = specialize_warps>)
       : (!h, !h, !h, !h, tensor<1x2x4096xf32>, !h) -> (!h, !h, !h)

@@ -34,16 +34,16 @@ func.func @f(%q: !q, %ids: tensor<300xi32>) -> !q {
   return %o : !q
 }
 
-// CHECK-LABEL: func @turns(
-// CHECK-SAME:    %[[T:[^:]*]]: tensor<1x1x4x6xi32>, %[[N:[^:]*]]: tensor<1x1x4x2xi32>, %[[TURNS:[^:]*]]: tensor<1x1x4x2xi32>)
-// CHECK:         flash.block_map {{.*}} given(%[[T]], %[[N]], %[[TURNS]] : {{.*}})
-// CHECK-LABEL: func @turns_plan(
+// CHECK-LABEL: func @ranks(
+// CHECK-SAME:    %[[T:[^:]*]]: tensor<1x1x4x6xi32>, %[[N:[^:]*]]: tensor<1x1x4x2xi32>, %[[RANKS:[^:]*]]: tensor<1x1x4x2xi32>)
+// CHECK:         flash.block_map {{.*}} given(%[[T]], %[[N]], %[[RANKS]] : {{.*}})
+// CHECK-LABEL: func @ranks_plan(
 // CHECK:         return %{{.*}}, %{{.*}}, %{{.*}} :
 !u = tensor<1x1x4x2xi32>
 !r = tensor<1x1x4x6xi32>
-func.func @turns(%q: tensor<1x1x128x16xf32>, %l: tensor<1x1x128xf32>) -> tensor<1x1x128x16xf32> {
-  %t, %n, %turns = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : !r, !u, !u
-  %0, %1, %2 = flash.attention_grad %q, %q, %q, %q, %l, %q query_blocks(%t, %n, %turns : !r, !u, !u)
+func.func @ranks(%q: tensor<1x1x128x16xf32>, %l: tensor<1x1x128xf32>) -> tensor<1x1x128x16xf32> {
+  %t, %n, %ranks = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : !r, !u, !u
+  %0, %1, %2 = flash.attention_grad %q, %q, %q, %q, %l, %q query_blocks(%t, %n, %ranks : !r, !u, !u)
       schedule(<query_tile = 64, key_tile = 32>)
       : (tensor<1x1x128x16xf32>, tensor<1x1x128x16xf32>, tensor<1x1x128x16xf32>, tensor<1x1x128x16xf32>, tensor<1x1x128xf32>, tensor<1x1x128x16xf32>)
       -> (tensor<1x1x128x16xf32>, tensor<1x1x128x16xf32>, tensor<1x1x128x16xf32>)

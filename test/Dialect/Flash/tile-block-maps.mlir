@@ -118,8 +118,8 @@ func.func @over_queries(%ids: tensor<500xi32>) -> (tensor<1x1x8x10xi32>, tensor<
 }
 
 // Runs begin where a part follows none or a whole tile follows nothing, and end where another kind of tile is. How many
-// later tiles of keys have a tile of queries is its turn.
-// CHECK-LABEL: func @turns(
+// later tiles of keys have a tile of queries is its rank.
+// CHECK-LABEL: func @ranks(
 // CHECK:       %[[KEPT:.*]] = scf.forall
 // CHECK:       scf.forall (%{{.*}}, %{{.*}}, %[[J:.*]], %[[P:.*]]) = {{.*}} to (1, 1, 500, 10) step (1, 1, 64, 8) {{.*}} -> (tensor<1x1x8x30xi32>, tensor<1x1x8x2xi32>, tensor<1x1x8x10xi32>)
 // CHECK:         %[[FIRST:.*]]:2 = scf.for
@@ -143,15 +143,15 @@ func.func @over_queries(%ids: tensor<500xi32>) -> (tensor<1x1x8x10xi32>, tensor<
 // CHECK-NEXT:      tensor.parallel_insert_slice
 // CHECK-NEXT:      tensor.parallel_insert_slice %{{.*}} into %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, 0]
 // CHECK-NEXT:      tensor.parallel_insert_slice %{{.*}} into %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %[[P]]]
-func.func @turns(%ids: tensor<500xi32>) -> (tensor<1x1x8x30xi32>, tensor<1x1x8x2xi32>, tensor<1x1x8x10xi32>) {
-  %t, %n, %turns = flash.block_map of[1, 1, 300, 500] tiles([32, 64]) over_queries keep {
+func.func @ranks(%ids: tensor<500xi32>) -> (tensor<1x1x8x30xi32>, tensor<1x1x8x2xi32>, tensor<1x1x8x10xi32>) {
+  %t, %n, %ranks = flash.block_map of[1, 1, 300, 500] tiles([32, 64]) over_queries keep {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %x = tensor.extract %ids[%i] : tensor<500xi32>
     %y = tensor.extract %ids[%j] : tensor<500xi32>
     %same = arith.cmpi eq, %x, %y : i32
     flash.yield %same : i1
   } : tensor<1x1x8x30xi32>, tensor<1x1x8x2xi32>, tensor<1x1x8x10xi32>
-  return %t, %n, %turns : tensor<1x1x8x30xi32>, tensor<1x1x8x2xi32>, tensor<1x1x8x10xi32>
+  return %t, %n, %ranks : tensor<1x1x8x30xi32>, tensor<1x1x8x2xi32>, tensor<1x1x8x10xi32>
 }
 
 // A mask that the compiler knows is asked of tiles, where they are listed. With lengths, what it leaves whole must lie before them.

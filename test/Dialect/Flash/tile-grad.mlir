@@ -358,14 +358,14 @@ func.func @fused_window(%q: !q, %lse: !l) -> (!q, !q, !q) {
   return %dq, %dk, %dv : !q, !q, !q
 }
 
-// Runs have loops over parts and over whole tiles; their turns are data.
+// Runs have loops over parts and over whole tiles; their ranks are data.
 
 // CHECK-LABEL: func @fused_lists(
-// CHECK:         %[[T:.*]], %[[N:.*]], %[[TURNS:.*]] = flash.block_map
+// CHECK:         %[[T:.*]], %[[N:.*]], %[[RANKS:.*]] = flash.block_map
 // CHECK:         scf.for %[[R:.*]] =
 // CHECK:           scf.for %[[I:.*]] = %{{.*}} to %[[PARTS:.*]] step %c1
-// CHECK:             %[[TURN:.*]] = tensor.extract %[[TURNS]][%c0{{.*}}, %c0{{.*}}, %{{.*}}, %[[I]]]
-// CHECK:             %[[BEHIND:.*]] = arith.index_cast %[[TURN]]
+// CHECK:             %[[RANK:.*]] = tensor.extract %[[RANKS]][%c0{{.*}}, %c0{{.*}}, %{{.*}}, %[[I]]]
+// CHECK:             %[[BEHIND:.*]] = arith.index_cast %[[RANK]]
 // CHECK:             flash.key_grad_step {{.*}} mask(
 // CHECK:             flash.contribute {{.*}} behind(%[[BEHIND]])
 // CHECK:           scf.for %{{.*}} = %[[PARTS]] to
@@ -373,8 +373,8 @@ func.func @fused_window(%q: !q, %lse: !l) -> (!q, !q, !q) {
 // CHECK-NOT:         mask(
 // CHECK:         tile.order = #tile.order<reverse>
 func.func @fused_lists(%q: !q, %lse: !l) -> (!q, !q, !q) {
-  %t, %n, %turns = flash.block_map of[1, 1, 512, 512] tiles([128, 128]) over_queries mask(#flash.causal) : !t, !n, !u
-  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) query_blocks(%t, %n, %turns : !t, !n, !u) schedule(#schedule)
+  %t, %n, %ranks = flash.block_map of[1, 1, 512, 512] tiles([128, 128]) over_queries mask(#flash.causal) : !t, !n, !u
+  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) query_blocks(%t, %n, %ranks : !t, !n, !u) schedule(#schedule)
       : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return %dq, %dk, %dv : !q, !q, !q
 }
@@ -474,7 +474,7 @@ func.func @fused_holes(%q: !q, %lse: !l) {
 
 func.func @fused_without_turns(%q: !q, %lse: !l) {
   %t, %c = flash.block_map of[1, 1, 512, 512] tiles([128, 128]) over_queries : tensor<1x1x4x4xi32>, tensor<1x1x4x2xi32>
-  // expected-error @below {{cannot be tiled: products = 5 goes through lists of tiles of queries that have turns; leave out blocks and query_blocks, or choose products = 7}}
+  // expected-error @below {{cannot be tiled: products = 5 goes through lists of tiles of queries that have ranks; leave out blocks and query_blocks, or choose products = 7}}
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q query_blocks(%t, %c : tensor<1x1x4x4xi32>, tensor<1x1x4x2xi32>) schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return
 }
@@ -486,9 +486,9 @@ func.func @fused_without_turns(%q: !q, %lse: !l) {
 !l = tensor<1x1x512xf32>
 
 func.func @diagonals_of_lists(%q: !q, %lse: !l, %bias: tensor<1023xf32>) {
-  %t, %c, %turns = flash.block_map of[1, 1, 512, 512] tiles([128, 128]) over_queries : tensor<1x1x4x12xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x4xi32>
+  %t, %c, %ranks = flash.block_map of[1, 1, 512, 512] tiles([128, 128]) over_queries : tensor<1x1x4x12xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x4xi32>
   // expected-error @below {{cannot be tiled: sum_diagonals needs a mask that leaves each tile of keys one range of tiles of queries, without lists; leave it out of the features}}
-  %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q query_blocks(%t, %c, %turns : tensor<1x1x4x12xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x4xi32>)
+  %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q query_blocks(%t, %c, %ranks : tensor<1x1x4x12xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x4xi32>)
       schedule(#schedule) wrt(%bias : tensor<1023xf32>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %c511 = arith.constant 511 : index

@@ -231,7 +231,7 @@ BlockMapOp::MapTypes BlockMapOp::getMapTypes(MLIRContext *context,
                                              ArrayRef<int64_t> sizes,
                                              ArrayRef<int64_t> tiles,
                                              int64_t packedHeads,
-                                             bool overQueries, bool inTurns) {
+                                             bool overQueries, bool hasRanks) {
   auto countTiles = [](int64_t size, int64_t tile) {
     return ShapedType::isDynamic(size) ? size
                                        : llvm::divideCeilSigned(size, tile);
@@ -246,7 +246,7 @@ BlockMapOp::MapTypes BlockMapOp::getMapTypes(MLIRContext *context,
     return RankedTensorType::get({sizes[0], heads, fixedTiles, columns},
                                  IntegerType::get(context, 32));
   };
-  if (!inTurns)
+  if (!hasRanks)
     return {typeOf(listedTiles), typeOf(2), {}};
   int64_t ofRuns = ShapedType::isDynamic(listedTiles)
                        ? listedTiles
@@ -277,23 +277,23 @@ LogicalResult BlockMapOp::verify() {
   if (getOverQueries() && getPacked())
     return emitOpError("lists of queries are not packed: leave out packed or "
                        "over_queries");
-  if (getTurns() && !getOverQueries())
+  if (getRanks() && !getOverQueries())
     return emitOpError("turns are of tiles of keys: write over_queries, or "
                        "leave them out");
   MapTypes types = getMapTypes(getContext(), sizes, getTiles(),
                                getPackedHeads(), getOverQueries(),
-                               /*inTurns=*/static_cast<bool>(getTurns()));
+                               /*hasRanks=*/static_cast<bool>(getRanks()));
   for (auto [name, result, expected] :
        {std::tuple("key_tiles", getKeyTiles(), types.tiles),
         {"counts", getCounts(), types.counts},
-        {"turns", getTurns(), types.turns}})
+        {"ranks", getRanks(), types.ranks}})
     if (result && result.getType() != expected)
       return emitOpError() << name << " must have type " << expected << ", got "
                            << result.getType();
-  if (getGivenTiles() || getGivenCounts() || getGivenTurns())
+  if (getGivenTiles() || getGivenCounts() || getGivenRanks())
     for (auto [given, result] : {std::pair(getGivenTiles(), getKeyTiles()),
                                  {getGivenCounts(), getCounts()},
-                                 {getGivenTurns(), getTurns()}})
+                                 {getGivenRanks(), getRanks()}})
       if (static_cast<bool>(given) != static_cast<bool>(result) ||
           (given && given.getType() != result.getType()))
         return emitOpError("a map that is given is tensors of the types of the "

@@ -94,13 +94,13 @@ LogicalResult AttentionGradOp::verify() {
                             getKey().getType(), getMask(), getLengths(),
                             getScore(), getSchedule(), getBlockSizes(), user)))
       return failure();
-  if (getBlockSizes() && getQueryTileTurns())
-    return emitOpError("lists of blocks that are given have no turns");
-  if (Value turns = getQueryTileTurns();
-      turns &&
+  if (getBlockSizes() && getQueryTileRanks())
+    return emitOpError("lists of blocks that are given have no ranks");
+  if (Value ranks = getQueryTileRanks();
+      ranks &&
       !(getQueryTiles() &&
-        getQueryTiles().getDefiningOp<BlockMapOp>().getTurns() == turns))
-    return emitOpError("query_blocks takes the turns of its own "
+        getQueryTiles().getDefiningOp<BlockMapOp>().getRanks() == ranks))
+    return emitOpError("query_blocks takes the ranks of its own "
                        "flash.block_map");
   return verifyCaptured(*this);
 }

@@ -273,10 +273,10 @@ static void givenSizes(BlockMapOp map) {
     std::swap(wanted[2], wanted[3]);
     std::swap(sizes[2], sizes[3]);
   }
-  int64_t ofTile = map.getTurns() ? BlockMapOp::numbersOfRun : 1;
+  int64_t ofTile = map.getRanks() ? BlockMapOp::numbersOfRun : 1;
   for (auto [given, ofLast] : {std::pair(map.getGivenTiles(), ofTile),
                                {map.getGivenCounts(), 1},
-                               {map.getGivenTurns(), 1}}) {
+                               {map.getGivenRanks(), 1}}) {
     if (!given)
       continue;
     auto type = cast<RankedTensorType>(given.getType());

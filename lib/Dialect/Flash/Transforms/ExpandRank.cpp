@@ -79,7 +79,7 @@ static void expandToRank4(AttentionOpInterface op) {
         op.getQueryLengths(), op.getKeyLengths(), op.getSink(),
         /*keyTiles=*/Value(), /*keyTileCounts=*/Value(),
         /*queryTiles=*/Value(), /*queryTileCounts=*/Value(),
-        /*queryTileTurns=*/Value(),
+        /*queryTileRanks=*/Value(),
         /*leading=*/LeadingAttr(), grad.getScaleAttr(), grad.getMaskAttr(),
         grad.getPrecisionAttr(), /*blockSizes=*/DenseI64ArrayAttr(),
         grad.getMultiplesAttr(), grad.getScheduleAttr(),

@@ -162,9 +162,9 @@ std::string flash::findFusionFault(AttentionGradOp op,
                          "query_step of {0} or {1}, got {2} and {3}",
                          rowsOfDiagonals, rowsOfDiagonals / 2, keyTile,
                          queryStep);
-  if (op.getKeyTiles() || (op.getQueryTiles() && !op.getQueryTileTurns()))
+  if (op.getKeyTiles() || (op.getQueryTiles() && !op.getQueryTileRanks()))
     return "products = 5 goes through lists of tiles of queries that have "
-           "turns; leave out blocks and query_blocks, or choose products = 7";
+           "ranks; leave out blocks and query_blocks, or choose products = 7";
   bool hasLists = op.getQueryTiles() ||
                   needsBlockMap(op, schedule, getTilesOverKeys(schedule));
   if (sumsDiagonals && hasLists)
@@ -226,7 +226,7 @@ std::string flash::findBlockFault(std::optional<ArrayRef<int64_t>> blockSizes,
            "packed_heads";
   if (isGradient && schedule.addsInOrder())
     return "products = 5 goes through lists of tiles of queries that have "
-           "turns, which lists that are given have not; choose products = 7";
+           "ranks, which lists that are given have not; choose products = 7";
   for (const TileOfBlock &tile : getTilesOfBlocks(*blockSizes))
     if (std::optional<int64_t> size = schedule.*tile.key;
         size && tile.block % *size != 0)

@@ -73,13 +73,13 @@ static BlockMapOp makeMap(AttentionOpInterface op, const Schedule &schedule,
   const int64_t tileSizes[] = {tiles.ofQueries, tiles.ofKeys};
   BlockMapOp::MapTypes types = BlockMapOp::getMapTypes(
       b.getContext(), staticSizes, tileSizes, packed, tiles.overQueries,
-      /*inTurns=*/tiles.overQueries && schedule.addsInOrder());
+      /*hasRanks=*/tiles.overQueries && schedule.addsInOrder());
   auto map = BlockMapOp::create(
-      b, loc, types.tiles, types.counts, types.turns, dynamicSizes,
+      b, loc, types.tiles, types.counts, types.ranks, dynamicSizes,
       op.getLengths(), staticSizes, tileSizes,
       packed > 1 ? b.getI64IntegerAttr(packed) : IntegerAttr(),
       tiles.overQueries, op.getMask().value_or(MaskAttrInterface()),
-      /*givenTiles=*/Value(), /*givenCounts=*/Value(), /*givenTurns=*/Value());
+      /*givenTiles=*/Value(), /*givenCounts=*/Value(), /*givenRanks=*/Value());
   map.getKeep().takeBody(keep);
   return map;
 }
@@ -110,8 +110,8 @@ static void makeMaps(AttentionGradOp op, const Schedule &schedule) {
     BlockMapOp map = makeMap(op, schedule, ofKeys);
     op.getQueryTilesMutable().assign(map.getKeyTiles());
     op.getQueryTileCountsMutable().assign(map.getCounts());
-    if (map.getTurns())
-      op.getQueryTileTurnsMutable().assign(map.getTurns());
+    if (map.getRanks())
+      op.getQueryTileRanksMutable().assign(map.getRanks());
   }
 }
 

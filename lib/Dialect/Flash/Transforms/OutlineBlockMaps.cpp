@@ -74,7 +74,7 @@ static LogicalResult takeMaps(func::FuncOp func, ArrayRef<BlockMapOp> maps) {
               &BlockMapOp::getGivenTilesMutable) ||
         !take("tile_counts", map.getCounts(),
               &BlockMapOp::getGivenCountsMutable) ||
-        !take("tile_turns", map.getTurns(), &BlockMapOp::getGivenTurnsMutable))
+        !take("tile_ranks", map.getRanks(), &BlockMapOp::getGivenRanksMutable))
       return failure();
   }
   return success();

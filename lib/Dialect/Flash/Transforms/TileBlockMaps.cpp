@@ -165,12 +165,12 @@ private:
   Value countTilesIf(const CountedTile &tile, ValueRange ofPlaces,
                      Condition condition);
   /// Of a place, how many of the tiles that are looked for come before its own.
-  using Rank =
+  using CountBefore =
       llvm::function_ref<Value(ImplicitLocOpBuilder &at, ValueRange ofPlace)>;
   /// For each of a unit's places, the first tile up to which the condition
-  /// holds for more than its rank; `most` if that is not before it.
-  Value findTiles(const CountedTile &tile, ValueRange ofPlaces, Rank rank,
-                  Condition condition, Value most);
+  /// holds for more than that count; `most` if that is not before it.
+  Value findTiles(const CountedTile &tile, ValueRange ofPlaces,
+                  CountBefore countBefore, Condition condition, Value most);
   /// The number of a row's place, from `first` on.
   Value emitPlace(ImplicitLocOpBuilder &at, Value first) {
     return emitFloat(
@@ -194,7 +194,7 @@ private:
   SmallVector<Value> findRuns(const CountedTile &tile, Value firstPlace);
   /// Of the tiles that are a unit's places, to how many tiles with lists behind
   /// `tile` they are left.
-  Value countTurns(const CountedTile &tile, Value firstPlace);
+  Value countRanks(const CountedTile &tile, Value firstPlace);
   /// Emits the lists and their lengths; `kept` is null where the mask alone
   /// says what is left of tiles.
   SmallVector<Value> list(Value kept);
@@ -451,7 +451,8 @@ Value MapTiler::countTilesIf(const CountedTile &tile, ValueRange ofPlaces,
 }
 
 Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofPlaces,
-                          Rank rank, Condition condition, Value most) {
+                          CountBefore countBefore, Condition condition,
+                          Value most) {
   // Of n tiles one is found in as many halvings as there are powers of two
   // below n.
   Value halvings = constant(0);
@@ -496,9 +497,9 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofPlaces,
       known, {from, to},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         Value middle = args[1], from = args[args.size() - 2], to = args.back();
-        Value isThere =
-            arith::CmpFOp::create(at, arith::CmpFPredicate::OGT, args[0],
-                                  rank(at, args.slice(2, ofPlaces.size())));
+        Value isThere = arith::CmpFOp::create(
+            at, arith::CmpFPredicate::OGT, args[0],
+            countBefore(at, args.slice(2, ofPlaces.size())));
         Value behind = arith::MinimumFOp::create(
             at, to, arith::AddFOp::create(at, middle, emitConstant(at, 1.0)));
         return {arith::SelectOp::create(at, isThere, from, behind),
@@ -514,7 +515,8 @@ Value MapTiler::findTilesOfKinds(const CountedTile &tile, Value firstPlace,
     return arith::CmpFOp::create(at, arith::CmpFPredicate::OLT,
                                  emitPlace(at, firstPlace), parts);
   };
-  auto rank = [&](ImplicitLocOpBuilder &at, ValueRange ofPlace) -> Value {
+  auto countBefore = [&](ImplicitLocOpBuilder &at,
+                         ValueRange ofPlace) -> Value {
     Value place = emitPlace(at, firstPlace);
     return arith::SelectOp::create(
         at, emitIsOfParts(at, ofPlace[0]), place,
@@ -527,7 +529,7 @@ Value MapTiler::findTilesOfKinds(const CountedTile &tile, Value firstPlace,
                                    isWhole(at, tile, count));
   };
   Value last = arith::SubIOp::create(b, value(numListed), constant(1));
-  return findTiles(tile, numParts, rank, isOfKind, last);
+  return findTiles(tile, numParts, countBefore, isOfKind, last);
 }
 
 Value MapTiler::emitBeginsRun(ImplicitLocOpBuilder &at, const CountedTile &tile,
@@ -593,7 +595,7 @@ SmallVector<Value> MapTiler::findRuns(const CountedTile &tile,
   return {first, endOfParts, endOfRun};
 }
 
-Value MapTiler::countTurns(const CountedTile &tile, Value firstPlace) {
+Value MapTiler::countRanks(const CountedTile &tile, Value firstPlace) {
   Value numTiles = value(numListed), numLists = value(numFixed);
   // Nothing is left to anyone where there are no tiles.
   Value isSome = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sgt,
@@ -616,16 +618,16 @@ Value MapTiler::countTurns(const CountedTile &tile, Value firstPlace) {
 
 SmallVector<Value> MapTiler::list(Value kept) {
   Type i32 = b.getI32Type();
-  bool inTurns = static_cast<bool>(op.getTurns());
+  bool hasRanks = static_cast<bool>(op.getRanks());
   AffineExpr d0 = b.getAffineDimExpr(0);
   auto shapeOf = [&](OpFoldResult columns) {
     return SmallVector<OpFoldResult>{sizes[0], numMaps, numFixed, columns};
   };
   OpFoldResult ofLists =
-      inTurns ? apply(d0 * BlockMapOp::numbersOfRun, numListed) : numListed;
+      hasRanks ? apply(d0 * BlockMapOp::numbersOfRun, numListed) : numListed;
   SmallVector<Value> outputs = {tensorOf(shapeOf(ofLists), i32),
                                 tensorOf(shapeOf(index(2)), i32)};
-  if (inTurns)
+  if (hasRanks)
     outputs.push_back(tensorOf(shapeOf(numListed), i32));
   // Without keys there are numbers, too.
   OpFoldResult end = affine::makeComposedFoldedAffineMax(
@@ -676,7 +678,7 @@ SmallVector<Value> MapTiler::list(Value kept) {
                      b.getContext()),
       {OpFoldResult(firstPlace)});
   SmallVector<Written> written;
-  if (inTurns) {
+  if (hasRanks) {
     for (auto [plane, ofRuns] : llvm::enumerate(findRuns(tile, firstPlace))) {
       OpFoldResult offset = affine::makeComposedFoldedAffineApply(
           b, b.getLoc(), d0 + b.getAffineDimExpr(1) * int64_t(plane),
@@ -684,7 +686,7 @@ SmallVector<Value> MapTiler::list(Value kept) {
       written.push_back({0, ofRuns, offset, ofUnit});
     }
     written.push_back({1, count(beginsRun, some), index(0), ofFirst});
-    written.push_back({2, countTurns(tile, firstPlace), firstPlace, ofUnit});
+    written.push_back({2, countRanks(tile, firstPlace), firstPlace, ofUnit});
   } else {
     Value numParts = countTilesIf(tile, {}, part);
     Value numbers = count(part, some);
@@ -729,8 +731,8 @@ struct TileBlockMaps : flash::impl::TileBlockMapsBase<TileBlockMaps> {
         map.erase();
       } else if (map.getGivenTiles()) {
         SmallVector<Value> given = {map.getGivenTiles(), map.getGivenCounts()};
-        if (map.getTurns())
-          given.push_back(map.getGivenTurns());
+        if (map.getRanks())
+          given.push_back(map.getGivenRanks());
         map->replaceAllUsesWith(given);
         map.erase();
       } else {

@@ -450,7 +450,7 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
     };
     return visitTiles(
         VisitKind::Queries, stepsOfBatch, queryEnd,
-        {op.getQueryTiles(), op.getQueryTileCounts(), op.getQueryTileTurns()},
+        {op.getQueryTiles(), op.getQueryTileCounts(), op.getQueryTileRanks()},
         {batch, head, start}, rowsOfList(keys.tile, keySteps), state, step);
   };
   SmallVector<Value> state;

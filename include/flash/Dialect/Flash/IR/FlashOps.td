@@ -218,10 +218,10 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
         each tile of `query_tile` queries, for the program over queries;
       - `query_blocks(%tiles, %counts : ...)`: which tiles of `query_step` queries
         are left to each tile of `key_tile` keys, from a map `over_queries`, for the
-        program over keys. If that adds to `dq` in turn (`products = 5` of the
-        schedule), it takes the map's turns, too: `query_blocks(%tiles, %counts, %turns : ...)`.
+        program over keys. If that adds to `dq` in order (`products = 5` of the
+        schedule), it takes the map's ranks, too: `query_blocks(%tiles, %counts, %ranks : ...)`.
 
-    Of lists that the caller gives, with `of [M, N]`, both are needed, and have no turns:
+    Of lists that the caller gives, with `of [M, N]`, both are needed, and have no ranks:
     `query_blocks` lists, for each of the `nk ceildiv N` blocks of keys, the blocks of queries whose
     `blocks` list it, partial ones first as well. That they are the same pairs is up to the caller.
 
@@ -255,7 +255,7 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
      Optional<Flash_BlockTensor>:$key_tile_counts,
      Optional<Flash_BlockTensor>:$query_tiles,
      Optional<Flash_BlockTensor>:$query_tile_counts,
-     Optional<Flash_BlockTensor>:$query_tile_turns),
+     Optional<Flash_BlockTensor>:$query_tile_ranks),
     Flash_attentionAttributes,
     (ins Optional<Flash_F32Tensor>:$lse_grad,
          Variadic<Flash_FloatTensor>:$captured));
@@ -269,8 +269,8 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
     (`blocks` `(` $key_tiles^ `,` $key_tile_counts `:` type($key_tiles) `,`
     type($key_tile_counts) `)`)?
     (`query_blocks` `(` $query_tiles^ `,` $query_tile_counts
-    (`,` $query_tile_turns^)? `:` type($query_tiles) `,`
-    type($query_tile_counts) (`,` type($query_tile_turns)^)? `)`)?
+    (`,` $query_tile_ranks^)? `:` type($query_tiles) `,`
+    type($query_tile_counts) (`,` type($query_tile_ranks)^)? `)`)?
   }], Flash_attentionScheduleFormat, [{
     (`lse_grad` `(` $lse_grad^ `:` type($lse_grad) `)`)?
     (`wrt` `(` $captured^ `:` type($captured) `)`)?
@@ -624,7 +624,7 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
       - `key_tiles : [B, H, Tk, 3 Tq]` has the first tiles of all runs, then, from `Tq` on, where their
         parts end, and from `2 Tq` on where they end;
       - `counts : [B, H, Tk, 2]`, how many runs, and how many tiles in all of them;
-      - `turns : [B, H, Tk, Tq]`, to how many tiles of keys of greater numbers each tile of queries is
+      - `ranks : [B, H, Tk, Tq]`, to how many tiles of keys of greater numbers each tile of queries is
         left. So many add to it before where the tiles of keys are taken backwards
         (`flash.contribute`); and since all of them go through queries in the same direction, none waits long.
 
@@ -633,7 +633,7 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     place, and what is left of a tile is what is left of it for all P heads
     together. `M` is a number of queries in any case. Lists of queries are not packed.
 
-    `given(%t, %n)`, or `given(%t, %n, %turns)`, has the map from elsewhere, such as an earlier call: nothing is
+    `given(%t, %n)`, or `given(%t, %n, %ranks)`, has the map from elsewhere, such as an earlier call: nothing is
     computed, and these are the results, of whose types they are. The rest of the op says
     whose map it is, which attention is compared with. The host checks their sizes;
     that they hold what another `flash.block_map` like this one made of the same arrays is
@@ -661,9 +661,9 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     UnitAttr:$over_queries, OptionalAttr<Flash_MaskAttrInterface>:$mask,
     Optional<Flash_BlockTensor>:$given_tiles,
     Optional<Flash_BlockTensor>:$given_counts,
-    Optional<Flash_BlockTensor>:$given_turns);
+    Optional<Flash_BlockTensor>:$given_ranks);
   let results = (outs Flash_BlockTensor:$key_tiles, Flash_BlockTensor:$counts,
-                      Optional<Flash_BlockTensor>:$turns);
+                      Optional<Flash_BlockTensor>:$ranks);
   let regions = (region MaxSizedRegion<1>:$keep);
   let assemblyFormat = [{
     `of` `` custom<DynamicIndexList>($sizes, $static_sizes)
@@ -672,10 +672,10 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     (`over_queries` $over_queries^)?
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
-    (`given` `(` $given_tiles^ `,` $given_counts (`,` $given_turns^)? `:`
-    type($given_tiles) `,` type($given_counts) (`,` type($given_turns)^)? `)`)?
+    (`given` `(` $given_tiles^ `,` $given_counts (`,` $given_ranks^)? `:`
+    type($given_tiles) `,` type($given_counts) (`,` type($given_ranks)^)? `)`)?
     (`keep` custom<OwnRegion>($keep)^)?
-    attr-dict `:` type($key_tiles) `,` type($counts) (`,` type($turns)^)?
+    attr-dict `:` type($key_tiles) `,` type($counts) (`,` type($ranks)^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -684,15 +684,15 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     ::llvm::SmallVector<::mlir::OpFoldResult> getMixedSizes();
     /// How many numbers a run has: its first tile and its two ends.
     static constexpr int64_t numbersOfRun = 3;
-    /// The types of the results for such sizes and tiles; null for `turns` if
+    /// The types of the results for such sizes and tiles; null for `ranks` if
     /// there are none.
     struct MapTypes {
-      ::mlir::RankedTensorType tiles, counts, turns;
+      ::mlir::RankedTensorType tiles, counts, ranks;
     };
     static MapTypes
     getMapTypes(::mlir::MLIRContext *context, ::llvm::ArrayRef<int64_t> sizes,
                 ::llvm::ArrayRef<int64_t> tiles, int64_t packedHeads,
-                bool overQueries, bool inTurns);
+                bool overQueries, bool hasRanks);
     /// Of the queries and the keys, the dimension (0 or 1) of which each tile
     /// has a list.
     unsigned getFixedDim() { return getOverQueries() ? 1 : 0; }

@@ -471,7 +471,7 @@ def MakeBlockMaps : Pass<"flash-make-block-maps", "::mlir::func::FuncOp"> {
     does not ask for them; heads that share tiles (`packed_heads` of the schedule) share a map.
 
     The programs of gradients over queries and over keys have a map each. One program is over keys, and if its
-    blocks add in turn (`products = 5` where warps have roles), its map says whose turn it is: so it has one for each mask that
+    blocks add in order (`products = 5` where warps have roles), its map says in which: so it has one for each mask that
     leaves tiles of queries no range of tiles of keys, or the other way round, too.
 
     Splits of a number of keys (`split_keys`) and attention on a single tile of keys stay as they are, and so
@@ -501,7 +501,7 @@ def OutlineBlockMaps : Pass<"flash-outline-block-maps", "::mlir::ModuleOp"> {
   let description = [{
     Each public function with block maps takes them as arguments, behind its own, and a
     second function, named like it with `_plan` behind it, takes the function's own arguments and returns
-    them: `key_tiles`, `counts` and, if there are any, `turns` of each. So one call of the second serves many of the
+    them: `key_tiles`, `counts` and, if there are any, `ranks` of each. So one call of the second serves many of the
     first, for as long as sizes are the same and arrays hold the same. Maps that are given are
     arguments already; one inside of another operation, such as a choice between versions, is an error.
 
@@ -846,10 +846,10 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
     tile of queries and eight of keys, each of which is a row of a tile of
     `linalg`. A unit of the second has one tile of queries and eight places of its list, and
     finds by halving which key tile is at each: the first up to which enough tiles are left.
-    So all places are found at once, whichever unit is first, and are in order. Where lists are of runs (`turns`), a place is a
+    So all places are found at once, whichever unit is first, and are in order. Where lists are of runs (`ranks`), a place is a
     run: the first tile up to which enough runs have begun is where it begins, and its parts and itself end before the
     first tile behind that is of another kind. A run begins with a part behind what is no part, or with a whole tile
-    behind nothing. The turn of a tile is how many later rows have something of it.
+    behind nothing. The rank of a tile is how many later rows have something of it.
 
     ```mlir
     %kept = flash.kernel (%b, %h, %i, %t) over(...) by [1, 1, 128, 8] {
