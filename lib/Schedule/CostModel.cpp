@@ -43,7 +43,7 @@ constexpr double stepsOfEmptyBlock = 0.5, stepsOfLastTile = 0.75;
 // keys, 39 us for 8192 and 118 us for 16384 (documents and causal, H200,
 // 2026-11-23). What part of the tiles a map leaves out is known on the device
 // alone.
-constexpr double usOfMap = 16, usPerQuestion = 3.7e-7, partThatMapsSave = 0.5;
+constexpr double usOfMap = 16, usPerElement = 3.7e-7, partThatMapsSave = 0.5;
 
 /// Microseconds that a problem takes, without those of a launch.
 class Clock {
@@ -130,7 +130,7 @@ bool flash::paysToListTiles(const Problem &problem, const TargetInfo &target,
         countSplits(*schedule.splitCtas, clock.countTiles(schedule), keyTiles);
   double us = usOfMap;
   if (problem.masksInRegion)
-    us += usPerQuestion * double(*problem.queries) * double(*problem.keys);
+    us += usPerElement * double(*problem.queries) * double(*problem.keys);
   double saved = partThatMapsSave * clock.getMicroseconds(schedule, splits);
   LLVM_DEBUG(llvm::dbgs() << "a block map takes " << us << " us and saves "
                           << saved << " us\n");

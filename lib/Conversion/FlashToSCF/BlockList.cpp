@@ -49,17 +49,17 @@ BlockList::BlockList(OpBuilder &b, Location loc, Value tiles, Value counts,
 }
 
 Value BlockList::read(OpBuilder &b, Location loc, Value tensor,
-                      Value place) const {
+                      Value entry) const {
   SmallVector<Value> indices(row);
-  indices.push_back(place);
+  indices.push_back(entry);
   Value number = tensor::ExtractOp::create(b, loc, tensor, indices);
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
 }
 
-Value BlockList::getStart(OpBuilder &b, Location loc, Value place,
+Value BlockList::getStart(OpBuilder &b, Location loc, Value entry,
                           int64_t tile) const {
   return getValueOrCreateConstantIndexOp(
       b, loc,
       affine::makeComposedFoldedAffineApply(
-          b, loc, b.getAffineDimExpr(0) * tile, {read(b, loc, tiles, place)}));
+          b, loc, b.getAffineDimExpr(0) * tile, {read(b, loc, tiles, entry)}));
 }

@@ -28,17 +28,17 @@ public:
   mlir::Value getEndOfParts() const { return endOfParts; }
   mlir::Value getEnd() const { return end; }
 
-  /// The first element of the tile of so many that is listed at `place`.
+  /// The first element of the tile of so many that is the list's `entry`-th.
   mlir::Value getStart(mlir::OpBuilder &b, mlir::Location loc,
-                       mlir::Value place, int64_t tile) const;
-  /// The tile, or the number of a run, that is listed at `place`.
+                       mlir::Value entry, int64_t tile) const;
+  /// The tile, or the number of a run, that is the list's `entry`-th.
   mlir::Value readTile(mlir::OpBuilder &b, mlir::Location loc,
-                       mlir::Value place) const {
-    return read(b, loc, tiles, place);
+                       mlir::Value entry) const {
+    return read(b, loc, tiles, entry);
   }
-  /// What a tensor of the map has for the list's entry at `place`.
+  /// What a tensor of the map has for an entry of the list.
   mlir::Value read(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
-                   mlir::Value place) const;
+                   mlir::Value entry) const;
 
 private:
   mlir::Value tiles, endOfParts, end;

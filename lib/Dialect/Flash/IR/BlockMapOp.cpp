@@ -278,7 +278,7 @@ LogicalResult BlockMapOp::verify() {
     return emitOpError("lists of queries are not packed: leave out packed or "
                        "over_queries");
   if (getRanks() && !getOverQueries())
-    return emitOpError("turns are of tiles of keys: write over_queries, or "
+    return emitOpError("ranks are of tiles of keys: write over_queries, or "
                        "leave them out");
   MapTypes types = getMapTypes(getContext(), sizes, getTiles(),
                                getPackedHeads(), getOverQueries(),

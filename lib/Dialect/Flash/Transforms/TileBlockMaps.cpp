@@ -54,14 +54,15 @@ public:
   void run();
 
 private:
-  // Listed tiles of a unit of the first loop, and places in the list of one of
+  // Listed tiles of a unit of the first loop, and entries of the list of one of
   // the second: rows of a tile, of which warps have one or several each.
   static constexpr int64_t tilesOfUnit = 8;
   // Tiles that a row is counted from in a step.
   static constexpr int64_t tilesAtOnce = 128;
-  // A mask of more sets is not asked about tiles before their elements are.
+  // Masks of more sets do not classify a unit's tiles before their elements are
+  // evaluated.
   static constexpr size_t mostSetsOfUnit = 4;
-  // So many f32 tells apart.
+  // Numbers of tiles are exact in f32 up to here.
   static constexpr int64_t mostListed = 1 << 24;
 
   OpFoldResult index(int64_t value) { return b.getIndexAttr(value); }
@@ -101,10 +102,10 @@ private:
     Value batch, map, start, length;
   };
   Value getLength(Value batch);
-  /// What is known to be left of a tile and a listed one without a question to
+  /// What is known to be left of a tile and a listed one without evaluating
   /// their elements; two nulls if nothing is.
-  TileCondition tell(ImplicitLocOpBuilder &at, const FixedTile &tile,
-                     Value listedTile);
+  TileCondition classify(ImplicitLocOpBuilder &at, const FixedTile &tile,
+                         Value listedTile);
   /// How many elements are kept of each of a unit's tiles, from `firstTile` on.
   Value countInUnit(Value batch, Value map, Value start, Value firstTile);
   /// How many elements are kept of each pair of tiles: f32, which is exact for
@@ -152,49 +153,51 @@ private:
     return arith::CmpFOp::create(at, arith::CmpFPredicate::OEQ, count,
                                  tile.all);
   }
-  /// Of a listed tile, of how much of it is kept, and of what a place has.
+  /// Of a listed tile, of how many of its elements are kept, and of the values
+  /// of an entry.
   using Condition =
       llvm::function_ref<Value(ImplicitLocOpBuilder &at, Value listedTile,
-                               Value count, ValueRange ofPlace)>;
-  /// For each of a unit's places, of which there are values `ofPlaces`, how
+                               Value count, ValueRange ofEntry)>;
+  /// For each of a unit's entries, of which there are values `ofEntries`, how
   /// many numbers below `end` a condition holds for.
   using NumberCondition = llvm::function_ref<Value(
-      ImplicitLocOpBuilder &at, Value number, ValueRange ofPlace)>;
-  Value countIf(Value end, ValueRange ofPlaces, NumberCondition condition);
-  /// For each of a unit's places, how many tiles a condition holds for.
-  Value countTilesIf(const CountedTile &tile, ValueRange ofPlaces,
+      ImplicitLocOpBuilder &at, Value number, ValueRange ofEntry)>;
+  Value countIf(Value end, ValueRange ofEntries, NumberCondition condition);
+  /// For each of a unit's entries, how many tiles a condition holds for.
+  Value countTilesIf(const CountedTile &tile, ValueRange ofEntries,
                      Condition condition);
-  /// Of a place, how many of the tiles that are looked for come before its own.
+  /// Of an entry, how many of the tiles that are looked for come before its
+  /// own.
   using CountBefore =
-      llvm::function_ref<Value(ImplicitLocOpBuilder &at, ValueRange ofPlace)>;
-  /// For each of a unit's places, the first tile up to which the condition
+      llvm::function_ref<Value(ImplicitLocOpBuilder &at, ValueRange ofEntry)>;
+  /// For each of a unit's entries, the first tile up to which the condition
   /// holds for more than that count; `most` if that is not before it.
-  Value findTiles(const CountedTile &tile, ValueRange ofPlaces,
+  Value findTiles(const CountedTile &tile, ValueRange ofEntries,
                   CountBefore countBefore, Condition condition, Value most);
-  /// The number of a row's place, from `first` on.
-  Value emitPlace(ImplicitLocOpBuilder &at, Value first) {
+  /// The number of a row's entry, from `first` on.
+  Value emitEntry(ImplicitLocOpBuilder &at, Value first) {
     return emitFloat(
         at, arith::AddIOp::create(at, first, linalg::IndexOp::create(at, 0)));
   }
-  /// What a unit writes to an output: a value for each of its places, or of the
-  /// first ones.
+  /// What a unit writes to an output: a value for each of its entries, or of
+  /// the first ones.
   struct Written {
     int64_t output;
-    Value ofPlaces;
+    Value ofEntries;
     OpFoldResult offset, count;
   };
-  /// Which tiles are in a unit's places.
-  Value findTilesOfKinds(const CountedTile &tile, Value firstPlace,
+  /// Which tiles are in a unit's entries.
+  Value findTilesOfKinds(const CountedTile &tile, Value firstEntry,
                          Value numParts);
   /// Whether a run begins with a tile.
   Value emitBeginsRun(ImplicitLocOpBuilder &at, const CountedTile &tile,
                       Value listedTile, Value count);
-  /// The first tiles of the runs in a unit's places, where their parts end and
+  /// The first tiles of the runs in a unit's entries, where their parts end and
   /// where they do.
-  SmallVector<Value> findRuns(const CountedTile &tile, Value firstPlace);
-  /// Of the tiles that are a unit's places, to how many tiles with lists behind
-  /// `tile` they are left.
-  Value countRanks(const CountedTile &tile, Value firstPlace);
+  SmallVector<Value> findRuns(const CountedTile &tile, Value firstEntry);
+  /// Of the tiles that are a unit's entries, to how many tiles with lists
+  /// behind `tile` they are left.
+  Value countRanks(const CountedTile &tile, Value firstEntry);
   /// Emits the lists and their lengths; `kept` is null where the mask alone
   /// says what is left of tiles.
   SmallVector<Value> list(Value kept);
@@ -259,8 +262,8 @@ Value MapTiler::getLength(Value batch) {
       tensor::ExtractOp::create(b, op.getLengths(), batch));
 }
 
-TileCondition MapTiler::tell(ImplicitLocOpBuilder &at, const FixedTile &tile,
-                             Value listedTile) {
+TileCondition MapTiler::classify(ImplicitLocOpBuilder &at,
+                                 const FixedTile &tile, Value listedTile) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(at, value);
   };
@@ -324,30 +327,34 @@ Value MapTiler::countInUnit(Value batch, Value map, Value start,
   };
   Value numRows =
       applyTo(d0 * packedHeads, {fixed.existing(b, b.getLoc(), start)});
-  // Where all tiles are told, their elements are not asked.
+  // Elements are evaluated only if some tile of the unit is not classified as
+  // empty or whole.
   Value length = getLength(batch);
-  bool tells = ofMask.visited.size() + ofMask.notFull.size() <= mostSetsOfUnit;
-  Value asks;
-  for (int64_t tile = 0; tells && tile < tilesOfUnit; ++tile) {
+  bool classifies =
+      ofMask.visited.size() + ofMask.notFull.size() <= mostSetsOfUnit;
+  Value anyPartial;
+  for (int64_t tile = 0; classifies && tile < tilesOfUnit; ++tile) {
     Value number = arith::AddIOp::create(b, firstTile, constant(tile));
-    TileCondition left = tell(b, {batch, map, start, length}, number);
-    tells = static_cast<bool>(left.any);
-    if (!tells)
+    TileCondition left = classify(b, {batch, map, start, length}, number);
+    classifies = static_cast<bool>(left.any);
+    if (!classifies)
       break;
-    Value asksTile = arith::AndIOp::create(
+    Value isPartialTile = arith::AndIOp::create(
         b, left.any,
         arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number,
                               value(numListed)));
     if (left.all) {
       Value isPart = arith::XOrIOp::create(
           b, left.all, arith::ConstantIntOp::create(b, 1, 1));
-      asksTile = arith::AndIOp::create(b, asksTile, isPart);
+      isPartialTile = arith::AndIOp::create(b, isPartialTile, isPart);
     }
-    asks =
-        asks ? arith::OrIOp::create(b, asks, asksTile).getResult() : asksTile;
+    anyPartial =
+        anyPartial
+            ? arith::OrIOp::create(b, anyPartial, isPartialTile).getResult()
+            : isPartialTile;
   }
-  if (tells)
-    numRows = arith::SelectOp::create(b, asks, numRows, constant(0));
+  if (classifies)
+    numRows = arith::SelectOp::create(b, anyPartial, numRows, constant(0));
   auto loop = scf::ForOp::create(b, constant(0), numRows, constant(1),
                                  filled({tilesOfUnit}, 0.0));
   {
@@ -359,7 +366,7 @@ Value MapTiler::countInUnit(Value batch, Value map, Value start,
     Value kept = keptOfRow(batch, head, inTile, firstTile);
     scf::YieldOp::create(b, addRows(kept, loop.getRegionIterArg(0)));
   }
-  if (!tells)
+  if (!classifies)
     return loop.getResult(0);
   Value all = emitFloat(b, countAll(start));
   return rows(
@@ -367,7 +374,7 @@ Value MapTiler::countInUnit(Value batch, Value map, Value start,
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         Value number = arith::AddIOp::create(at, firstTile,
                                              linalg::IndexOp::create(at, 0));
-        TileCondition left = tell(at, {batch, map, start, length}, number);
+        TileCondition left = classify(at, {batch, map, start, length}, number);
         Value kept = args[0];
         if (left.all)
           kept = arith::SelectOp::create(at, left.all, all, kept);
@@ -404,7 +411,7 @@ Value MapTiler::countKept() {
 Value MapTiler::keptOf(const CountedTile &tile, ImplicitLocOpBuilder &at,
                        Value listedTile) {
   if (!tile.kept) {
-    TileCondition left = tell(at, tile, listedTile);
+    TileCondition left = classify(at, tile, listedTile);
     // Of what is left in part some number between none and all.
     Value kept =
         arith::SelectOp::create(at, left.all, tile.all, emitConstant(at, 0.5));
@@ -414,16 +421,16 @@ Value MapTiler::keptOf(const CountedTile &tile, ImplicitLocOpBuilder &at,
       at, tile.kept, ValueRange{tile.batch, tile.map, tile.number, listedTile});
 }
 
-Value MapTiler::countIf(Value end, ValueRange ofPlaces,
+Value MapTiler::countIf(Value end, ValueRange ofEntries,
                         NumberCondition condition) {
   auto loop = scf::ForOp::create(b, constant(0), end, constant(tilesAtOnce),
                                  filled({tilesOfUnit}, 0.0));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  SmallVector<AffineMap> maps(ofPlaces.size(), map(2, {0}));
+  SmallVector<AffineMap> maps(ofEntries.size(), map(2, {0}));
   maps.push_back(map(2, {0, 1}));
   Value ones = generic(
-      ofPlaces, empty({tilesOfUnit, tilesAtOnce}), maps,
+      ofEntries, empty({tilesOfUnit, tilesAtOnce}), maps,
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         Value number = arith::AddIOp::create(at, loop.getInductionVar(),
                                              linalg::IndexOp::create(at, 1));
@@ -438,19 +445,19 @@ Value MapTiler::countIf(Value end, ValueRange ofPlaces,
   return loop.getResult(0);
 }
 
-Value MapTiler::countTilesIf(const CountedTile &tile, ValueRange ofPlaces,
+Value MapTiler::countTilesIf(const CountedTile &tile, ValueRange ofEntries,
                              Condition condition) {
   Value numTiles = value(numListed);
   return countIf(
-      numTiles, ofPlaces,
-      [&](ImplicitLocOpBuilder &at, Value number, ValueRange ofPlace) {
+      numTiles, ofEntries,
+      [&](ImplicitLocOpBuilder &at, Value number, ValueRange ofEntry) {
         Value listedTile = emitBelow(at, number, numTiles);
         Value count = keptOf(tile, at, listedTile);
-        return condition(at, listedTile, count, ofPlace);
+        return condition(at, listedTile, count, ofEntry);
       });
 }
 
-Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofPlaces,
+Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
                           CountBefore countBefore, Condition condition,
                           Value most) {
   // Of n tiles one is found in as many halvings as there are powers of two
@@ -481,15 +488,15 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofPlaces,
                  at, arith::MulFOp::create(at, sum, emitConstant(at, 0.5)))};
            })[0];
   SmallVector<Value> known = {middle};
-  llvm::append_range(known, ofPlaces);
+  llvm::append_range(known, ofEntries);
   Value upTo = countTilesIf(
       tile, known,
       [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
-          ValueRange ofPlace) -> Value {
+          ValueRange ofEntry) -> Value {
         Value isUpTo =
             arith::CmpFOp::create(at, arith::CmpFPredicate::OLE,
-                                  emitFloat(at, listedTile), ofPlace[0]);
-        Value holds = condition(at, listedTile, count, ofPlace.drop_front());
+                                  emitFloat(at, listedTile), ofEntry[0]);
+        Value holds = condition(at, listedTile, count, ofEntry.drop_front());
         return arith::AndIOp::create(at, isUpTo, holds);
       });
   known.insert(known.begin(), upTo);
@@ -499,7 +506,7 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofPlaces,
         Value middle = args[1], from = args[args.size() - 2], to = args.back();
         Value isThere = arith::CmpFOp::create(
             at, arith::CmpFPredicate::OGT, args[0],
-            countBefore(at, args.slice(2, ofPlaces.size())));
+            countBefore(at, args.slice(2, ofEntries.size())));
         Value behind = arith::MinimumFOp::create(
             at, to, arith::AddFOp::create(at, middle, emitConstant(at, 1.0)));
         return {arith::SelectOp::create(at, isThere, from, behind),
@@ -509,22 +516,22 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofPlaces,
   return search.getResult(0);
 }
 
-Value MapTiler::findTilesOfKinds(const CountedTile &tile, Value firstPlace,
+Value MapTiler::findTilesOfKinds(const CountedTile &tile, Value firstEntry,
                                  Value numParts) {
   auto emitIsOfParts = [&](ImplicitLocOpBuilder &at, Value parts) -> Value {
     return arith::CmpFOp::create(at, arith::CmpFPredicate::OLT,
-                                 emitPlace(at, firstPlace), parts);
+                                 emitEntry(at, firstEntry), parts);
   };
   auto countBefore = [&](ImplicitLocOpBuilder &at,
-                         ValueRange ofPlace) -> Value {
-    Value place = emitPlace(at, firstPlace);
+                         ValueRange ofEntry) -> Value {
+    Value entry = emitEntry(at, firstEntry);
     return arith::SelectOp::create(
-        at, emitIsOfParts(at, ofPlace[0]), place,
-        arith::SubFOp::create(at, place, ofPlace[0]));
+        at, emitIsOfParts(at, ofEntry[0]), entry,
+        arith::SubFOp::create(at, entry, ofEntry[0]));
   };
   auto isOfKind = [&](ImplicitLocOpBuilder &at, Value, Value count,
-                      ValueRange ofPlace) -> Value {
-    return arith::SelectOp::create(at, emitIsOfParts(at, ofPlace[0]),
+                      ValueRange ofEntry) -> Value {
+    return arith::SelectOp::create(at, emitIsOfParts(at, ofEntry[0]),
                                    isPart(at, tile, count),
                                    isWhole(at, tile, count));
   };
@@ -556,12 +563,12 @@ Value MapTiler::emitBeginsRun(ImplicitLocOpBuilder &at, const CountedTile &tile,
 }
 
 SmallVector<Value> MapTiler::findRuns(const CountedTile &tile,
-                                      Value firstPlace) {
+                                      Value firstEntry) {
   Value end = value(numListed);
   Value first = findTiles(
       tile, {},
       [&](ImplicitLocOpBuilder &at, ValueRange) {
-        return emitPlace(at, firstPlace);
+        return emitEntry(at, firstEntry);
       },
       [&](ImplicitLocOpBuilder &at, Value listedTile, Value count, ValueRange) {
         return emitBeginsRun(at, tile, listedTile, count);
@@ -575,10 +582,10 @@ SmallVector<Value> MapTiler::findRuns(const CountedTile &tile,
           return emitConstant(at, 0.0);
         },
         [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
-            ValueRange ofPlace) -> Value {
+            ValueRange ofEntry) -> Value {
           Value isBehind =
               arith::CmpFOp::create(at, arith::CmpFPredicate::OGE,
-                                    emitFloat(at, listedTile), ofPlace[0]);
+                                    emitFloat(at, listedTile), ofEntry[0]);
           Value isOther = arith::XOrIOp::create(
               at, isOfKind(at, count), arith::ConstantIntOp::create(at, 1, 1));
           return arith::AndIOp::create(at, isBehind, isOther);
@@ -595,7 +602,7 @@ SmallVector<Value> MapTiler::findRuns(const CountedTile &tile,
   return {first, endOfParts, endOfRun};
 }
 
-Value MapTiler::countRanks(const CountedTile &tile, Value firstPlace) {
+Value MapTiler::countRanks(const CountedTile &tile, Value firstEntry) {
   Value numTiles = value(numListed), numLists = value(numFixed);
   // Nothing is left to anyone where there are no tiles.
   Value isSome = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sgt,
@@ -610,7 +617,7 @@ Value MapTiler::countRanks(const CountedTile &tile, Value firstPlace) {
         other.start = arith::MulIOp::create(
             at, other.number, arith::ConstantIndexOp::create(at, fixed.tile));
         Value listedTile = arith::AddIOp::create(
-            at, firstPlace, linalg::IndexOp::create(at, 0));
+            at, firstEntry, linalg::IndexOp::create(at, 0));
         Value count = keptOf(other, at, emitBelow(at, listedTile, numTiles));
         return arith::AndIOp::create(at, isBehind, emitIsSome(at, count));
       });
@@ -640,7 +647,7 @@ SmallVector<Value> MapTiler::list(Value kept) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(kernel.getStore());
   ArrayRef<BlockArgument> at = kernel.getPosition();
-  Value firstPlace = at[3];
+  Value firstEntry = at[3];
   Value number = tileOf(at[2]), all = emitFloat(b, countAll(at[2]));
   CountedTile tile = {
       {at[0], at[1], at[2], getLength(at[0])}, number, kept, all};
@@ -649,13 +656,13 @@ SmallVector<Value> MapTiler::list(Value kept) {
     return countTilesIf(
         tile, {},
         [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
-            ValueRange ofPlace) -> Value {
+            ValueRange ofEntry) -> Value {
           Value isFirst = arith::CmpIOp::create(
               at, arith::CmpIPredicate::eq, linalg::IndexOp::create(at, 0),
               arith::ConstantIndexOp::create(at, 0));
           return arith::SelectOp::create(
-              at, isFirst, ofFirst(at, listedTile, count, ofPlace),
-              ofSecond(at, listedTile, count, ofPlace));
+              at, isFirst, ofFirst(at, listedTile, count, ofEntry),
+              ofSecond(at, listedTile, count, ofEntry));
         });
   };
   auto part = [&](ImplicitLocOpBuilder &at, Value, Value count, ValueRange) {
@@ -669,38 +676,38 @@ SmallVector<Value> MapTiler::list(Value kept) {
     return emitBeginsRun(at, tile, listedTile, count);
   };
 
-  TiledDim places = {tilesOfUnit, numListed};
-  OpFoldResult ofUnit = places.existing(b, b.getLoc(), firstPlace);
-  // Two of the unit that has the first place.
+  TiledDim entries = {tilesOfUnit, numListed};
+  OpFoldResult ofUnit = entries.existing(b, b.getLoc(), firstEntry);
+  // Two of the unit that has the first entry.
   OpFoldResult ofFirst = affine::makeComposedFoldedAffineMax(
       b, b.getLoc(),
       AffineMap::get(1, 0, {2 - d0, b.getAffineConstantExpr(0)},
                      b.getContext()),
-      {OpFoldResult(firstPlace)});
+      {OpFoldResult(firstEntry)});
   SmallVector<Written> written;
   if (hasRanks) {
-    for (auto [plane, ofRuns] : llvm::enumerate(findRuns(tile, firstPlace))) {
+    for (auto [plane, ofRuns] : llvm::enumerate(findRuns(tile, firstEntry))) {
       OpFoldResult offset = affine::makeComposedFoldedAffineApply(
           b, b.getLoc(), d0 + b.getAffineDimExpr(1) * int64_t(plane),
-          {OpFoldResult(firstPlace), numListed});
+          {OpFoldResult(firstEntry), numListed});
       written.push_back({0, ofRuns, offset, ofUnit});
     }
     written.push_back({1, count(beginsRun, some), index(0), ofFirst});
-    written.push_back({2, countRanks(tile, firstPlace), firstPlace, ofUnit});
+    written.push_back({2, countRanks(tile, firstEntry), firstEntry, ofUnit});
   } else {
     Value numParts = countTilesIf(tile, {}, part);
     Value numbers = count(part, some);
-    Value tiles = findTilesOfKinds(tile, firstPlace, numParts);
-    written.push_back({0, tiles, firstPlace, ofUnit});
+    Value tiles = findTilesOfKinds(tile, firstEntry, numParts);
+    written.push_back({0, tiles, firstEntry, ofUnit});
     written.push_back({1, numbers, index(0), ofFirst});
   }
   for (Written &each : written) {
     Value whole = rows(
-        each.ofPlaces, empty({tilesOfUnit}, i32),
+        each.ofEntries, empty({tilesOfUnit}, i32),
         [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
           return {arith::FPToSIOp::create(at, i32, args[0])};
         })[0];
-    each.ofPlaces = tensor::ExtractSliceOp::create(
+    each.ofEntries = tensor::ExtractSliceOp::create(
         b, whole, ArrayRef<OpFoldResult>{index(0)}, each.count, index(1));
   }
   b.setInsertionPointToEnd(kernel.getStores());
@@ -710,7 +717,7 @@ SmallVector<Value> MapTiler::list(Value kept) {
                               extents = {index(1), index(1), index(1),
                                          each.count};
     tensor::ParallelInsertSliceOp::create(
-        b, each.ofPlaces, kernel.getDestinations()[each.output], offsets,
+        b, each.ofEntries, kernel.getDestinations()[each.output], offsets,
         extents, SmallVector<OpFoldResult>(4, index(1)));
   }
   return SmallVector<Value>(kernel.getResults());

@@ -844,9 +844,9 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
 
     The first loop counts what a mask leaves of each pair of tiles: a unit has one
     tile of queries and eight of keys, each of which is a row of a tile of
-    `linalg`. A unit of the second has one tile of queries and eight places of its list, and
-    finds by halving which key tile is at each: the first up to which enough tiles are left.
-    So all places are found at once, whichever unit is first, and are in order. Where lists are of runs (`ranks`), a place is a
+    `linalg`. A unit of the second has one tile of queries and eight entries of its list, and
+    finds by halving which key tile each is: the first up to which enough tiles are left.
+    So all entries are found at once, whichever unit is first, and are in order. Where lists are of runs (`ranks`), an entry is a
     run: the first tile up to which enough runs have begun is where it begins, and its parts and itself end before the
     first tile behind that is of another kind. A run begins with a part behind what is no part, or with a whole tile
     behind nothing. The rank of a tile is how many later rows have something of it.
@@ -859,14 +859,14 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
       }
       tensor.parallel_insert_slice %n into %counts[%b, %h, %i floordiv 128, %t]
     }
-    %tiles, %counts = flash.kernel (%b, %h, %i, %place) over(...) by [1, 1, 128, 8] {
+    %tiles, %counts = flash.kernel (%b, %h, %i, %entry) over(...) by [1, 1, 128, 8] {
       %parts = ...  // how many key tiles have 0 < kept < all
       %first, %last = scf.for %step = 0 to %log2Tk iter_args(%from = 0, %to = %Tk - 1) {
         %middle = (%from + %to) floordiv 2
-        %n = linalg.generic  sum_d1 select(d1 <= %middle && kept[d1] is of the kind of %place + d0, 1, 0)
-        // to the left where %n is more than %place + d0 (behind the parts, that less %parts)
+        %n = linalg.generic  sum_d1 select(d1 <= %middle && kept[d1] is of the kind of %entry + d0, 1, 0)
+        // to the left where %n is more than %entry + d0 (behind the parts, that less %parts)
       }
-      tensor.parallel_insert_slice %first into %tiles[%b, %h, %i floordiv 128, %place]
+      tensor.parallel_insert_slice %first into %tiles[%b, %h, %i floordiv 128, %entry]
     }
     ```
   }];
