@@ -1627,7 +1627,7 @@ func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do
 // -----
 
 func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<6xf32>, %delta: tensor<4xf32>, %dq: tensor<4x8xf32>) {
-  // expected-error @below {{shift must have type 'tensor<4xf32>', got 'tensor<6xf32>'}}
+  // expected-error @below {{lse_log2 must have type 'tensor<4xf32>', got 'tensor<6xf32>'}}
   %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<6xf32>, tensor<4xf32>)
       outs(%dq : tensor<4x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
   return

@@ -175,7 +175,7 @@ template <typename Op> static LogicalResult verifyGradStep(Op op) {
   if (failed(verifyShape(op, "gradient of the output", outputGrad,
                          withLast(query.getShape(), value.getDimSize(1)),
                          /*endsInValueDim=*/true)) ||
-      failed(verifyShape(op, "shift", op.getShift().getType(), rows)) ||
+      failed(verifyShape(op, "lse_log2", op.getLseLog2().getType(), rows)) ||
       failed(verifyShape(op, "delta", op.getDelta().getType(), rows)) ||
       failed(verifyPosition(op)) || failed(verifyScale(op, op.getScale())) ||
       failed(verifyPrecision(op, op.getPrecision(), query.getElementType())))

@@ -25,9 +25,9 @@ using namespace flash;
 namespace {
 class GradStepBuilder : ScoreTileBuilder {
 public:
-  GradStepBuilder(StepOpInterface step, Value shift, Value delta,
+  GradStepBuilder(StepOpInterface step, Value lseLog2, Value delta,
                   const DecomposeOptions &options, Transposed &transposed)
-      : ScoreTileBuilder(step, options, transposed), shift(shift),
+      : ScoreTileBuilder(step, options, transposed), lseLog2(lseLog2),
         delta(delta) {}
 
   LogicalResult run(QueryGradStepOp op);
@@ -74,7 +74,7 @@ private:
     op->erase();
   }
 
-  Value shift, delta;
+  Value lseLog2, delta;
   /// How many keys of the tile add to the gradients of queries; null if all do.
   Value usedKeys;
 };
@@ -102,7 +102,7 @@ Value GradStepBuilder::isUsed(ImplicitLocOpBuilder &at, Value p, Value query,
 
 Value GradStepBuilder::probabilities(Value s) {
   auto exponential = [&](ImplicitLocOpBuilder &at, Value product,
-                         Value shift) -> SmallVector<Value> {
+                         Value lseLog2) -> SmallVector<Value> {
     Value query = linalg::IndexOp::create(at, queryLoop());
     Value key = linalg::IndexOp::create(at, keyLoop());
     double factor = scale * llvm::numbers::log2e;
@@ -115,18 +115,18 @@ Value GradStepBuilder::probabilities(Value s) {
     auto emit = step.getQuery().getType().getElementType().isF32()
                     ? emitProbability
                     : emitScaledExponential;
-    Value p = emit(at, product, emitConstant(at, factor), shift);
+    Value p = emit(at, product, emitConstant(at, factor), lseLog2);
     return {zeroUnless(at, takesPart(at, query, key), p,
                        readsToMask(step.getScore()) ? -0.0 : 0.0)};
   };
   // The derivative of a score region is a function of the score.
   if (hasScore())
-    return generic({s, shift}, empty(scoreShape()),
+    return generic({s, lseLog2}, empty(scoreShape()),
                    {scoreMap(), rowMap(), scoreMap()},
                    [&](ImplicitLocOpBuilder &at, ValueRange args) {
                      return exponential(at, args[0], args[1]);
                    })[0];
-  return generic(shift, s, {rowMap(), scoreMap()},
+  return generic(lseLog2, s, {rowMap(), scoreMap()},
                  [&](ImplicitLocOpBuilder &at, ValueRange args) {
                    return exponential(at, args[1], args[0]);
                  })[0];
@@ -370,7 +370,8 @@ LogicalResult GradStepBuilder::run(CapturedGradStepOp op) {
 LogicalResult
 flash::decomposeGradStep(QueryGradStepOp op, const DecomposeOptions &options,
                          ScoreTileBuilder::Transposed &transposed) {
-  return GradStepBuilder(op, op.getShift(), op.getDelta(), options, transposed)
+  return GradStepBuilder(op, op.getLseLog2(), op.getDelta(), options,
+                         transposed)
       .run(op);
 }
 
@@ -378,13 +379,15 @@ LogicalResult flash::decomposeGradStep(KeyGradStepOp op,
                                        const DecomposeOptions &options,
                                        ScoreTileBuilder::Transposed &transposed,
                                        FiniteKeys &finiteKeys) {
-  return GradStepBuilder(op, op.getShift(), op.getDelta(), options, transposed)
+  return GradStepBuilder(op, op.getLseLog2(), op.getDelta(), options,
+                         transposed)
       .run(op, finiteKeys);
 }
 
 LogicalResult
 flash::decomposeGradStep(CapturedGradStepOp op, const DecomposeOptions &options,
                          ScoreTileBuilder::Transposed &transposed) {
-  return GradStepBuilder(op, op.getShift(), op.getDelta(), options, transposed)
+  return GradStepBuilder(op, op.getLseLog2(), op.getDelta(), options,
+                         transposed)
       .run(op);
 }

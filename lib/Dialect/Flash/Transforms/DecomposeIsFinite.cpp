@@ -1,4 +1,4 @@
-//===- DecomposeIsFinite.cpp - Checks of elements, as linalg -----------===//
+//===- DecomposeIsFinite.cpp - Checks of elements, as linalg -------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

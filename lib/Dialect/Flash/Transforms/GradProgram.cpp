@@ -33,12 +33,12 @@ Value GradProgram::asValue(OpFoldResult value) {
   return getValueOrCreateConstantIndexOp(b, b.getLoc(), value);
 }
 
-Value GradProgram::takeInEights(Value statistics) {
+Value GradProgram::splitIntoRowsOf8(Value statistics) {
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(b, b.getLoc(), statistics);
-  OpFoldResult eights = affine::makeComposedFoldedAffineApply(
+  OpFoldResult rowsOf8 = affine::makeComposedFoldedAffineApply(
       b, b.getLoc(), b.getAffineDimExpr(0).floorDiv(eight), {sizes.back()});
-  SmallVector<OpFoldResult> expanded = {sizes[0], sizes[1], eights,
+  SmallVector<OpFoldResult> expanded = {sizes[0], sizes[1], rowsOf8,
                                         index(eight)};
   SmallVector<int64_t> shape;
   SmallVector<Value> dynamic;
@@ -48,16 +48,18 @@ Value GradProgram::takeInEights(Value statistics) {
       ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}}, expanded);
 }
 
-Value GradProgram::extractFromEights(Value eights, ArrayRef<OpFoldResult> first,
-                                     const TiledDim &steps) {
+Value GradProgram::extractFromRowsOf8(Value rowsOf8,
+                                      ArrayRef<OpFoldResult> first,
+                                      const TiledDim &steps) {
   Location loc = b.getLoc();
-  TiledDim rows = {steps.tile / eight, tensor::getMixedSize(b, loc, eights, 2)};
+  TiledDim rows = {steps.tile / eight,
+                   tensor::getMixedSize(b, loc, rowsOf8, 2)};
   // What a list has behind the end starts at it, wherever that is.
   if (steps.block && steps.isRagged())
     rows.block = std::numeric_limits<int64_t>::max();
   Value at = asValue(affine::makeComposedFoldedAffineApply(
       b, loc, b.getAffineDimExpr(0).floorDiv(eight), {first[2]}));
-  Value tile = extract(eights, {first[0], first[1], at},
+  Value tile = extract(rowsOf8, {first[0], first[1], at},
                        rows.existing(b, loc, at), rows);
   return tensor::CollapseShapeOp::create(
       b, tile, ArrayRef<ReassociationIndices>{{0, 1}});

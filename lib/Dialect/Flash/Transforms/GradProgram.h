@@ -77,10 +77,10 @@ protected:
   /// Where warps have roles, bulk copies take the statistics of a step, eight
   /// queries in a row: the statistics in this form, and in it the ones
   /// of the step from `first` = (batch, head, query) on.
-  mlir::Value takeInEights(mlir::Value statistics);
-  mlir::Value extractFromEights(mlir::Value eights,
-                                llvm::ArrayRef<mlir::OpFoldResult> first,
-                                const TiledDim &steps);
+  mlir::Value splitIntoRowsOf8(mlir::Value statistics);
+  mlir::Value extractFromRowsOf8(mlir::Value rowsOf8,
+                                 llvm::ArrayRef<mlir::OpFoldResult> first,
+                                 const TiledDim &steps);
 
   AttentionGradOp op;
   Schedule schedule;
@@ -94,14 +94,14 @@ protected:
 /// has no program.
 llvm::LogicalResult verifyCapturedReads(AttentionGradOp op);
 
-/// The gradient of `captured`, one of the captured tensors of `op`; `shift` and
-/// `delta` are of each query, as in the steps. Where the schedule sums up
+/// The gradient of `captured`, one of the captured tensors of `op`; `lseLog2`
+/// and `delta` are of each query, as in the steps. Where the schedule sums up
 /// diagonals, `diagonals` has those of the gradients of scores, [batches,
 /// heads, tiles of keys, steps of queries, diagonals], of each pair of tiles
 /// that the mask visits, as `flash.insert_diagonals` gives them; else it is
 /// null.
 mlir::Value emitCapturedGrad(AttentionGradOp op, mlir::Value captured,
-                             mlir::Value shift, mlir::Value delta,
+                             mlir::Value lseLog2, mlir::Value delta,
                              mlir::Value diagonals);
 
 } // namespace flash

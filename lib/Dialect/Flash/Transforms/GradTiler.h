@@ -155,9 +155,9 @@ private:
   double scale;
   /// Rows of the output whose delta a unit of work computes.
   int64_t deltaRows;
-  /// Of each query, its log-sum-exp in units of log2, and delta; and these as
+  /// Of each query, its log-sum-exp in base 2, and delta; and these as
   /// programs over keys take them.
-  mlir::Value shift, delta, shiftOfSteps, deltaOfSteps;
+  mlir::Value lseLog2, delta, lseLog2OfSteps, deltaOfSteps;
   /// Of one program: of each tile of queries what its gradients are before
   /// their scale, and how many tiles of keys have added to them.
   mlir::Value sums, counts;

@@ -146,7 +146,7 @@ struct Owners {
 
 class CapturedGradTiler : GradProgram {
 public:
-  CapturedGradTiler(AttentionGradOp op, Value captured, Value shift,
+  CapturedGradTiler(AttentionGradOp op, Value captured, Value lseLog2,
                     Value delta, Value diagonals);
   Value run();
 
@@ -251,7 +251,7 @@ private:
   void insert(Value tile, Value output, ArrayRef<OpFoldResult> offsets,
               ArrayRef<OpFoldResult> sizes);
 
-  Value captured, shift, delta, diagonals;
+  Value captured, lseLog2, delta, diagonals;
   ScoreDependences dependences;
   /// What tiles for warps with roles take, of queries and the output's
   /// gradients, or of keys and values.
@@ -259,7 +259,7 @@ private:
   int64_t tile;
   bool withRoles = false, rowsAreKeys = false;
   /// Where warps with roles take the statistics of columns, these.
-  Value shiftInEights, deltaInEights;
+  Value lseLog2RowsOf8, deltaRowsOf8;
   TiledDim queries, keys;
   OpFoldResult batches, heads;
 };
@@ -286,8 +286,9 @@ static int64_t getBytesOfTiles(AttentionGradOp op) {
 }
 
 CapturedGradTiler::CapturedGradTiler(AttentionGradOp op, Value captured,
-                                     Value shift, Value delta, Value diagonals)
-    : GradProgram(op), captured(captured), shift(shift), delta(delta),
+                                     Value lseLog2, Value delta,
+                                     Value diagonals)
+    : GradProgram(op), captured(captured), lseLog2(lseLog2), delta(delta),
       diagonals(diagonals), dependences(op.getScore()),
       bytes(getBytesOfTiles(op)),
       tile(chooseTile(op)), queries{tile,
@@ -345,9 +346,9 @@ void CapturedGradTiler::useTiles(bool withRoles, bool rowsAreKeys) {
   this->rowsAreKeys = rowsAreKeys;
   tile = queries.tile = keys.tile =
       withRoles ? rowsOfTileWithRoles : chooseTile(op);
-  bool hasEights = withRoles && rowsAreKeys;
-  shiftInEights = hasEights ? takeInEights(shift) : Value();
-  deltaInEights = hasEights ? takeInEights(delta) : Value();
+  bool hasRowsOf8 = withRoles && rowsAreKeys;
+  lseLog2RowsOf8 = hasRowsOf8 ? splitIntoRowsOf8(lseLog2) : Value();
+  deltaRowsOf8 = hasRowsOf8 ? splitIntoRowsOf8(delta) : Value();
 }
 
 Schedule CapturedGradTiler::ofTiles(int64_t inStep, int64_t once) {
@@ -380,14 +381,14 @@ CapturedGradTiler::Rows CapturedGradTiler::takeQueries(const Pair &pair,
   };
   take(op.getQuery());
   take(op.getOutputGrad());
-  if (!shiftInEights) {
-    take(shift);
+  if (!lseLog2RowsOf8) {
+    take(lseLog2);
     take(delta);
   }
-  for (Value eights : {shiftInEights, deltaInEights})
-    if (eights)
-      taken.tiles.push_back(extractFromEights(
-          eights, {pair.batch, pair.head, pair.query}, queries));
+  for (Value rowsOf8 : {lseLog2RowsOf8, deltaRowsOf8})
+    if (rowsOf8)
+      taken.tiles.push_back(extractFromRowsOf8(
+          rowsOf8, {pair.batch, pair.head, pair.query}, queries));
   if (queries.isRagged())
     taken.count = asValue(rows);
   return taken;
@@ -1146,7 +1147,7 @@ Value CapturedGradTiler::run() {
   return merge(readGroups, partial);
 }
 
-Value flash::emitCapturedGrad(AttentionGradOp op, Value captured, Value shift,
+Value flash::emitCapturedGrad(AttentionGradOp op, Value captured, Value lseLog2,
                               Value delta, Value diagonals) {
-  return CapturedGradTiler(op, captured, shift, delta, diagonals).run();
+  return CapturedGradTiler(op, captured, lseLog2, delta, diagonals).run();
 }

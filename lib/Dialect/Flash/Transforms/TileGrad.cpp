@@ -241,7 +241,7 @@ void GradTiler::emitRows() {
       parallelLoop(sizes, {1, 1, deltaRows}, outputs, Schedule(), body,
                    queryAddress ? Value(op.getQuery()) : Value());
   takeBackwards(results);
-  shift = results[0];
+  lseLog2 = results[0];
   delta = results[1];
   if (schedule.addsInOrder())
     counts = results[2];
@@ -327,7 +327,7 @@ Value GradTiler::emitQueryGrad() {
         extract(op.getOutputGrad(), first, rows, queries, queryPadding);
     SmallVector<OpFoldResult> ofStatistics =
         emitStatistics(batch, head, position[2]);
-    Value shiftTile = extract(shift, ofStatistics, rows, queries);
+    Value lseLog2Tile = extract(lseLog2, ofStatistics, rows, queries);
     Value deltaTile = extract(delta, ofStatistics, rows, queries);
     TiledDim allKeys = ofBatch(keySteps, op.getKeyLengths(), batch),
              keysOfBatch = ofBatch(allKeys, op.getLengths(), batch);
@@ -347,7 +347,7 @@ Value GradTiler::emitQueryGrad() {
       dispatchIndexOpFoldResults({queriesOfBatch.end, allKeys.end}, extents,
                                  lengths);
       auto step = QueryGradStepOp::create(
-          b, state[0].getType(), query, key, value, outputGrad, shiftTile,
+          b, state[0].getType(), query, key, value, outputGrad, lseLog2Tile,
           deltaTile, state[0], count, ValueRange{batch, head, position[2], at},
           extents, open, lengths, APFloat(scale), op.getMaskAttr(),
           op.getPrecisionAttr(), op.getScheduleAttr());
@@ -414,7 +414,7 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
       };
       SmallVector<OpFoldResult> first = emitStatistics(batch, head, at);
       auto statisticsOf = [&](Value statistics) {
-        return hasRoles() ? extractFromEights(statistics, first, querySteps)
+        return hasRoles() ? extractFromRowsOf8(statistics, first, querySteps)
                           : extract(statistics, first, existing, querySteps);
       };
       SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
@@ -432,7 +432,7 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
         queryGrad = add.begin(head, at, existing, added);
       auto step = KeyGradStepOp::create(
           b, tile(op.getQuery()), key, value, tile(op.getOutputGrad()),
-          statisticsOf(shiftOfSteps), statisticsOf(deltaOfSteps), keyGrad,
+          statisticsOf(lseLog2OfSteps), statisticsOf(deltaOfSteps), keyGrad,
           valueGrad, queryGrad, count, used, queryGrad && areSumsTransposed(),
           sums.size() > 1, ValueRange{batch, head, at, start}, extents, open,
           lengths, APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
@@ -478,8 +478,8 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   Location loc = op.getLoc();
   SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, op.getKey());
   ends.pop_back();
-  shiftOfSteps = hasRoles() ? takeInEights(shift) : shift;
-  deltaOfSteps = hasRoles() ? takeInEights(delta) : delta;
+  lseLog2OfSteps = hasRoles() ? splitIntoRowsOf8(lseLog2) : lseLog2;
+  deltaOfSteps = hasRoles() ? splitIntoRowsOf8(delta) : delta;
   SmallVector<Value> outputs, grads;
   if (ofKeys) {
     grads.push_back(op.getKeyGrad());
@@ -725,9 +725,10 @@ Value GradTiler::emitSinkGrad() {
                                {sinkHeads, sinkQueries},
                                b.getF32FloatAttr(padding));
             };
-            Value shiftTile = take(shift, infinity), deltaTile = take(delta, 0);
+            Value lseLog2Tile = take(lseLog2, infinity),
+                  deltaTile = take(delta, 0);
             Value terms = generic(
-                {sink, shiftTile, deltaTile}, empty({sinkHeads, sinkQueries}),
+                {sink, lseLog2Tile, deltaTile}, empty({sinkHeads, sinkQueries}),
                 {row, tile, tile, tile},
                 [](ImplicitLocOpBuilder &at,
                    ValueRange args) -> SmallVector<Value> {
@@ -769,7 +770,8 @@ void GradTiler::run() {
   if (op.getSink())
     results.push_back(emitSinkGrad());
   for (Value captured : op.getCaptured())
-    results.push_back(emitCapturedGrad(op, captured, shift, delta, diagonals));
+    results.push_back(
+        emitCapturedGrad(op, captured, lseLog2, delta, diagonals));
   // A result type may be more or less static than what the operands tell.
   for (auto [result, value] : llvm::zip_equal(op->getResults(), results)) {
     if (value.getType() != result.getType())

@@ -35,7 +35,7 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
   OpFoldResult rowsOfSums = isZeroInteger(numQueries) ? one : numQueries;
   sumSizes[2] = rowsOfSums;
 
-  shiftOfSteps = shift;
+  lseLog2OfSteps = lseLog2;
   deltaOfSteps = delta;
   // The bits of a row follow from the parts, which lengths alone tell, not from
   // who adds them up.

@@ -16,7 +16,7 @@ def Flash_F32Rows : Flash_VectorOf<[F32]>;
 
 /// What a step of the gradients reads, and where it is.
 defvar Flash_gradStepTiles = (ins Flash_FloatTile:$query, Flash_FloatTile:$key,
-    Flash_FloatTile:$value, Flash_FloatTile:$output_grad, Flash_F32Rows:$shift,
+    Flash_FloatTile:$value, Flash_FloatTile:$output_grad, Flash_F32Rows:$lse_log2,
     Flash_F32Rows:$delta);
 defvar Flash_gradStepClauses = (ins Variadic<Index>:$position,
     Variadic<Index>:$extents, DenseI64ArrayAttr:$static_position,
@@ -25,9 +25,9 @@ defvar Flash_gradStepClauses = (ins Variadic<Index>:$position,
     OptionalAttr<Flash_PrecisionAttr>:$precision,
     OptionalAttr<Flash_ScheduleAttr>:$schedule);
 defvar Flash_gradStepTilesFormat = [{
-    `ins` `(` $query `,` $key `,` $value `,` $output_grad `,` $shift `,` $delta
+    `ins` `(` $query `,` $key `,` $value `,` $output_grad `,` $lse_log2 `,` $delta
     `:` type($query) `,` type($key) `,` type($value) `,` type($output_grad) `,`
-    type($shift) `,` type($delta) `)`
+    type($lse_log2) `,` type($delta) `)`
   }];
 defvar Flash_gradStepPositionFormat = [{
     `at` `` custom<DynamicIndexList>($position, $static_position)
@@ -63,12 +63,12 @@ def Flash_QueryGradStepOp : Flash_GradStepOp<"query_grad_step",
   let description = [{
     With a tile of each operand of `flash.attention_grad`, `q : [M, D]`,
     `k : [N, D]`, `v : [N, Dv]`, `do : [M, Dv]`, and of each query the
-    `shift : [M]`, its log-sum-exp in units of log2 (0 instead of -inf), and
+    `lse_log2 : [M]`, its log-sum-exp in base 2 (0 instead of -inf), and
     `delta : [M]`:
 
     ```
     x[i,j]  = scale * sum_d q[i,d] * k[j,d]
-    p[i,j]  = exp2(log2(e) * score(x) - shift[i])                (0 where masked)
+    p[i,j]  = exp2(log2(e) * score(x) - lse_log2[i])             (0 where masked)
     dx[i,j] = p * (sum_d do[i,d] * v[j,d] - delta[i]) * score'(x)
     dq'     = dq + sum_j dx[i,j] * k[j,:]
     ```
@@ -80,7 +80,7 @@ def Flash_QueryGradStepOp : Flash_GradStepOp<"query_grad_step",
     Example:
 
     ```mlir
-    %1 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>,
+    %1 = flash.query_grad_step ins(%q, %k, %v, %do, %lse, %delta : tensor<64x64xf16>,
             tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
         outs(%0 : tensor<64x64xf32>) at[%b, %h, %i, %j] of[512, 512] scale(1.250000e-01)
         mask(#flash.causal)
@@ -124,11 +124,11 @@ def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
     Example:
 
     ```mlir
-    %2:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>,
+    %2:2 = flash.key_grad_step ins(%q, %k, %v, %do, %lse, %delta : tensor<64x64xf16>,
             tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
         outs(%0, %1 : tensor<128x64xf32>, tensor<128x32xf32>) at[%b, %h, %i, %j] of[512, 512]
         scale(1.250000e-01) mask(#flash.causal)
-    %5:3 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>,
+    %5:3 = flash.key_grad_step ins(%q, %k, %v, %do, %lse, %delta : tensor<64x64xf16>,
             tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
         outs(%0, %1, %zero : tensor<128x64xf32>, tensor<128x32xf32>, tensor<64x64xf32>)
         at[%b, %h, %i, %j] of[512, 512] scale(1.250000e-01)
@@ -184,7 +184,7 @@ def Flash_CapturedGradStepOp : Flash_GradStepOp<"captured_grad_step",
     Example:
 
     ```mlir
-    %1 = flash.captured_grad_step of(%bias : tensor<4x?xf32>) reads([0]) ins(%q, %k, %v, %do, %shift, %delta :
+    %1 = flash.captured_grad_step of(%bias : tensor<4x?xf32>) reads([0]) ins(%q, %k, %v, %do, %lse, %delta :
             tensor<64x64xf16>, tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>,
             tensor<64xf32>)
         outs(%0 : tensor<64x128xf32>) at[%b, %h, %i, %j] of[512, 512] scale(1.250000e-01) score {

@@ -710,8 +710,8 @@ def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
     Turns `flash.attention_grad` into programs over tiles of the schedule's sizes:
 
       1. rows: `delta`, the sums of the products of the output and its gradient
-         less the gradient of the log-sum-exp, and the log-sum-exp in units of
-         log2. Beyond 2^25 its rounding could make probabilities infinite: steps
+         less the gradient of the log-sum-exp, and the log-sum-exp in base 2.
+         Beyond 2^25 its rounding could make probabilities infinite: steps
          of f32 limit them to 1, and have less to subtract by 2^-21 of it; in others
          it becomes infinite, and probabilities 0;
       2. tiles of queries: a loop over tiles of keys adds up the gradient of the
