@@ -11,7 +11,7 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/Inputs.h"
 #include "flash/Run/Work.h"
-#include "flash/Support/Place.h"
+#include "flash/Support/DescribeLocation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -92,7 +92,7 @@ static std::string getHint(mlir::ModuleOp program) {
             "results, and both be right; compute it from integers or read it "
             "from a tensor, or add a small constant to the operand, such as "
             "1e-3, so that no element is near a whole number",
-            op->getName(), flash::describePlace(op->getLoc()));
+            op->getName(), flash::describeLocation(op->getLoc()));
     });
   });
   return hint;

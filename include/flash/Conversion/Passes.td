@@ -256,7 +256,7 @@ def EmulateTiles : Pass<"tile-emulate", "::mlir::ModuleOp"> {
 
     Rings become calls of a run-time library. It checks the order of the
     operations on each stage and that nothing is read after its release, and lets
-    the program fail with the place of the operation. A copy is carried out as
+    the program fail with the location of the operation. A copy is carried out as
     late as possible, by the wait; until then, and after a release, the stage
     holds NaN.
 
@@ -265,9 +265,9 @@ def EmulateTiles : Pass<"tile-emulate", "::mlir::ModuleOp"> {
     %kt = tile.ring.wait %ring[%t] : ...
     %s = tile.mma_async %q, %kt transpose_b : ...
     // becomes
-    llvm.call @flash_emulation_copy_async(%block, %ring, %t, %part, %address, %stride, %rows, %place1)
-    %lease = llvm.call @flash_emulation_wait(%block, %ring, %t, %place2)
-    llvm.call @flash_emulation_check_lease(%block, %lease, %place3)
+    llvm.call @flash_emulation_copy_async(%block, %ring, %t, %part, %address, %stride, %rows, %location1)
+    %lease = llvm.call @flash_emulation_wait(%block, %ring, %t, %location2)
+    llvm.call @flash_emulation_check_lease(%block, %lease, %location3)
     %b = ... // the stage's tile, transposed and extended to f32
     %s = linalg.generic ins(%q, %b) outs(%zero) ... -> tensor<64x64xf32>
     ```

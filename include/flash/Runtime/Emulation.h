@@ -9,8 +9,8 @@
 // check that their stages are used in the order that the tile dialect
 // prescribes. No dependency on LLVM.
 //
-// `where` is the name and place of an operation, for messages; it must outlive
-// the block.
+// `where` is the name and location of an operation, for messages; it must
+// outlive the block.
 //
 //===----------------------------------------------------------------------===//
 

@@ -45,7 +45,7 @@ static bool computesTensor(Operation *op) {
 
 /// Where the program has the op. What folding has made is nowhere: then where
 /// the first of those is that take it, or the function.
-static Location getPlace(Operation *op) {
+static Location getLocation(Operation *op) {
   llvm::SetVector<Operation *> ops;
   ops.insert(op);
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -104,7 +104,7 @@ struct CheckHost : flash::impl::CheckHostBase<CheckHost> {
         return WalkResult(verifyReturn(exit));
       if (!computesTensor(op) || (emulated && isa<CheckBlocksOp>(op)))
         return WalkResult::advance();
-      emitError(getPlace(op))
+      emitError(getLocation(op))
           << "'" << op->getName()
           << "' op runs on the CPU only: of a program, attention, softmaxes "
              "along the last dimension and parallel loops over tiles run on "

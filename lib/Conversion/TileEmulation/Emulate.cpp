@@ -10,7 +10,7 @@
 
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Tile/IR/DependentLaunch.h"
-#include "flash/Support/Place.h"
+#include "flash/Support/DescribeLocation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -118,7 +118,7 @@ Value EmulationCalls::create(OpBuilder &b, Operation *op, StringRef name,
                              Type result, ValueRange operands) {
   SmallVector<Value> arguments = {getBlock(op)};
   arguments.append(operands.begin(), operands.end());
-  arguments.push_back(getPlace(b, op));
+  arguments.push_back(getLocationText(b, op));
   return create(b, op->getLoc(), name, result, arguments);
 }
 
@@ -137,12 +137,12 @@ void EmulationCalls::checkLease(OpBuilder &b, Operation *op, Value lease) {
     create(b, op, "check_lease", Type(), lease);
 }
 
-Value EmulationCalls::getPlace(OpBuilder &b, Operation *op) {
+Value EmulationCalls::getLocationText(OpBuilder &b, Operation *op) {
   // Rings are named by other operations' messages.
   std::string text =
       isa<RingOp>(op) ? "ring" : op->getName().getStringRef().str();
-  text += flash::describePlace(op->getLoc());
-  LLVM::GlobalOp &global = places[text];
+  text += flash::describeLocation(op->getLoc());
+  LLVM::GlobalOp &global = locations[text];
   if (!global) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
@@ -150,7 +150,7 @@ Value EmulationCalls::getPlace(OpBuilder &b, Operation *op) {
     global = LLVM::GlobalOp::create(
         b, op->getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size()),
         /*isConstant=*/true, LLVM::Linkage::Internal,
-        "flash_place_" + std::to_string(places.size() - 1),
+        "flash_location_" + std::to_string(locations.size() - 1),
         b.getStringAttr(bytes));
   }
   return LLVM::AddressOfOp::create(b, op->getLoc(), global);
@@ -188,9 +188,10 @@ static LogicalResult checkKernel(gpu::GPUFuncOp kernel) {
 static LogicalResult checkModule(ModuleOp module, const EmulationTypes &types) {
   for (auto symbol : module.getOps<SymbolOpInterface>())
     if (symbol.getName().starts_with("flash_emulation_") ||
-        symbol.getName().starts_with("flash_place_"))
-      return symbol->emitError("the names flash_emulation_* and flash_place_* "
-                               "belong to tile-emulate");
+        symbol.getName().starts_with("flash_location_"))
+      return symbol->emitError(
+          "the names flash_emulation_* and flash_location_* "
+          "belong to tile-emulate");
   WalkResult walk = module.walk([&](Operation *op) {
     bool isOfBlock =
         isa_and_nonnull<TileDialect>(op->getDialect()) || !types.isLegal(op);

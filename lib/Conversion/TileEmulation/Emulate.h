@@ -52,7 +52,7 @@ public:
                      llvm::StringRef name, mlir::Type result,
                      mlir::ValueRange operands);
   /// As above, for the library's functions that begin with the block of `op`
-  /// and end with the place of `op`.
+  /// and end with the location of `op`.
   mlir::Value create(mlir::OpBuilder &b, mlir::Operation *op,
                      llvm::StringRef name, mlir::Type result,
                      mlir::ValueRange operands);
@@ -68,12 +68,12 @@ private:
   /// The state of the block that `op` is part of.
   mlir::Value getBlock(mlir::Operation *op);
   /// A pointer to the text "tile.load at file:line:column".
-  mlir::Value getPlace(mlir::OpBuilder &b, mlir::Operation *op);
+  mlir::Value getLocationText(mlir::OpBuilder &b, mlir::Operation *op);
 
   mlir::ModuleOp module;
   /// The block's state, for the loop over all blocks.
   llvm::DenseMap<mlir::Operation *, mlir::Value> blocks;
-  llvm::StringMap<mlir::LLVM::GlobalOp> places;
+  llvm::StringMap<mlir::LLVM::GlobalOp> locations;
 };
 
 /// Emits what one op becomes.

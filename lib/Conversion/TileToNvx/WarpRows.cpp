@@ -24,12 +24,12 @@ static Value select(ThreadBuilder &t, Value condition, Value x, Value y) {
 namespace {
 /// Where the elements lie that a thread has of a matrix of warp rows. Those
 /// that it reads or writes at once are a chunk.
-class WarpRowsPlace {
+class WarpRowsAccess {
 public:
   /// `start` are the coordinates of the tile's first element; `rows` and
   /// `columns`, how many exist, are null if all do.
-  WarpRowsPlace(ThreadBuilder &t, GlobalMemory memory, RankedTensorType type,
-                SmallVector<Value> start, Value rows, Value columns);
+  WarpRowsAccess(ThreadBuilder &t, GlobalMemory memory, RankedTensorType type,
+                 SmallVector<Value> start, Value rows, Value columns);
 
   int64_t getNumRows() { return numRows; }
   int64_t getNumChunks() { return numChunks; }
@@ -67,9 +67,9 @@ private:
 };
 } // namespace
 
-WarpRowsPlace::WarpRowsPlace(ThreadBuilder &t, GlobalMemory memory,
-                             RankedTensorType type, SmallVector<Value> start,
-                             Value rows, Value columns)
+WarpRowsAccess::WarpRowsAccess(ThreadBuilder &t, GlobalMemory memory,
+                               RankedTensorType type, SmallVector<Value> start,
+                               Value rows, Value columns)
     : t(t), memory(memory), start(std::move(start)), rows(rows),
       columns(columns), elementBytes(memory.type.getElementTypeBitWidth() / 8),
       width(type.getDimSize(1)) {
@@ -86,16 +86,16 @@ WarpRowsPlace::WarpRowsPlace(ThreadBuilder &t, GlobalMemory memory,
         arith::MinSIOp::create(t.b, t.loc, columns, t.constant(width));
 }
 
-VectorType WarpRowsPlace::getChunkType() {
+VectorType WarpRowsAccess::getChunkType() {
   Type type = elementBytes == 4 ? getElementType() : t.b.getI32Type();
   return VectorType::get({vector * elementBytes / 4}, type);
 }
 
-Value WarpRowsPlace::getRow(int64_t index) {
+Value WarpRowsAccess::getRow(int64_t index) {
   return t.add(ofThread[0], t.constant(index * rowsAtOnce));
 }
 
-Value WarpRowsPlace::getRowToRead(int64_t index) {
+Value WarpRowsAccess::getRowToRead(int64_t index) {
   Value row = getRow(index), exists = getRowExists(index);
   if (!exists)
     return row;
@@ -103,15 +103,15 @@ Value WarpRowsPlace::getRowToRead(int64_t index) {
   return select(t, exists, row, other);
 }
 
-Value WarpRowsPlace::getRowExists(int64_t index) {
+Value WarpRowsAccess::getRowExists(int64_t index) {
   return rows ? isLess(t, getRow(index), rows) : Value();
 }
 
-Value WarpRowsPlace::getColumn(int64_t number, int64_t element) {
+Value WarpRowsAccess::getColumn(int64_t number, int64_t element) {
   return t.add(ofThread[1], t.constant(number * chunk + element));
 }
 
-Value WarpRowsPlace::getColumnExists(int64_t number, int64_t element) {
+Value WarpRowsAccess::getColumnExists(int64_t number, int64_t element) {
   if (columns)
     return isLess(t, getColumn(number, element), columns);
   if ((number + 1) * chunk <= width)
@@ -119,14 +119,14 @@ Value WarpRowsPlace::getColumnExists(int64_t number, int64_t element) {
   return isLess(t, getColumn(number, element), t.constant(width));
 }
 
-Value WarpRowsPlace::getAddress(Value row, Value column) {
+Value WarpRowsAccess::getAddress(Value row, Value column) {
   SmallVector<Value> indices(start);
   indices[indices.size() - 2] = t.add(indices[indices.size() - 2], row);
   // In bytes, which are 32 bits within a row.
   return t.advance(memory.getAddress(t, indices), t.mul(column, elementBytes));
 }
 
-Value WarpRowsPlace::hasWholeChunks() {
+Value WarpRowsAccess::hasWholeChunks() {
   OpBuilder &b = t.b;
   Type i64 = b.getI64Type();
   auto wide = [&](int64_t value) -> Value {
@@ -150,7 +150,7 @@ Value WarpRowsPlace::hasWholeChunks() {
                                isZero(t.rem(count, vector), t.constant(0)));
 }
 
-Value WarpRowsPlace::isNonempty() {
+Value WarpRowsAccess::isNonempty() {
   Value nonempty;
   for (Value count : {rows, columns}) {
     if (!count)
@@ -210,20 +210,21 @@ static Value getRegister(ThreadBuilder &t, ArrayRef<Value> elements) {
                                  t.pack(elements));
 }
 
-static Value readChunks(ThreadBuilder &t, WarpRowsPlace &place, Value padding) {
+static Value readChunks(ThreadBuilder &t, WarpRowsAccess &access,
+                        Value padding) {
   SmallVector<Value> registers;
   Value none = padding ? getRegister(t, {padding, padding}) : Value();
-  for (int64_t index = 0; index < place.getNumRows(); ++index) {
-    Value row = place.getRowToRead(index);
-    Value rowExists = place.getRowExists(index);
-    for (int64_t chunk = 0; chunk < place.getNumChunks(); ++chunk) {
-      Value column = place.getColumn(chunk, 0);
-      Value exists = place.getColumnExists(chunk, 0);
+  for (int64_t index = 0; index < access.getNumRows(); ++index) {
+    Value row = access.getRowToRead(index);
+    Value rowExists = access.getRowExists(index);
+    for (int64_t chunk = 0; chunk < access.getNumChunks(); ++chunk) {
+      Value column = access.getColumn(chunk, 0);
+      Value exists = access.getColumnExists(chunk, 0);
       if (exists)
         column = select(t, exists, column, t.constant(0));
       Value loaded = LLVM::LoadOp::create(
-          t.b, t.loc, place.getChunkType(), place.getAddress(row, column),
-          /*alignment=*/place.getVector() * place.getElementBytes());
+          t.b, t.loc, access.getChunkType(), access.getAddress(row, column),
+          /*alignment=*/access.getVector() * access.getElementBytes());
       exists = both(t, exists, rowExists);
       for (Value value : t.unpack(loaded))
         registers.push_back(none && exists ? select(t, exists, value, none)
@@ -233,31 +234,31 @@ static Value readChunks(ThreadBuilder &t, WarpRowsPlace &place, Value padding) {
   return t.pack(registers);
 }
 
-static Value readElements(ThreadBuilder &t, WarpRowsPlace &place,
+static Value readElements(ThreadBuilder &t, WarpRowsAccess &access,
                           Value padding) {
   SmallVector<Value> registers;
-  int64_t inRegister = 4 / place.getElementBytes();
-  Type element = place.getElementType();
+  int64_t inRegister = 4 / access.getElementBytes();
+  Type element = access.getElementType();
   Value none =
       padding ? padding
               : arith::ConstantOp::create(t.b, t.loc, t.b.getZeroAttr(element))
                     .getResult();
-  for (int64_t index = 0; index < place.getNumRows(); ++index) {
-    Value row = place.getRow(index), rowExists = place.getRowExists(index);
-    for (int64_t chunk = 0; chunk < place.getNumChunks(); ++chunk) {
+  for (int64_t index = 0; index < access.getNumRows(); ++index) {
+    Value row = access.getRow(index), rowExists = access.getRowExists(index);
+    for (int64_t chunk = 0; chunk < access.getNumChunks(); ++chunk) {
       SmallVector<Value> inChunk;
-      for (int64_t i = 0; i < place.getVector(); ++i) {
-        Value exists = both(t, place.getColumnExists(chunk, i), rowExists);
+      for (int64_t i = 0; i < access.getVector(); ++i) {
+        Value exists = both(t, access.getColumnExists(chunk, i), rowExists);
         auto read = [&]() -> Value {
           return LLVM::LoadOp::create(
               t.b, t.loc, element,
-              place.getAddress(row, place.getColumn(chunk, i)));
+              access.getAddress(row, access.getColumn(chunk, i)));
         };
         inChunk.push_back(exists ? t.emitChoice(exists, element, read,
                                                 [&]() -> Value { return none; })
                                  : read());
       }
-      for (int64_t i = 0; i < place.getVector(); i += inRegister)
+      for (int64_t i = 0; i < access.getVector(); i += inRegister)
         registers.push_back(
             getRegister(t, ArrayRef<Value>(inChunk).slice(i, inRegister)));
     }
@@ -279,23 +280,23 @@ static FailureOr<Value> convertRead(tile::ReadOp op,
   if (type.getRank() == 1) {
     return readVector(t, op, memory, start, rows, padding);
   }
-  WarpRowsPlace place(t, memory, type, start, rows,
-                      single(adaptor.getColumns()));
+  WarpRowsAccess access(t, memory, type, start, rows,
+                        single(adaptor.getColumns()));
   Type result = getRegisterType(type);
   // Chunks are read where some element exists, which is read in the place of
   // those that do not; so no read waits for a question.
-  Value whole = op.getAligned() ? Value() : place.hasWholeChunks();
+  Value whole = op.getAligned() ? Value() : access.hasWholeChunks();
   if (!op.getNonempty())
-    whole = both(t, whole, place.isNonempty());
+    whole = both(t, whole, access.isNonempty());
   Value values =
       whole ? t.emitChoice(
-                  whole, result, [&] { return readChunks(t, place, padding); },
-                  [&] { return readElements(t, place, padding); })
-            : readChunks(t, place, padding);
+                  whole, result, [&] { return readChunks(t, access, padding); },
+                  [&] { return readElements(t, access, padding); })
+            : readChunks(t, access, padding);
   return values;
 }
 
-using StoreChunk = void (*)(ThreadBuilder &, WarpRowsPlace &, Value row,
+using StoreChunk = void (*)(ThreadBuilder &, WarpRowsAccess &, Value row,
                             int64_t chunk, ArrayRef<Value> registers);
 
 /// One value of a row, which all lanes hold that share it.
@@ -333,44 +334,44 @@ static void emitWhere(ThreadBuilder &t, Value condition,
       nullptr);
 }
 
-static Value storeRows(ThreadBuilder &t, WarpRowsPlace &place,
+static Value storeRows(ThreadBuilder &t, WarpRowsAccess &access,
                        ArrayRef<Value> registers, StoreChunk storeChunk) {
   size_t inChunk =
-      registers.size() / (place.getNumRows() * place.getNumChunks());
-  for (int64_t index = 0; index < place.getNumRows(); ++index)
-    emitWhere(t, place.getRowExists(index), [&] {
-      for (int64_t chunk = 0; chunk < place.getNumChunks(); ++chunk)
+      registers.size() / (access.getNumRows() * access.getNumChunks());
+  for (int64_t index = 0; index < access.getNumRows(); ++index)
+    emitWhere(t, access.getRowExists(index), [&] {
+      for (int64_t chunk = 0; chunk < access.getNumChunks(); ++chunk)
         storeChunk(
-            t, place, place.getRow(index), chunk,
-            registers.slice((index * place.getNumChunks() + chunk) * inChunk,
+            t, access, access.getRow(index), chunk,
+            registers.slice((index * access.getNumChunks() + chunk) * inChunk,
                             inChunk));
     });
   return Value();
 }
 
-static void storeChunk(ThreadBuilder &t, WarpRowsPlace &place, Value row,
+static void storeChunk(ThreadBuilder &t, WarpRowsAccess &access, Value row,
                        int64_t chunk, ArrayRef<Value> registers) {
-  emitWhere(t, place.getColumnExists(chunk, 0), [&] {
+  emitWhere(t, access.getColumnExists(chunk, 0), [&] {
     LLVM::StoreOp::create(t.b, t.loc, t.pack(registers),
-                          place.getAddress(row, place.getColumn(chunk, 0)),
-                          /*alignment=*/place.getVector() *
-                              place.getElementBytes());
+                          access.getAddress(row, access.getColumn(chunk, 0)),
+                          /*alignment=*/access.getVector() *
+                              access.getElementBytes());
   });
 }
 
-static void storeElements(ThreadBuilder &t, WarpRowsPlace &place, Value row,
+static void storeElements(ThreadBuilder &t, WarpRowsAccess &access, Value row,
                           int64_t chunk, ArrayRef<Value> registers) {
-  int64_t inRegister = 4 / place.getElementBytes();
-  for (int64_t i = 0; i < place.getVector(); ++i)
-    emitWhere(t, place.getColumnExists(chunk, i), [&] {
+  int64_t inRegister = 4 / access.getElementBytes();
+  for (int64_t i = 0; i < access.getVector(); ++i)
+    emitWhere(t, access.getColumnExists(chunk, i), [&] {
       Value value = registers[i / inRegister];
       if (inRegister == 2) {
         value = arith::ShRUIOp::create(t.b, t.loc, value, t.i32(i % 2 * 16));
         value = arith::TruncIOp::create(t.b, t.loc, t.b.getI16Type(), value);
       }
       LLVM::StoreOp::create(t.b, t.loc, value,
-                            place.getAddress(row, place.getColumn(chunk, i)),
-                            /*alignment=*/place.getElementBytes());
+                            access.getAddress(row, access.getColumn(chunk, i)),
+                            /*alignment=*/access.getElementBytes());
     });
 }
 
@@ -392,11 +393,11 @@ static FailureOr<Value> convertStoreWarpRows(tile::StoreOp op,
     return Value();
   }
   Value columns = op.getColumns() ? adaptor.getColumns().front() : Value();
-  WarpRowsPlace place(t, memory, type, start, rows, columns);
+  WarpRowsAccess access(t, memory, type, start, rows, columns);
   t.emitChoice(
-      place.hasWholeChunks(), Type(),
-      [&] { return storeRows(t, place, registers, storeChunk); },
-      [&] { return storeRows(t, place, registers, storeElements); });
+      access.hasWholeChunks(), Type(),
+      [&] { return storeRows(t, access, registers, storeChunk); },
+      [&] { return storeRows(t, access, registers, storeElements); });
   return Value();
 }
 

@@ -1,7 +1,7 @@
 // What tile-emulate refuses.
 // RUN: flash-opt %s --split-input-file --verify-diagnostics --tile-emulate
 
-// expected-error @below {{the names flash_emulation_* and flash_place_* belong to tile-emulate}}
+// expected-error @below {{the names flash_emulation_* and flash_location_* belong to tile-emulate}}
 func.func private @flash_emulation_ring()
 
 // -----

@@ -7,7 +7,7 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Support/Place.h"
+#include "flash/Support/DescribeLocation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -37,7 +37,7 @@ static void assertInRange(Operation *op, Value source, ValueRange indices) {
     if (known && *known >= 0 && !ShapedType::isDynamic(size) && *known < size)
       continue;
     std::string message =
-        op->getName().getStringRef().str() + flash::describePlace(loc) +
+        op->getName().getStringRef().str() + flash::describeLocation(loc) +
         ": the index of dimension " + std::to_string(d) + " is ";
     auto assertThat = [&](arith::CmpIPredicate predicate, Value bound,
                           const Twine &rule) {
@@ -69,7 +69,7 @@ static void lower(CheckBlocksOp op) {
                         StringRef rule) {
     Value holds = arith::CmpIOp::create(b, predicate, lhs, rhs);
     cf::AssertOp::create(b, holds,
-                         "a list of blocks" + describePlace(op.getLoc()) +
+                         "a list of blocks" + describeLocation(op.getLoc()) +
                              " has " + rule.str());
   };
   auto read = [&](Value tensor, ValueRange row, Value place) -> Value {

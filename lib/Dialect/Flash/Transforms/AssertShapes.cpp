@@ -8,7 +8,7 @@
 #include "flash/Analysis/ScoreRegion.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Support/Place.h"
+#include "flash/Support/DescribeLocation.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -53,8 +53,8 @@ class ShapeAsserter {
 public:
   explicit ShapeAsserter(AttentionOpInterface op)
       : op(op), b(op), loc(op.getLoc()),
-        prefix(
-            (op->getName().getStringRef() + describePlace(loc) + ": ").str()) {}
+        prefix((op->getName().getStringRef() + describeLocation(loc) + ": ")
+                   .str()) {}
   void run();
 
 private:
@@ -202,7 +202,7 @@ void ShapeAsserter::atLeast(const Size &size, const Size &wanted,
                               size.constant >= wanted.constant))
     return;
   assertThat(arith::CmpIPredicate::uge, get(size), get(wanted),
-             read->getName().getStringRef() + describePlace(read->getLoc()) +
+             read->getName().getStringRef() + describeLocation(read->getLoc()) +
                  " reads dimension " + Twine(size.dim) +
                  describeName(size.tensor) + message);
 }
@@ -295,7 +295,7 @@ static void givenSizes(BlockMapOp map) {
                                 tensor::DimOp::create(b, given, dim), expected);
       cf::AssertOp::create(
           b, holds,
-          (map->getName().getStringRef() + describePlace(map.getLoc()) +
+          (map->getName().getStringRef() + describeLocation(map.getLoc()) +
            ": the map that is given is of another number of " + name)
               .str());
     }
@@ -399,7 +399,7 @@ bool ShapeAsserter::computedInRange(tensor::ExtractOp extract, unsigned dim,
   if (!ends || (!isOfHeads && !allTakePart()))
     return false;
   std::string what =
-      (extract->getName().getStringRef() + describePlace(extract.getLoc()) +
+      (extract->getName().getStringRef() + describeLocation(extract.getLoc()) +
        " reads dimension " + Twine(dim) + describeName(extract.getTensor()))
           .str();
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
@@ -458,7 +458,7 @@ void ShapeAsserter::readSizes(ArrayRef<Size> extents) {
         continue;
       assertThat(arith::CmpIPredicate::uge, get(size), some,
                  extract->getName().getStringRef() +
-                     describePlace(extract.getLoc()) + " reads dimension " +
+                     describeLocation(extract.getLoc()) + " reads dimension " +
                      Twine(dim) + describeName(extract.getTensor()) +
                      ", which is empty");
     }

@@ -28,7 +28,7 @@ using namespace flash;
 
 namespace {
 /// The scores that exist at a time, and what they are computed from.
-struct Piece : NaivePlace {
+struct Piece : NaivePosition {
   /// `[lead..., rows, D]`, `[keyLead..., Nk, D]` and `[keyLead..., Nk, Dv]`.
   Value query, key, value;
   /// Where the key and value are read, by the leading loops.
@@ -333,10 +333,10 @@ SmallVector<Value> NaiveAttention::emitInBlocks(int64_t rowBlock) {
   b.setInsertionPointToEnd(forall.getTerminator().getBody());
   for (auto [result, target, shared] :
        llvm::zip_equal(results, slices, forall.getRegionIterArgs())) {
-    auto place = target.getDefiningOp<tensor::ExtractSliceOp>();
+    auto slice = target.getDefiningOp<tensor::ExtractSliceOp>();
     tensor::ParallelInsertSliceOp::create(
-        b, loc, result, shared, place.getMixedOffsets(), place.getMixedSizes(),
-        place.getMixedStrides());
+        b, loc, result, shared, slice.getMixedOffsets(), slice.getMixedSizes(),
+        slice.getMixedStrides());
   }
   return llvm::to_vector_of<Value>(forall.getResults());
 }

@@ -39,7 +39,7 @@ struct KeyHead {
 };
 
 /// Some queries of one head, and what is computed of their scores.
-struct Block : NaivePlace {
+struct Block : NaivePosition {
   Value length;
   /// `[rows, D]` and `[rows, Dv]`, 0 in rows that see no key.
   Value query, outputGrad;
@@ -51,7 +51,7 @@ struct Block : NaivePlace {
 };
 
 /// A part of a tensor.
-struct Place {
+struct Slice {
   SmallVector<OpFoldResult> offsets, sizes;
   SmallVector<OpFoldResult> strides(Builder &b) const {
     return SmallVector<OpFoldResult>(offsets.size(), b.getIndexAttr(1));
@@ -82,7 +82,7 @@ private:
   SmallVector<Value> emitParallel(ArrayRef<Value> grads, Value delta);
   SmallVector<Value> emitSequential(ArrayRef<Value> grads, Value delta);
   SmallVector<Value> emitKeyHead(Value batch, Value keyHead, ValueRange carried,
-                                 ArrayRef<Place> places, Value delta);
+                                 ArrayRef<Slice> slices, Value delta);
   SmallVector<Value> emitBlock(const KeyHead &keys, Value firstQuery,
                                Value head, ValueRange sums, Value delta);
   SmallVector<Value> emitCaptured(const Block &block, ArrayRef<Value> captured);
@@ -90,9 +90,9 @@ private:
 
   SmallVector<Value> loop(Value end, int64_t step, ValueRange inits,
                           LoopBody body);
-  SmallVector<Place> getPlaces(Value batch, Value keyHead);
-  Value extract(Value tensor, const Place &place, unsigned rank);
-  Value insert(Value part, Value tensor, const Place &place);
+  SmallVector<Slice> getSlices(Value batch, Value keyHead);
+  Value extract(Value tensor, const Slice &slice, unsigned rank);
+  Value insert(Value part, Value tensor, const Slice &slice);
   Value clearUnseen(Value rows, Value lse);
   Value rowsTimesKeys(Value rows, Value transposedKeys);
   Value onScores(const Block &block, ArrayRef<Value> scores, ScoreBody body);
@@ -145,19 +145,19 @@ SmallVector<Value> NaiveGradient::loop(Value end, int64_t step,
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
-Value NaiveGradient::extract(Value tensor, const Place &place, unsigned rank) {
+Value NaiveGradient::extract(Value tensor, const Slice &slice, unsigned rank) {
   auto full = cast<RankedTensorType>(tensor.getType());
   SmallVector<int64_t> shape;
-  for (OpFoldResult size : ArrayRef(place.sizes).take_back(rank))
+  for (OpFoldResult size : ArrayRef(slice.sizes).take_back(rank))
     shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
   return tensor::ExtractSliceOp::create(
       b, loc, RankedTensorType::get(shape, full.getElementType()), tensor,
-      place.offsets, place.sizes, place.strides(b));
+      slice.offsets, slice.sizes, slice.strides(b));
 }
 
-Value NaiveGradient::insert(Value part, Value tensor, const Place &place) {
-  return tensor::InsertSliceOp::create(b, loc, part, tensor, place.offsets,
-                                       place.sizes, place.strides(b));
+Value NaiveGradient::insert(Value part, Value tensor, const Slice &slice) {
+  return tensor::InsertSliceOp::create(b, loc, part, tensor, slice.offsets,
+                                       slice.sizes, slice.strides(b));
 }
 
 /// The rows, 0 where a query sees no key: it must add nothing to a sum, though
@@ -435,7 +435,7 @@ SmallVector<Value> NaiveGradient::emitBlock(const KeyHead &keys,
 
   OpFoldResult one = b.getIndexAttr(1), zero = b.getIndexAttr(0),
                headDim = b.getIndexAttr(op.getHeadDim());
-  Place ofBlock = {{inGroup, firstQuery, zero}, {one, rows, headDim}};
+  Slice ofBlock = {{inGroup, firstQuery, zero}, {one, rows, headDim}};
   Value queryGrad = finish(
       weighted(block, block.productGrad, keys.key, fill({rows, headDim}, 0.0),
                /*sumsQueries=*/false),
@@ -459,32 +459,32 @@ SmallVector<Value> NaiveGradient::emitBlock(const KeyHead &keys,
 
 /// Where the gradients of a key head are in those of the query, the key and the
 /// value: of the query, those of the heads that read it.
-SmallVector<Place> NaiveGradient::getPlaces(Value batch, Value keyHead) {
+SmallVector<Slice> NaiveGradient::getSlices(Value batch, Value keyHead) {
   OpFoldResult one = b.getIndexAttr(1), zero = b.getIndexAttr(0);
   AffineExpr head = b.getAffineDimExpr(0), size = b.getAffineSymbolExpr(0);
   OpFoldResult firstHead = affine::makeComposedFoldedAffineApply(
       b, loc, head * size, {keyHead, group});
-  Place ofQuery = {{batch, firstHead, zero, zero},
+  Slice ofQuery = {{batch, firstHead, zero, zero},
                    {one, group, getAsOpFoldResult(numQueries),
                     b.getIndexAttr(op.getHeadDim())}};
-  SmallVector<Place> places = {ofQuery};
+  SmallVector<Slice> slices = {ofQuery};
   for (Value tensor : {op.getKey(), op.getValue()})
-    places.push_back({{batch, keyHead, zero, zero},
+    slices.push_back({{batch, keyHead, zero, zero},
                       {one, one, tensor::getMixedSize(b, loc, tensor, 2),
                        tensor::getMixedSize(b, loc, tensor, 3)}});
-  return places;
+  return slices;
 }
 
-/// The gradients of a key head and of the queries that read it, at `places` of
+/// The gradients of a key head and of the queries that read it, at `slices` of
 /// the first that are carried, and those of captured tensors, to which it adds.
 SmallVector<Value> NaiveGradient::emitKeyHead(Value batch, Value keyHead,
                                               ValueRange carried,
-                                              ArrayRef<Place> places,
+                                              ArrayRef<Slice> slices,
                                               Value delta) {
   KeyHead keys;
   keys.batch = batch;
   keys.firstHead =
-      getValueOrCreateConstantIndexOp(b, loc, places.front().offsets[1]);
+      getValueOrCreateConstantIndexOp(b, loc, slices.front().offsets[1]);
   if (op.getLengths())
     keys.length = tensor::ExtractOp::create(b, loc, op.getLengths(), batch);
   auto ofHead = [&](Value tensor) {
@@ -495,10 +495,10 @@ SmallVector<Value> NaiveGradient::emitKeyHead(Value batch, Value keyHead,
   keys.transposedKey = transposed(keys.key);
   keys.transposedValue = transposed(ofHead(op.getValue()));
 
-  Value intoKey = extract(carried[1], places[1], 2),
-        intoValue = extract(carried[2], places[2], 2);
+  Value intoKey = extract(carried[1], slices[1], 2),
+        intoValue = extract(carried[2], slices[2], 2);
   SmallVector<Value> sums = {
-      extract(carried[0], places[0], 3),
+      extract(carried[0], slices[0], 3),
       fill(tensor::getMixedSizes(b, loc, intoKey), 0.0),
       fill(tensor::getMixedSizes(b, loc, intoValue), 0.0)};
   llvm::append_range(sums, carried.drop_front(sums.size()));
@@ -539,14 +539,14 @@ SmallVector<Value> NaiveGradient::emitParallel(ArrayRef<Value> grads,
   b.setInsertionPoint(forall.getTerminator());
   setGroup();
   Value batch = forall.getInductionVar(0), keyHead = forall.getInductionVar(1);
-  SmallVector<Place> places = getPlaces(batch, keyHead);
+  SmallVector<Slice> slices = getSlices(batch, keyHead);
   SmallVector<Value> parts =
-      emitKeyHead(batch, keyHead, forall.getRegionIterArgs(), places, delta);
+      emitKeyHead(batch, keyHead, forall.getRegionIterArgs(), slices, delta);
   b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  for (auto [part, shared, place] :
-       llvm::zip_equal(parts, forall.getRegionIterArgs(), places))
-    tensor::ParallelInsertSliceOp::create(b, loc, part, shared, place.offsets,
-                                          place.sizes, place.strides(b));
+  for (auto [part, shared, slice] :
+       llvm::zip_equal(parts, forall.getRegionIterArgs(), slices))
+    tensor::ParallelInsertSliceOp::create(b, loc, part, shared, slice.offsets,
+                                          slice.sizes, slice.strides(b));
   return llvm::to_vector_of<Value>(forall.getResults());
 }
 
@@ -558,11 +558,11 @@ SmallVector<Value> NaiveGradient::emitSequential(ArrayRef<Value> grads,
   };
   auto ofKeyHead = [&](Value batch, Value keyHead, ValueRange carried) {
     setGroup();
-    SmallVector<Place> places = getPlaces(batch, keyHead);
+    SmallVector<Slice> slices = getSlices(batch, keyHead);
     SmallVector<Value> parts =
-        emitKeyHead(batch, keyHead, carried, places, delta);
-    for (auto [part, whole, place] : llvm::zip(parts, carried, places))
-      part = insert(part, whole, place);
+        emitKeyHead(batch, keyHead, carried, slices, delta);
+    for (auto [part, whole, slice] : llvm::zip(parts, carried, slices))
+      part = insert(part, whole, slice);
     return parts;
   };
   return loop(size(op.getQuery(), 0), 1, grads,

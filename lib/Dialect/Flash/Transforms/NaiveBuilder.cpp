@@ -246,20 +246,22 @@ Value NaiveBuilder::scale(OpBuilder &nested) {
 }
 
 ScorePosition NaiveBuilder::position(OpBuilder &nested, Location loc,
-                                     const NaivePlace &place, bool withKey) {
+                                     const NaivePosition &position,
+                                     bool withKey) {
   auto loop = [&](unsigned dim) -> Value {
     return linalg::IndexOp::create(nested, loc, dim);
   };
   ScorePosition at;
   at.numQueries = numQueries;
   at.numKeys = numKeys;
-  at.query = loop(place.lead);
+  at.query = loop(position.lead);
   if (withKey)
-    at.key = loop(place.lead + 1);
-  if (place.lead == 0) {
-    at.batch = place.batch;
-    at.head = place.head;
-    at.query = arith::AddIOp::create(nested, loc, place.firstQuery, at.query);
+    at.key = loop(position.lead + 1);
+  if (position.lead == 0) {
+    at.batch = position.batch;
+    at.head = position.head;
+    at.query =
+        arith::AddIOp::create(nested, loc, position.firstQuery, at.query);
     return at;
   }
   at.batch = loop(0);

@@ -27,7 +27,7 @@ namespace flash {
 /// Where the scores that exist at a time are in the problem. The leading loops
 /// of a generic are (b, h) for the whole problem, and none for a block of
 /// queries of one head.
-struct NaivePlace {
+struct NaivePosition {
   unsigned lead = 0;
   /// The position of a block, without leading loops.
   mlir::Value batch, head, firstQuery;
@@ -92,7 +92,7 @@ protected:
   /// The position that the loops of a generic have reached. The loops after
   /// the leading ones are the row and, if `withKey`, the key.
   ScorePosition position(OpBuilder &nested, Location loc,
-                         const NaivePlace &place, bool withKey);
+                         const NaivePosition &position, bool withKey);
   /// Whether mask and lengths keep the element at a position; null if they keep
   /// all. `blockLength` is the length of the block's batch, null if that is to
   /// be read.

@@ -24,7 +24,7 @@
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Schedule/Target.h"
-#include "flash/Support/Place.h"
+#include "flash/Support/DescribeLocation.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
