@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Support/DebugStringHelper.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -24,20 +25,13 @@ using namespace flash::compile;
 using llvm::createStringError;
 using llvm::formatv;
 
-/// For messages: the type as MLIR prints it.
-static std::string str(Type type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  return text;
-}
-
 static llvm::Error checkTensorType(Type type, StringRef what) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !getDType(tensor.getElementType()) || tensor.getEncoding())
     return createStringError(formatv(
         "{0} has type {1}; flash-run passes ranked tensors of f16, bf16, f32, "
         "f64, i8, i16, i32 or i64",
-        what, str(type)));
+        what, debugString(type)));
   return llvm::Error::success();
 }
 

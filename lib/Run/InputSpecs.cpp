@@ -9,6 +9,7 @@
 
 #include "flash/Run/Npy.h"
 #include "flash/Support/InputFile.h"
+#include "mlir/Support/DebugStringHelper.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -16,12 +17,6 @@ using namespace mlir;
 using namespace flash::run;
 using llvm::createStringError;
 using llvm::formatv;
-
-static std::string str(Type type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  return text;
-}
 
 llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
                                                 const Options &options) {
@@ -67,13 +62,13 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
       if (found->second.size() != shape.size())
         return createStringError(formatv(
             "--shape gives {0} sizes for argument {1}, which has rank {2}: {3}",
-            found->second.size(), index, shape.size(), str(tensor)));
+            found->second.size(), index, shape.size(), debugString(tensor)));
       for (auto [d, size] : llvm::enumerate(found->second)) {
         if (!tensor.isDynamicDim(d) && size != shape[d])
           return createStringError(
               formatv("--shape gives size {0} for dimension {1} of argument "
                       "{2}, which is fixed to {3}: {4}",
-                      size, d, index, shape[d], str(tensor)));
+                      size, d, index, shape[d], debugString(tensor)));
         shape[d] = size;
       }
     } else if (!tensor.hasStaticShape() && index < options.inputs.size()) {
@@ -84,10 +79,11 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
       for (size_t d = 0; fits && d < shape.size(); ++d)
         fits = tensor.isDynamicDim(d) || (*sizes)[d] == shape[d];
       if (!fits)
-        return createStringError(formatv(
-            "'{0}' has shape {1:$[x]}; expected one of {2}",
-            options.inputs[index],
-            llvm::make_range(sizes->begin(), sizes->end()), str(tensor)));
+        return createStringError(
+            formatv("'{0}' has shape {1:$[x]}; expected one of {2}",
+                    options.inputs[index],
+                    llvm::make_range(sizes->begin(), sizes->end()),
+                    debugString(tensor)));
       shape = *sizes;
     } else if (!tensor.hasStaticShape()) {
       // Show a size for every dimension, ready to be edited.
@@ -99,7 +95,7 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
                           }),
           "x");
       unknown += formatv("{0}{1} ({2})", unknown.empty() ? "" : ", ", index,
-                         str(tensor))
+                         debugString(tensor))
                      .str();
       example += formatv(" --shape {0}={1}", index, sizes).str();
       continue;
@@ -123,6 +119,6 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
           formatv("argument {0} says where sequences start, and where the last "
                   "one ends, and has no element; it has one more than there "
                   "are sequences: {1}",
-                  index, str(entry.getArgumentTypes()[index])));
+                  index, debugString(entry.getArgumentTypes()[index])));
   return specs;
 }

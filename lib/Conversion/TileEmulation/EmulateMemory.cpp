@@ -358,25 +358,17 @@ static SmallVector<Value> emulateWait(Op op, ManyValues<Op> operands,
   return {getStage(b, op, operands), lease};
 }
 
-static SmallVector<Value>
-emulateRingMakeFinite(RingMakeFiniteOp op,
-                      ManyValues<RingMakeFiniteOp> operands,
-                      EmulationBuilder &b) {
+template <typename Op>
+static SmallVector<Value> emulateRingCheck(Op op, ManyValues<Op> operands,
+                                           EmulationBuilder &b) {
   SmallVector<Value> step = getStep(operands);
   b.call("wait", step, b.getI64Type());
-  makeFinite(b, getStage(b, op, operands));
-  b.call("set_checked", step);
-  b.call("release", step);
-  return {};
-}
-
-static SmallVector<Value>
-emulateRingCheckFinite(RingCheckFiniteOp op,
-                       ManyValues<RingCheckFiniteOp> operands,
-                       EmulationBuilder &b) {
-  SmallVector<Value> step = getStep(operands);
-  b.call("wait", step, b.getI64Type());
-  if (!op.getUnchecked())
+  bool isChecked = true;
+  if constexpr (std::is_same_v<Op, RingMakeFiniteOp>)
+    makeFinite(b, getStage(b, op, operands));
+  else
+    isChecked = !op.getUnchecked();
+  if (isChecked)
     b.call("set_checked", step);
   b.call("release", step);
   return {};
@@ -704,9 +696,9 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
   addEmulations(patterns, types, calls, emulatePosition, emulateFetch,
                 emulateShare, emulateRing, emulateAcquire, emulateRelease,
                 emulateCopyAsync, emulatePut, emulateWait<RingWaitOp>,
-                emulateWait<RingPeekOp>, emulateRingMakeFinite,
-                emulateRingCheckFinite, emulateRingIsFinite, emulateLoad,
-                emulateLoadRow, emulateIsFinite, emulateMakeFinite,
+                emulateWait<RingPeekOp>, emulateRingCheck<RingMakeFiniteOp>,
+                emulateRingCheck<RingCheckFiniteOp>, emulateRingIsFinite,
+                emulateLoad, emulateLoadRow, emulateIsFinite, emulateMakeFinite,
                 emulateClear, emulateStoreBulk, emulateClaim, emulateAddInOrder,
                 emulateStoreDiagonals, emulateStore, emulateRead);
 }

@@ -8,6 +8,7 @@
 #include "HostViews.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Support/DebugStringHelper.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -56,12 +57,6 @@ static std::optional<int64_t> getElementBytes(Type type) {
   return bits % 8 ? std::nullopt : std::optional<int64_t>(bits / 8);
 }
 
-static std::string print(Type type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  return text;
-}
-
 LogicalResult HostViews::addArgument(BlockArgument argument) {
   auto type = dyn_cast<MemRefType>(argument.getType());
   if (!type)
@@ -79,7 +74,7 @@ LogicalResult HostViews::addArgument(BlockArgument argument) {
   HostProgram::Argument &result = builder.program.arguments[index];
   if (auto name = dyn_cast<NameLoc>(argument.getLoc()))
     result.name = name.getName().str();
-  result.elementType = print(type.getElementType());
+  result.elementType = debugString(type.getElementType());
   result.elementBytes = *bytes;
   result.sizes.assign(type.getShape().begin(), type.getShape().end());
   result.strides.assign(strides.begin(), strides.end());
