@@ -36,13 +36,13 @@ void ScoreDependence::add(const ScoreDependence &other) {
   onDistance |= other.onDistance;
 }
 
+bool ScoreDependence::isDistance() const {
+  return queries == 1 && keys == -1 && !onScore && !onQuery && !onKey &&
+         !onDistance;
+}
+
 std::optional<int64_t> ScoreDependence::getDistance() const {
-  ScoreDependence others = *this;
-  others.queries = others.keys = 0;
-  others = others.ofFunction();
-  bool isLinear = !others.onScore && !others.onBatch && !others.onHead &&
-                  !others.onQuery && !others.onKey && !others.onDistance;
-  return isLinear && queries == 1 && keys == -1 ? rest : std::nullopt;
+  return isDistance() && !onBatch && !onHead ? rest : std::nullopt;
 }
 
 ScoreDependences::ScoreDependences(Region &score) {

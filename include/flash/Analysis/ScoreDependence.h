@@ -29,7 +29,10 @@ struct ScoreDependence {
   /// The same of what is computed from the value in any way.
   ScoreDependence ofFunction() const;
   void add(const ScoreDependence &other);
-  /// The distance from key to query, and a number that is added to it.
+  /// Whether it is the distance from key to query, to which what the batch and
+  /// the head tell is added.
+  bool isDistance() const;
+  /// The same of a number that is added, which it is.
   std::optional<int64_t> getDistance() const;
   /// Whether it takes the query and the key to tell the value of a function,
   /// and not their distance alone.

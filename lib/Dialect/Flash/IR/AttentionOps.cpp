@@ -63,7 +63,8 @@ flash::detail::getPositionReads(AttentionOpInterface op) {
   for (auto extract : op.getScore().front().getOps<tensor::ExtractOp>())
     for (auto [dim, index] : llvm::enumerate(extract.getIndices())) {
       auto argument = dyn_cast<BlockArgument>(index);
-      if (!argument || argument.getOwner() != &op.getScore().front())
+      if (!argument || argument.getOwner() != &op.getScore().front() ||
+          op.getLengthsOf(argument))
         continue;
       auto [name, tensor, tensorDim] = extents[argument.getArgNumber() - 1];
       reads.push_back(

@@ -445,7 +445,8 @@ void ShapeAsserter::readSizes(ArrayRef<Size> extents) {
                 " at " + Twine(*constant) + ", which it does not have");
         continue;
       }
-      if (isa<BlockArgument>(index))
+      if (auto position = dyn_cast<BlockArgument>(index);
+          position && !op.getLengthsOf(position))
         continue;
       if (!some) {
         some = arith::ConstantIndexOp::create(b, loc, 1);

@@ -76,6 +76,7 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
   problem.readsPairs = readsPairs(op.getScore());
   if (auto grad = dyn_cast<AttentionGradOp>(op.getOperation()))
     problem.sumsByDistance =
+        !op.getQueryLengths() && !op.getKeyLengths() &&
         hasSumByDistance(op.getScore(), grad.getCaptured());
   problem.hasLengths =
       op.getLengths() || op.getQueryLengths() || op.getKeyLengths();
@@ -147,6 +148,10 @@ std::string flash::findFusionFault(AttentionGradOp op,
     return "sum_diagonals needs products = 5 and a captured tensor whose "
            "gradient is asked for, which is read at the distance of query and "
            "key and added to the score; leave it out of the features";
+  if (sumsDiagonals && (op.getQueryLengths() || op.getKeyLengths()))
+    return "sum_diagonals keeps rows of tiles of batches of equal lengths, "
+           "which those of query_lengths and key_lengths are not; leave it out "
+           "of the features";
   // Without roles, one tile of keys after the other adds, in place.
   if (!schedule.addsInOrder())
     return "";

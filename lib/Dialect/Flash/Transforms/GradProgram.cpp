@@ -19,7 +19,9 @@ using namespace flash;
 static constexpr int64_t eight = 8;
 
 GradProgram::GradProgram(AttentionGradOp op)
-    : TileBuilder(op), op(op), schedule(op.getSchedule()->getValue()),
+    : TileBuilder(op), op(op),
+      queryAddress(op.getQuery().getDefiningOp<AddressOpInterface>()),
+      schedule(op.getSchedule()->getValue()),
       groups(b, op.getLoc(), op.getQuery(), op.getKey()) {
   if (!hasRoles())
     return;
@@ -31,6 +33,41 @@ GradProgram::GradProgram(AttentionGradOp op)
 
 Value GradProgram::asValue(OpFoldResult value) {
   return getValueOrCreateConstantIndexOp(b, b.getLoc(), value);
+}
+
+TiledDim GradProgram::ofBatch(TiledDim dim, Value lengths, Value batch) {
+  if (!lengths)
+    return dim;
+  dim.end = getLength(b, b.getLoc(), dim.end, lengths, batch);
+  dim.multiple = 1;
+  dim.mayEndBefore = true;
+  return dim;
+}
+
+SmallVector<OpFoldResult> GradProgram::emitPlace(OpBuilder &b, Location loc,
+                                                 AddressOpInterface view,
+                                                 int64_t tile, Value batch,
+                                                 Value head, Value row) {
+  if (!view)
+    return {batch, head, row};
+  Value first = view.emitFirstTile(b, loc, batch, tile);
+  return {b.getIndexAttr(0), head,
+          affine::makeComposedFoldedAffineApply(
+              b, loc, b.getAffineDimExpr(0) * tile + b.getAffineDimExpr(1),
+              {first, row})};
+}
+
+SmallVector<OpFoldResult>
+GradProgram::getSizesOfPlaces(AddressOpInterface view, int64_t tile,
+                              ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> result(sizes);
+  if (!view)
+    return result;
+  result.front() = index(1);
+  result.back() = affine::makeComposedFoldedAffineApply(
+      b, b.getLoc(), b.getAffineDimExpr(0) * tile,
+      {view.emitTileCount(b, b.getLoc(), tile)});
+  return result;
 }
 
 Value GradProgram::splitIntoRowsOf8(Value statistics) {

@@ -82,7 +82,35 @@ protected:
                                  llvm::ArrayRef<mlir::OpFoldResult> first,
                                  const TiledDim &steps);
 
+  /// Whether batches are sequences of different lengths.
+  bool areSequences() { return op.getQueryLengths() || op.getKeyLengths(); }
+  /// The dimension as long as the batch has it, if there are lengths.
+  TiledDim ofBatch(TiledDim dim, mlir::Value lengths, mlir::Value batch);
+  /// Where memory with something for each row of a view has what is of this
+  /// row: each batch starts at a multiple of `tile`, behind the ones before, so
+  /// that all take no more memory than rows do. Null is a view of a batch as
+  /// it is.
+  static llvm::SmallVector<mlir::OpFoldResult>
+  emitPlace(mlir::OpBuilder &b, mlir::Location loc, AddressOpInterface view,
+            int64_t tile, mlir::Value batch, mlir::Value head, mlir::Value row);
+  /// The sizes of such memory, where these are the view's.
+  llvm::SmallVector<mlir::OpFoldResult>
+  getSizesOfPlaces(AddressOpInterface view, int64_t tile,
+                   llvm::ArrayRef<mlir::OpFoldResult> sizes);
+  /// Where the statistics of a query are.
+  llvm::SmallVector<mlir::OpFoldResult>
+  emitStatistics(mlir::Value batch, mlir::Value head, mlir::Value row) {
+    return emitPlace(b, b.getLoc(), queryAddress, rowsOfStatistics, batch, head,
+                     row);
+  }
+
+  /// Rows whose statistics a batch in memory starts at a multiple of: a
+  /// multiple of whatever programs read and write at a time.
+  static constexpr int64_t rowsOfStatistics = 128;
+
   AttentionGradOp op;
+  /// Where queries lie in memory, if not as their dimensions say.
+  AddressOpInterface queryAddress;
   Schedule schedule;
   HeadGroups groups;
   /// Where warps have roles, of keys and of queries beyond a batch's length,

@@ -34,8 +34,6 @@ private:
   mlir::OpFoldResult orAll(mlir::Value count, const TiledDim &dim) {
     return count ? mlir::OpFoldResult(count) : index(dim.tile);
   }
-  /// The dimension as long as the batch has it, if there are lengths.
-  TiledDim ofBatch(TiledDim dim, mlir::Value lengths, mlir::Value batch);
   /// Gives a step the score region.
   void addScore(StepOpInterface step);
   /// `sum` times `factor`, in the type of the operands; 0 from row `end` on, if
@@ -130,11 +128,6 @@ private:
                          llvm::ArrayRef<mlir::OpFoldResult> first,
                          mlir::OpFoldResult rows);
 
-  /// Where the statistics of a query are: of rows in memory each batch's lie
-  /// behind the ones of the batch before, so that they take no more memory than
-  /// rows do.
-  llvm::SmallVector<mlir::OpFoldResult>
-  emitStatistics(mlir::Value batch, mlir::Value head, mlir::Value row);
   /// In memory with something for each tile of so many queries: where that of
   /// the tile of a query is, and the sizes for all tiles.
   llvm::SmallVector<mlir::Value> emitTile(mlir::Value batch, mlir::Value head,
@@ -147,8 +140,6 @@ private:
   }
 
   mlir::Type elementType;
-  /// Where queries lie in memory, if not as their dimensions say.
-  AddressOpInterface queryAddress;
   TiledDim queries, keys;
   /// What the programs over tiles of keys and of queries visit at a time.
   TiledDim querySteps, keySteps;

@@ -64,14 +64,15 @@ bool ScoreValues::isBelow(Value index, int64_t size) const {
 /// The operands of `op` that must not be what they are for elements that do not
 /// take part, and what they are instead.
 static SmallVector<std::pair<OpOperand *, int64_t>>
-getDangerousOperands(Operation &op, const ScoreValues &values) {
+getDangerousOperands(Operation &op, const ScoreValues &values,
+                     function_ref<bool(BlockArgument)> exists) {
   SmallVector<std::pair<OpOperand *, int64_t>> dangerous;
   if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
     ArrayRef<int64_t> shape = extract.getTensor().getType().getShape();
     for (auto [size, index] :
          llvm::zip_equal(shape, extract.getIndicesMutable()))
-      // The position itself is of an element that exists.
-      if (!isa<BlockArgument>(index.get()) && values.varies(index.get()) &&
+      if (auto position = dyn_cast<BlockArgument>(index.get());
+          !(position && exists(position)) && values.varies(index.get()) &&
           !values.isBelow(index.get(), size))
         dangerous.push_back({&index, 0});
   } else if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
@@ -150,8 +151,14 @@ static void guard(Block &score, ArrayRef<int64_t> extents) {
   std::optional<ChosenElements> chosen;
   if (isa<AttentionOpInterface>(score.getParentOp()))
     chosen.emplace(score);
+  // The position itself is of an element that exists, but where sequences end
+  // before their dimension.
+  auto attention = dyn_cast<AttentionOpInterface>(score.getParentOp());
+  auto exists = [&](BlockArgument position) {
+    return !attention || !attention.getLengthsOf(position);
+  };
   for (Operation &op : score)
-    for (auto [operand, otherwise] : getDangerousOperands(op, values)) {
+    for (auto [operand, otherwise] : getDangerousOperands(op, values, exists)) {
       OpBuilder b(&op);
       Value value = operand->get();
       if (chosen)

@@ -82,10 +82,6 @@ static SmallVector<ReadGroup> getReadGroups(Region &score, Value captured) {
 LogicalResult flash::verifyCapturedReads(AttentionGradOp op) {
   if (op.getCaptured().empty())
     return success();
-  if (op.getQueryLengths() || op.getKeyLengths())
-    return op.emitOpError("has query_lengths or key_lengths, and gradients of "
-                          "captured tensors have no program for these yet; "
-                          "leave out wrt");
   ScoreDependences dependences(op.getScore());
   for (auto [number, captured] : llvm::enumerate(op.getCaptured()))
     for (auto read : op.getScore().front().getOps<tensor::ExtractOp>())
@@ -123,6 +119,10 @@ struct PartialSums {
   /// The distance from key to query of the first ones, where one coordinate is
   /// the distance.
   Value firstDistance = {};
+  /// Where the last coordinate is a row of a view, that, and the rows that a
+  /// batch starts at a multiple of: sums are where `emitPlace` says.
+  AddressOpInterface view = {};
+  int64_t tile = 0;
 };
 
 /// The distances that the mask leaves: those of pairs of tiles, in tiles, and
@@ -134,9 +134,9 @@ struct Distances {
 /// Which partial sums belong to an element of the tensor.
 struct Owners {
   /// For each coordinate of the sums, the dimension of the tensor that is
-  /// indexed by just that, with a number added to it: it tells which they are.
+  /// indexed by just that, of a distance with something added to it that the
+  /// batch and the head tell: it tells which they are.
   SmallVector<std::optional<unsigned>> dimOf;
-  SmallVector<int64_t> added;
   /// Whether an index of the tensor is known in this way. Others are computed
   /// for each partial sum, and compared.
   SmallVector<bool> isKnown;
@@ -151,10 +151,16 @@ public:
   Value run();
 
 private:
-  /// The tiles of a step and how much of them there is.
+  /// The tiles of a step, and the queries and keys of their batch: those that
+  /// there are, and those keys that take part.
   struct Pair {
     Value batch, head, query, key;
+    TiledDim queries, keys, usedKeys;
   };
+  Pair makePair(Value batch, Value head, Value query, Value key);
+  Pair inBatch(const Pair &pair, Value batch) {
+    return makePair(batch, pair.head, pair.query, pair.key);
+  }
   PartialSums emitPartialSums(const ReadGroup &group);
   /// Whether there is room for tiles for warps with roles.
   bool canHaveRoles() const { return hasRoles() && 2 * bytes <= bytesOfTiles; }
@@ -198,21 +204,30 @@ private:
   /// Of the tile at `pair`, of which so many rows exist.
   Rows takeQueries(const Pair &pair, OpFoldResult rows);
   Rows takeKeys(const Pair &pair, const TiledDim &dim, OpFoldResult rows);
-  /// The same where no visit says how many rows exist.
-  Rows takeQueries(const Pair &pair) {
-    return takeQueries(pair, queries.existing(b, b.getLoc(), pair.query));
+  OpFoldResult existingQueries(const Pair &pair) {
+    return pair.queries.existing(b, b.getLoc(), pair.query);
   }
-  Rows takeKeys(const Pair &pair, const TiledDim &dim) {
-    return takeKeys(pair, dim, dim.existing(b, b.getLoc(), pair.key));
+  OpFoldResult existingKeys(const Pair &pair) {
+    return pair.keys.existing(b, b.getLoc(), pair.key);
   }
   /// All tiles of the dimension before `end`.
   VisitedTiles getRange(VisitKind kind, const TiledDim &dim, OpFoldResult end);
   /// The keys of the batch that take part.
-  TiledDim getUsedKeys(Value batch) {
+  TiledDim getUsedKeys(const TiledDim &dim, Value batch) {
     if (!op.getLengths())
-      return keys;
-    return {tile, getLength(b, b.getLoc(), keys.end, op.getLengths(), batch)};
+      return dim;
+    return {tile, getLength(b, b.getLoc(), dim.end, op.getLengths(), batch)};
   }
+  /// Whether an index is the batch, the head, the query or the key itself.
+  bool isIndexOf(Value indexed, Coordinate::Kind kind);
+  /// What an index adds to the distance of a pair, in the batch and the head of
+  /// the position.
+  Value emitAddedToDistance(ImplicitLocOpBuilder &b, Value indexed,
+                            ScorePosition position);
+  /// Where tensors have fewer elements than the rows that sequences might have:
+  /// how many of them a coordinate of this kind tells apart.
+  OpFoldResult getMost(const ReadGroup &group, Coordinate::Kind kind,
+                       OpFoldResult size);
   Value merge(ArrayRef<ReadGroup> readGroups, ArrayRef<PartialSums> partial);
   /// Which of the partial sums an element of the tensor owns.
   Owners findOwners(const ReadGroup &group, const PartialSums &partial);
@@ -264,6 +279,17 @@ private:
   OpFoldResult batches, heads;
 };
 } // namespace
+
+/// Whether coordinate number `c` is a row of a view.
+static bool isRowOfSequence(const PartialSums &partial, size_t c) {
+  return partial.view && c + 1 == partial.coordinates.size();
+}
+
+static Value emitLength(ImplicitLocOpBuilder &b, const PartialSums &partial,
+                        Value batch) {
+  AddressOpInterface view = partial.view;
+  return view.emitLength(b, b.getLoc(), batch);
+}
 
 static int64_t chooseTile(AttentionGradOp op) {
   Schedule schedule = op.getSchedule()->getValue();
@@ -370,26 +396,35 @@ Schedule CapturedGradTiler::ofTiles(int64_t inStep, int64_t once) {
 // Steps
 //===----------------------------------------------------------------------===//
 
+CapturedGradTiler::Pair CapturedGradTiler::makePair(Value batch, Value head,
+                                                    Value query, Value key) {
+  TiledDim keysOfBatch = ofBatch(keys, op.getKeyLengths(), batch);
+  return {batch,
+          head,
+          query,
+          key,
+          ofBatch(queries, op.getQueryLengths(), batch),
+          keysOfBatch,
+          getUsedKeys(keysOfBatch, batch)};
+}
+
 CapturedGradTiler::Rows CapturedGradTiler::takeQueries(const Pair &pair,
                                                        OpFoldResult rows) {
-  if (!queries.isRagged())
+  if (!pair.queries.isRagged())
     rows = index(tile);
   Rows taken;
-  auto take = [&](Value tensor) {
-    taken.tiles.push_back(
-        extract(tensor, {pair.batch, pair.head, pair.query}, rows, queries));
-  };
-  take(op.getQuery());
-  take(op.getOutputGrad());
-  if (!lseLog2RowsOf8) {
-    take(lseLog2);
-    take(delta);
-  }
-  for (Value rowsOf8 : {lseLog2RowsOf8, deltaRowsOf8})
-    if (rowsOf8)
-      taken.tiles.push_back(extractFromRowsOf8(
-          rowsOf8, {pair.batch, pair.head, pair.query}, queries));
-  if (queries.isRagged())
+  for (Value tensor : {op.getQuery(), op.getOutputGrad()})
+    taken.tiles.push_back(extract(tensor, {pair.batch, pair.head, pair.query},
+                                  rows, pair.queries,
+                                  withRoles ? queryPadding : Padding::Zero));
+  SmallVector<OpFoldResult> first =
+      emitStatistics(pair.batch, pair.head, pair.query);
+  for (auto [statistics, rowsOf8] :
+       {std::pair(lseLog2, lseLog2RowsOf8), {delta, deltaRowsOf8}})
+    taken.tiles.push_back(rowsOf8
+                              ? extractFromRowsOf8(rowsOf8, first, queries)
+                              : extract(statistics, first, rows, pair.queries));
+  if (pair.queries.isRagged())
     taken.count = asValue(rows);
   return taken;
 }
@@ -414,7 +449,8 @@ Value CapturedGradTiler::emitStep(const ReadGroup &group, const Pair &pair,
                                   const Rows &ofKeys) {
   SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
   SmallVector<Value> extents;
-  dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
+  dispatchIndexOpFoldResults({pair.queries.end, pair.keys.end}, extents,
+                             lengths);
   Schedule ofStep;
   ofStep.queryTile = ofStep.keyTile = tile;
   auto step = CapturedGradStepOp::create(
@@ -430,15 +466,19 @@ Value CapturedGradTiler::emitStep(const ReadGroup &group, const Pair &pair,
 }
 
 Value CapturedGradTiler::addKeys(const ReadGroup &group, Pair pair, Value sum) {
-  Rows ofQueries = takeQueries(pair);
-  TiledDim used = getUsedKeys(pair.batch);
+  OpFoldResult rows = existingQueries(pair);
+  Rows ofQueries = takeQueries(pair, rows);
+  const TiledDim &used = pair.usedKeys;
   auto step = [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
     pair.key = visit.getAt();
     return {emitStep(group, pair, state[0], ofQueries,
                      takeKeys(pair, used, visit.getRowArgs()[0]))};
   };
-  return emitVisit(b, b.getLoc(), getRange(VisitKind::Keys, used, used.end),
-                   sum, step)[0];
+  OpFoldResult end = used.end;
+  if (op.getQueryLengths())
+    end = endUnlessEmpty(b, b.getLoc(), rows, end);
+  return emitVisit(b, b.getLoc(), getRange(VisitKind::Keys, used, end), sum,
+                   step)[0];
 }
 
 Value CapturedGradTiler::addDiagonal(const ReadGroup &group, Pair pair,
@@ -448,7 +488,7 @@ Value CapturedGradTiler::addDiagonal(const ReadGroup &group, Pair pair,
   Location loc = b.getLoc();
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
              d2 = b.getAffineDimExpr(2), d3 = b.getAffineDimExpr(3);
-  TiledDim used = getUsedKeys(pair.batch);
+  const TiledDim &used = pair.usedKeys;
   Value from = asValue(affine::makeComposedFoldedAffineMax(
       b, loc, AffineMap::get(2, 0, {d0 + d1, d1}, b.getContext()),
       {distance, skipped}));
@@ -457,7 +497,7 @@ Value CapturedGradTiler::addDiagonal(const ReadGroup &group, Pair pair,
     ends.push_back(d3 + *mostRows);
   Value to = asValue(affine::makeComposedFoldedAffineMin(
       b, loc, AffineMap::get(4, 0, ends, b.getContext()),
-      {queries.end, used.end, distance, from}));
+      {pair.queries.end, used.end, distance, from}));
   auto step = [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
     pair.query = visit.getAt();
     pair.key = visit.getKeyAt();
@@ -467,7 +507,7 @@ Value CapturedGradTiler::addDiagonal(const ReadGroup &group, Pair pair,
   };
   VisitedTiles visited = {VisitKind::Diagonal, tile, from, to, constant(tile)};
   visited.distance = distance;
-  visited.exist = {queries.end, used.end};
+  visited.exist = {pair.queries.end, used.end};
   return emitVisit(b, loc, visited, sum, step)[0];
 }
 
@@ -475,16 +515,21 @@ Value CapturedGradTiler::addPairs(const ReadGroup &group, Pair pair,
                                   VisitKind kind, Value from, Value to,
                                   Value sum) {
   VisitedTiles visited = {kind, /*tile=*/1, from, to, constant(1)};
-  visited.exist = {queries.existing(b, b.getLoc(), pair.query),
-                   keys.existing(b, b.getLoc(), pair.key)};
+  visited.exist = {existingQueries(pair), existingKeys(pair)};
+  if (areSequences())
+    for (OpFoldResult rows : visited.exist)
+      visited.to = asValue(endUnlessEmpty(b, b.getLoc(), rows, visited.to));
   auto step = [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
-    (kind == VisitKind::Batches ? pair.batch : pair.head) = visit.getAt();
+    if (kind == VisitKind::Heads)
+      pair.head = visit.getAt();
+    else
+      pair = inBatch(pair, visit.getAt());
     auto rows = visit.getRowArgs();
-    Rows ofKeys = takeKeys(pair, keys, rows[1]);
+    Rows ofKeys = takeKeys(pair, pair.keys, rows[1]);
     // The tile may lie behind all keys that take part.
     if (op.getLengths())
-      ofKeys.count = arith::SubIOp::create(
-          b, asValue(getUsedKeys(pair.batch).end), pair.key);
+      ofKeys.count =
+          arith::SubIOp::create(b, asValue(pair.usedKeys.end), pair.key);
     return {
         emitStep(group, pair, state[0], takeQueries(pair, rows[0]), ofKeys)};
   };
@@ -505,16 +550,18 @@ VisitedTiles CapturedGradTiler::getRange(VisitKind kind, const TiledDim &dim,
 /// Sums over all keys of a query, or over all queries of a key.
 PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group) {
   const TiledDim &fixed = rowsAreKeys ? keys : queries;
+  Value view = rowsAreKeys ? op.getKey() : op.getQuery();
+  auto address = view.getDefiningOp<AddressOpInterface>();
   SmallVector<OpFoldResult> sizes = {batches, heads, fixed.end};
   auto body = [&](ValueRange position, ValueRange outputs) {
-    Pair pair = {position[0], position[1], position[2], position[2]};
+    Pair pair = makePair(position[0], position[1], position[2], position[2]);
     OpFoldResult rows = fixed.existing(b, b.getLoc(), position[2]);
     Value sum = zeros({tile});
     if (rowsAreKeys) {
-      Rows ofKeys = takeKeys(pair, keys);
-      Value queryEnd = asValue(queries.end);
-      if (op.getLengths()) {
-        Value end = asValue(getUsedKeys(pair.batch).end);
+      Rows ofKeys = takeKeys(pair, pair.keys, existingKeys(pair));
+      Value queryEnd = asValue(pair.queries.end);
+      if (op.getLengths() || op.getKeyLengths()) {
+        Value end = asValue(pair.usedKeys.end);
         Value isUsed =
             arith::CmpIOp::create(b, arith::CmpIPredicate::slt, pair.key, end);
         queryEnd = arith::SelectOp::create(b, isUsed, queryEnd, constant(0));
@@ -525,20 +572,27 @@ PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group) {
         return {emitStep(group, pair, state[0],
                          takeQueries(pair, visit.getRowArgs()[0]), ofKeys)};
       };
-      VisitedTiles range = getRange(VisitKind::Queries, queries, queryEnd);
+      VisitedTiles range = getRange(VisitKind::Queries, pair.queries, queryEnd);
       sum = emitVisit(b, b.getLoc(), range, sum, step)[0];
     } else {
       sum = addKeys(group, pair, sum);
     }
-    storeRows(b, b.getLoc(), sum, outputs[0], getAsOpFoldResult(position),
-              rows);
+    storeRows(b, b.getLoc(), sum, outputs[0],
+              emitPlace(b, b.getLoc(), address, tile, position[0], position[1],
+                        position[2]),
+              address ? index(tile) : rows);
   };
-  Value sums = parallelLoop(sizes, {1, 1, tile}, emptyOf(sizes, b.getF32Type()),
-                            ofTiles(/*inStep=*/1, /*once=*/1), body)[0];
+  Value sums = parallelLoop(
+      sizes, {1, 1, tile},
+      emptyOf(getSizesOfPlaces(address, tile, sizes), b.getF32Type()),
+      ofTiles(/*inStep=*/1, /*once=*/1), body, address ? view : Value())[0];
   return {sums,
           {{Coordinate::Batch, batches},
            {Coordinate::Head, heads},
-           {rowsAreKeys ? Coordinate::Key : Coordinate::Query, fixed.end}}};
+           {rowsAreKeys ? Coordinate::Key : Coordinate::Query, fixed.end}},
+          /*firstDistance=*/Value(),
+          address,
+          tile};
 }
 
 /// Sums of each pair of a query and a key over the batches and heads that do
@@ -547,24 +601,33 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
                                             const ScoreDependence &on) {
   OpFoldResult someBatches = on.onBatch ? batches : index(1),
                someHeads = on.onHead ? heads : index(1);
-  SmallVector<OpFoldResult> sizes = {someBatches, someHeads, queries.end,
-                                     keys.end};
+  OpFoldResult someQueries = getMost(group, Coordinate::Query, queries.end),
+               someKeys = getMost(group, Coordinate::Key, keys.end);
+  SmallVector<OpFoldResult> sizes = {someBatches, someHeads, someQueries,
+                                     someKeys};
   auto body = [&](ValueRange position, ValueRange outputs) {
-    Pair pair = {position[0], position[1], position[2], position[3]};
+    Pair pair = {position[0], position[1], position[2], position[3],
+                 queries,     keys,        keys};
     // The batch and the head of the unit, or all.
     Value from = on.onBatch ? position[0] : constant(0);
     Value to = on.onBatch ? apply(b.getAffineDimExpr(0) + 1, {from})
                           : asValue(batches);
     auto ofBatch = [&](Value batch, ValueRange state) -> SmallVector<Value> {
-      pair.batch = batch;
-      return {addPairs(group, pair, VisitKind::Heads, constant(0),
-                       asValue(heads), state[0])};
+      Value head = on.onHead ? position[1] : constant(0);
+      Value headEnd =
+          on.onHead ? apply(b.getAffineDimExpr(0) + 1, {head}) : asValue(heads);
+      return {addPairs(group, inBatch(pair, batch), VisitKind::Heads, head,
+                       headEnd, state[0])};
     };
     Value sum = zeros({tile, tile});
-    sum = on.onHead ? addPairs(group, pair, VisitKind::Batches, from, to, sum)
-                    : loop(from, to, 1, sum, ofBatch)[0];
-    OpFoldResult rows = queries.existing(b, b.getLoc(), position[2]),
-                 columns = keys.existing(b, b.getLoc(), position[3]);
+    // How much of the tiles there is of a sequence is known before the visit.
+    sum = on.onHead && !areSequences()
+              ? addPairs(group, pair, VisitKind::Batches, from, to, sum)
+              : loop(from, to, 1, sum, ofBatch)[0];
+    OpFoldResult rows = TiledDim{tile, someQueries, queries.multiple}.existing(
+                     b, b.getLoc(), position[2]),
+                 columns = TiledDim{tile, someKeys, keys.multiple}.existing(
+                     b, b.getLoc(), position[3]);
     insert(sum, outputs[0], getAsOpFoldResult(position),
            {index(1), index(1), rows, columns});
   };
@@ -574,8 +637,22 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
   return {sums,
           {{Coordinate::Batch, someBatches},
            {Coordinate::Head, someHeads},
-           {Coordinate::Query, queries.end},
-           {Coordinate::Key, keys.end}}};
+           {Coordinate::Query, someQueries},
+           {Coordinate::Key, someKeys}}};
+}
+
+/// A score that takes part is read in range.
+OpFoldResult CapturedGradTiler::getMost(const ReadGroup &group,
+                                        Coordinate::Kind kind,
+                                        OpFoldResult size) {
+  if (!areSequences())
+    return size;
+  for (auto [dim, indexed] : llvm::enumerate(group.indices))
+    if (isIndexOf(indexed, kind))
+      return affine::makeComposedFoldedAffineMin(
+          b, b.getLoc(), b.getMultiDimIdentityMap(2),
+          {size, tensor::getMixedSize(b, b.getLoc(), captured, dim)});
+  return size;
 }
 
 /// The bound on distances that `bounds` describe, see MaskTiles.
@@ -612,8 +689,10 @@ Distances CapturedGradTiler::findDistances() {
         b, loc, AffineMap::get(operands.size(), 0, {x, y}, b.getContext()),
         operands);
   };
-  MaskAttrInterface mask =
-      op.getMask() ? *op.getMask() : FullAttr::get(b.getContext());
+  // The mask of a sequence is aligned to the sequence's own end.
+  MaskAttrInterface mask = op.getMask() && !areSequences()
+                               ? *op.getMask()
+                               : FullAttr::get(b.getContext());
   MaskTiles tiles =
       computeDiagonalTiles(mask, tile, getConstantIntValue(numQueries),
                            getConstantIntValue(numKeys));
@@ -685,12 +764,11 @@ PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
   SmallVector<OpFoldResult> sizes(ends);
   sizes.append(2, index(tile));
   auto body = [&](ValueRange position, ValueRange outputs) {
-    Pair pair = {position[0], position[1], Value(), Value()};
     Value distance = apply((d0.floorDiv(parts) + d1) * tile,
                            {position[2], asValue(distances.firstOfTiles)});
     Value skipped = apply((d0 % parts) * rows.value_or(0), {position[2]});
     auto ofBatch = [&](Value batch, ValueRange state) -> SmallVector<Value> {
-      pair.batch = batch;
+      Pair pair = makePair(batch, position[1], Value(), Value());
       return {addDiagonal(group, pair, distance, skipped, rows, state[0])};
     };
     Value sum = zeros({tile, tile});
@@ -723,7 +801,8 @@ PartialSums CapturedGradTiler::emitSumsOfDiagonals(const ScoreDependence &on) {
     Value first = apply(d0 + d1, {position[2], asValue(distances.first)});
     auto ofBatch = [&](Value batch, ValueRange state) {
       Value end = asValue(affine::makeComposedFoldedAffineApply(
-          b, loc, d0.ceilDiv(*schedule.keyTile), {getUsedKeys(batch).end}));
+          b, loc, d0.ceilDiv(*schedule.keyTile),
+          {getUsedKeys(keys, batch).end}));
       return loop(constant(0), end, 1, state,
                   [&](Value keyTile, ValueRange state) -> SmallVector<Value> {
                     return {addDiagonalsOfKeys(batch, position[1], keyTile,
@@ -876,6 +955,22 @@ Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches,
 // Which partial sums belong to which elements
 //===----------------------------------------------------------------------===//
 
+bool CapturedGradTiler::isIndexOf(Value indexed, Coordinate::Kind kind) {
+  if (auto guard = indexed.getDefiningOp<GuardOp>())
+    indexed = guard.getValue();
+  return indexed == op.getScore().getArgument(1 + kind);
+}
+
+Value CapturedGradTiler::emitAddedToDistance(ImplicitLocOpBuilder &b,
+                                             Value indexed,
+                                             ScorePosition position) {
+  if (std::optional<int64_t> added = dependences.get(indexed).getDistance())
+    return arith::ConstantIndexOp::create(b, *added);
+  position.query = position.key = arith::ConstantIndexOp::create(b, 0);
+  return emitValues(b, op.getScore(), indexed, position,
+                    /*takesPart=*/Value())[0];
+}
+
 Owners CapturedGradTiler::findOwners(const ReadGroup &group,
                                      const PartialSums &partial) {
   Owners owners;
@@ -884,27 +979,19 @@ Owners CapturedGradTiler::findOwners(const ReadGroup &group,
   for (const Coordinate &coordinate : partial.coordinates) {
     bool isDistance = coordinate.kind == Coordinate::Distance;
     std::optional<unsigned> dim;
-    int64_t added = 0;
     for (unsigned d = 0; d < rank && !dim; ++d) {
       Value indexed = group.indices[d];
       if (owners.isKnown[d])
         continue;
-      if (isDistance) {
-        std::optional<int64_t> distance =
-            dependences.get(indexed).getDistance();
-        if (!distance)
-          continue;
-        added = *distance;
-      } else if (indexed != op.getScore().getArgument(1 + coordinate.kind)) {
+      if (!(isDistance ? dependences.get(indexed).isDistance()
+                       : isIndexOf(indexed, coordinate.kind)))
         continue;
-      }
       dim = d;
       owners.isKnown[d] = true;
     }
     if (!dim && !isConstantIntValue(coordinate.size, 1))
       owners.looped.push_back(owners.dimOf.size());
     owners.dimOf.push_back(dim);
-    owners.added.push_back(added);
   }
   return owners;
 }
@@ -926,13 +1013,18 @@ Value CapturedGradTiler::emitOwnSum(ImplicitLocOpBuilder &b,
   SmallVector<Value> place;
   ScorePosition position = {zero, zero, zero, zero, numQueries, numKeys};
   for (auto [c, coordinate] : llvm::enumerate(partial.coordinates)) {
+    bool isOfSequence = isRowOfSequence(partial, c);
     Value size =
-        getValueOrCreateConstantIndexOp(b, b.getLoc(), coordinate.size);
+        isOfSequence
+            ? emitLength(b, partial, position.batch)
+            : getValueOrCreateConstantIndexOp(b, b.getLoc(), coordinate.size);
     Value last = arith::SubIOp::create(b, size, number(1)), value = at[c];
     if (owners.dimOf[c]) {
       value = element[*owners.dimOf[c]];
       if (coordinate.kind == Coordinate::Distance) {
-        value = arith::SubIOp::create(b, value, number(owners.added[c]));
+        value = arith::SubIOp::create(
+            b, value,
+            emitAddedToDistance(b, group.indices[*owners.dimOf[c]], position));
         value = arith::SubIOp::create(b, value, partial.firstDistance);
       }
       require(arith::CmpIPredicate::sge, value, zero);
@@ -942,6 +1034,9 @@ Value CapturedGradTiler::emitOwnSum(ImplicitLocOpBuilder &b,
     require(arith::CmpIPredicate::sle, value, last);
     value =
         arith::MinSIOp::create(b, arith::MaxSIOp::create(b, value, zero), last);
+    // A sequence may have no row, but a place.
+    if (isOfSequence)
+      value = arith::MaxSIOp::create(b, value, zero);
     place.push_back(value);
     switch (coordinate.kind) {
     case Coordinate::Batch:
@@ -964,6 +1059,11 @@ Value CapturedGradTiler::emitOwnSum(ImplicitLocOpBuilder &b,
     }
     }
   }
+  if (partial.view)
+    place = getValueOrCreateConstantIndexOp(
+        b, b.getLoc(),
+        emitPlace(b, b.getLoc(), partial.view, partial.tile, place[0], place[1],
+                  place[2]));
   Value sum = tensor::ExtractOp::create(b, partial.sums, place);
   if (!llvm::all_of(owners.isKnown, [](bool known) { return known; })) {
     // A sum that is not 0 is of scores that take part, so that the index may be
@@ -1011,7 +1111,9 @@ Value CapturedGradTiler::addOwnSums(const ReadGroup &group,
   };
   auto inLoops = [&](auto &&self, ArrayRef<unsigned> looped,
                      ValueRange state) -> SmallVector<Value> {
-    Value end = asValue(coordinates[looped.front()].size);
+    Value end = at.front() && isRowOfSequence(partial, looped.front())
+                    ? emitLength(b, partial, at.front())
+                    : asValue(coordinates[looped.front()].size);
     if (looped.size() == 1) // The columns; of nothing there is none to read.
       return loop(constant(0), zeroIfEmpty(partial, end), sumsOfStep, state,
                   step);

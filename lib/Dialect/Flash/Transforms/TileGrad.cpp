@@ -61,16 +61,11 @@ static Value emitShiftOfGrad(ImplicitLocOpBuilder &b, Value log2, bool isF32) {
 /// these are neighbours in memory: 32 are a line of the cache.
 static constexpr int64_t sumRows = 16, transposedSumRows = 32;
 
-/// Rows whose statistics a batch in memory starts at a multiple of: a multiple
-/// of whatever programs read and write at a time.
-static constexpr int64_t rowsOfStatistics = 128;
-
 /// Heads whose sinks a unit of work sums up, and the queries of a step.
 static constexpr int64_t sinkHeads = 8, sinkQueries = 256;
 
 GradTiler::GradTiler(AttentionGradOp op)
     : GradProgram(op), elementType(op.getQuery().getType().getElementType()),
-      queryAddress(op.getQuery().getDefiningOp<AddressOpInterface>()),
       queries{*schedule.queryTile,
               tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2)},
       keys{*schedule.keyTile,
@@ -110,15 +105,6 @@ Schedule GradTiler::ofTiles(int64_t rows, std::optional<int64_t> stages) {
 OpFoldResult GradTiler::numberOf(Value start, const TiledDim &dim) {
   return affine::makeComposedFoldedAffineApply(
       b, b.getLoc(), b.getAffineDimExpr(0).floorDiv(dim.tile), {start});
-}
-
-TiledDim GradTiler::ofBatch(TiledDim dim, Value lengths, Value batch) {
-  if (!lengths)
-    return dim;
-  dim.end = getLength(b, op.getLoc(), dim.end, lengths, batch);
-  dim.multiple = 1;
-  dim.mayEndBefore = true;
-  return dim;
 }
 
 void GradTiler::addScore(StepOpInterface step) {
@@ -217,12 +203,8 @@ void GradTiler::emitRows() {
   else if (hasRoles())
     sizes.back() =
         affine::makeComposedFoldedAffineApply(b, loc, whole, {sizes.back()});
-  SmallVector<OpFoldResult> ofMemory = sizes;
-  if (queryAddress) {
-    ofMemory = getSizesOfTiles(rowsOfStatistics);
-    ofMemory.back() = affine::makeComposedFoldedAffineApply(
-        b, loc, b.getAffineDimExpr(0) * rowsOfStatistics, {ofMemory.back()});
-  }
+  SmallVector<OpFoldResult> ofMemory =
+      getSizesOfPlaces(queryAddress, rowsOfStatistics, sizes);
   SmallVector<Value> outputs;
   for (int64_t i = 0; i < 2; ++i)
     outputs.push_back(tensor::EmptyOp::create(b, ofMemory, b.getF32Type()));
@@ -245,19 +227,6 @@ void GradTiler::emitRows() {
   delta = results[1];
   if (schedule.addsInOrder())
     counts = results[2];
-}
-
-SmallVector<OpFoldResult> GradTiler::emitStatistics(Value batch, Value head,
-                                                    Value row) {
-  if (!queryAddress)
-    return {batch, head, row};
-  Value tile =
-      queryAddress.emitFirstTile(b, b.getLoc(), batch, rowsOfStatistics);
-  return {index(0), head,
-          affine::makeComposedFoldedAffineApply(
-              b, b.getLoc(),
-              b.getAffineDimExpr(0) * rowsOfStatistics + b.getAffineDimExpr(1),
-              {tile, row})};
 }
 
 SmallVector<Value> GradTiler::emitTile(Value batch, Value head, Value row,

@@ -76,8 +76,17 @@ def Flash_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
     ::std::optional<int64_t> getGroup() {
       return ::flash::detail::getGroup($_op);
     }
+    /// How many queries or keys each sequence has, where a position of the score
+    /// region goes over these; null if batches are as long as their dimension.
+    ::mlir::Value getLengthsOf(::mlir::BlockArgument position) {
+      unsigned number = position.getArgNumber();
+      return number == 3   ? ::mlir::Value($_op.getQueryLengths())
+             : number == 4 ? ::mlir::Value($_op.getKeyLengths())
+                           : ::mlir::Value();
+    }
     /// The reads of the score region at the element's own position. A tile
-    /// makes them for elements that a mask leaves out, too.
+    /// makes them for elements that a mask leaves out, too, but not for those
+    /// that a sequence does not have.
     ::llvm::SmallVector<::flash::PositionRead> getPositionReads() {
       return ::flash::detail::getPositionReads($_op);
     }
