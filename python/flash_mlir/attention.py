@@ -13,7 +13,7 @@ from .masks import Mask, is_compiling
 from .operands import round_dim
 from .places import Places, Unknown, copy_function
 from .plans import Plan
-from .preparation import SYMBOLS, autocast, check_gradients, get_kind, needs_table, prepare
+from .preparation import SYMBOLS, autocast, get_kind, needs_table, prepare
 from .programs import (
     check_schedule,
     get_function,
@@ -130,7 +130,6 @@ def _attend_packed(query, key, value, mask, score, scale, lengths, sink, return_
         return compiled(attention, query, key, value, *given, None, packed, offsets)
     query, key, value = autocast(query, key, value)
     prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed)
-    check_gradients(prepared.config, captured)
     captured += offsets
     if checking.is_on:
         checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
@@ -285,7 +284,6 @@ class Attention:
         if packed is not None:
             config = with_packing(config, packed)
             function = get_function(config)
-            check_gradients(config, self.captured)
         captured = self.captured + offsets
         if checking.is_on:
             checking.check_call(config, query, key, value, lengths, sink, captured)

@@ -43,7 +43,7 @@ def attention_grad(
 
     Args:
       query, key, value, mask, score, scale, lengths, sink, blocks, query_offsets, key_offsets: As `attention` was called
-        with. Blocks have lists of queries, and there is no array of wrt beside them or beside offsets.
+        with. Blocks have lists of queries, and there is no array of wrt beside them.
       output, lse: What it returned with return_lse.
       output_grad: The gradient of the loss with respect to `output`, of the same shape and dtype.
       lse_grad: That with respect to `lse`; 0 if left out.
@@ -64,11 +64,6 @@ def attention_grad(
     if query_offsets is not None or key_offsets is not None:
         if blocks is not None:
             packing.refuse_blocks()
-        if len(wrt):
-            raise ValueError(
-                "wrt and offsets are given: there is no program for the gradients of arrays that functions read beside packed "
-                "rows; call attention of a batch with lengths, or of one row with a mask of documents"
-            )
         packed = packing.get_key(query_offsets, key_offsets)
     if blocks is not None:
         given_blocks.check(blocks, query, key)

@@ -15,7 +15,6 @@ _MINUS_INFINITY = {"f32": "0xFF800000", "f64": "0xFFF0000000000000"}
 _elements = {}
 
 _DIM = re.compile(r"(%\w+) = tensor\.dim %(query|key), %\w+ : \$Q$")
-_READ = re.compile(r"(tensor\.extract %capture\d+\[)([^]]*)\]")
 
 
 def _get_element(name, offsets):
@@ -52,13 +51,6 @@ def refuse_plan(what="offsets"):
 
 def refuse_blocks(what="offsets"):
     raise ValueError(f"{what} are given beside blocks, and no blocks are of packed rows; give a mask in place of the blocks")
-
-
-def refuse_gradient(name):
-    raise NotImplementedError(
-        f"{name} requires gradients, and packed rows have none of arrays that functions read; detach it, or call attention of a "
-        "batch with lengths or of one row with a mask of documents"
-    )
 
 
 class Packing:
@@ -129,34 +121,16 @@ class Packing:
         return lines
 
     def fill_region(self, lines):
-        """The lines of a score region, in which lengths and positions are those of a sequence."""
-        counts, positions, result = set(), set(), []
-
-        def emit_length(name, of):
+        """The lines of a score region, in which lengths are those of a sequence."""
+        counts, result = set(), []
+        for line in lines:
+            dim = _DIM.match(line)
+            if not dim or not self.is_packed(dim[2]):
+                result.append(line)
+                continue
+            name, of = dim.groups()
             if of not in counts:
                 counts.add(of)
                 result.append(f"%of_{of} = tensor.extract %{of}_count[%b] : tensor<?xi32>")
             result.append(f"{name} = arith.index_cast %of_{of} : i32 to index")
-
-        def get_index(found):
-            position = found[0]
-            of = _NAMES["%i %j".split().index(position)]
-            if not self.is_packed(of):
-                return position
-            # No position reaches the length, so that the minimum is what it was. Arrays need no element for each row of all
-            # sequences then, as they do where a position itself is the index.
-            if of not in positions:
-                positions.add(of)
-                emit_length(f"%length_of_{of}", of)
-                result.append(f"%in_{of} = arith.minsi {position}, %length_of_{of} : index")
-            return f"%in_{of}"
-
-        for line in lines:
-            dim, read = _DIM.match(line), _READ.search(line)
-            if dim and self.is_packed(dim[2]):
-                emit_length(dim[1], dim[2])
-                continue
-            if read:
-                line = line.replace(read[0], read[1] + re.sub(r"%[ij]\b", get_index, read[2]) + "]", 1)
-            result.append(line)
         return result

@@ -9,7 +9,7 @@ from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, is_array, refuse_gradie
 from .functions import Trace, trace
 from .masks import Mask, as_mask, check_condition
 from .plans import Plan
-from .programs import Variant, get_captures, get_function, with_blocks, with_packing, with_plan
+from .programs import Variant, get_function, with_blocks, with_packing, with_plan
 
 SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 _MAX_PREPARED = 512
@@ -147,18 +147,6 @@ def autocast(query, key, value):
 def get_kind(array):
     """What must not change while a trace serves."""
     return str(array.dtype), array.ndim
-
-
-def check_gradients(config, captured):
-    """Raises NotImplementedError where gradients of arrays that functions read are asked for beside packed rows."""
-    torch = sys.modules.get("torch")
-    if torch is None or not captured:
-        return
-    from .torch_state import needs_gradients
-
-    for array, capture in zip(captured, get_captures(config)):
-        if isinstance(array, torch.Tensor) and needs_gradients(array):
-            packing.refuse_gradient(capture[0])
 
 
 def needs_table(blocks, operands, captured):

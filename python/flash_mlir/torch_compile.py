@@ -22,11 +22,10 @@ from .errors import TraceError
 from .expressions import Tensor, Value
 from .functions import get_names
 from .masks import Mask, NotedMask, make_noted
-from .preparation import autocast, check_gradients, get_kind, needs_table, prepare
+from .preparation import autocast, get_kind, needs_table, prepare
 from .programs import get_training_config, with_packing, without_names
 from .torch_breaks import call_eagerly, call_object_eagerly
 from .torch_operator import call
-from .torch_state import needs_gradients
 
 _PACKAGE = __name__.partition(".")[0]
 # Dynamo of PyTorch 2.11 takes no other objects for constants, but their addresses, which it looks at in each call.
@@ -270,8 +269,6 @@ def call_object(eager, attend, index, query, key, value, lengths, sink, packed=N
     configs = attend._configs[index], attend._training_configs[index]
     if packed is not None:
         configs = _pack(*configs, packed)
-        if needs_gradients(*captured):
-            check_gradients(configs[0], captured)
         captured = [*captured, *offsets]
     return call(query, key, value, lengths, sink, captured, *configs, attend.return_lse)
 
@@ -333,8 +330,6 @@ def attention(
     )
     captured = [found.tensors[number] for number in numbers]
     if packed is not None:
-        if needs_gradients(*captured):
-            check_gradients(config, captured)
         captured += offsets
     if blocks is not None:
         if needs_table(blocks, (query, key, value, sink), captured):

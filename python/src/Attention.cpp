@@ -748,11 +748,6 @@ std::vector<nb::object> Attention::differentiate(
     if (number < 0 || size_t(number) >= numOfFunctions)
       raise(PyExc_ValueError, "wrt has the number ", number,
             ", and the functions read ", numOfFunctions, " arrays");
-    if (isPacked())
-      raise(PyExc_NotImplementedError, captures[number].name,
-            " requires gradients, and packed rows have none of arrays that "
-            "functions read; call attention of a batch with lengths, or of one "
-            "row with a mask of documents");
     if (first[number].isBool || first[number].isUnsigned ||
         first[number].element > FLASH_F64 ||
         (first[number].element == FLASH_F64 && query.element != FLASH_F64))

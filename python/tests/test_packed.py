@@ -148,7 +148,7 @@ def test_gradients_of_numpy(rng):
 
 def differentiate(torch, leaves, score, keep, output_grad, lse_grad):
     """Results of a loop over sequences and their gradients, in the dtype of the leaves."""
-    query, key, value, sink = leaves
+    query, key, value, sink = leaves[:4]
     outputs, rows = [], []
     for b in range(COUNT):
         n, m = QUERY_OFFSETS[b + 1] - QUERY_OFFSETS[b], KEY_OFFSETS[b + 1] - KEY_OFFSETS[b]
@@ -158,7 +158,7 @@ def differentiate(torch, leaves, score, keep, output_grad, lse_grad):
             for array in (key, value)
         )
         h, q, k = torch.arange(HEADS)[:, None, None], torch.arange(n)[:, None], torch.arange(m)
-        scores = score(x @ y.transpose(1, 2) * x.shape[2] ** -0.5, h, q, k, n, m)
+        scores = score(x @ y.transpose(1, 2) * x.shape[2] ** -0.5, b, h, q, k, n, m)
         scores = scores.masked_fill(~keep(q, k, n, m), -torch.inf)
         scores = torch.cat([scores, sink[:, None, None].expand(-1, n, 1)], -1)
         outputs.append((scores.softmax(-1)[..., :m] @ z).transpose(0, 1))
@@ -169,11 +169,9 @@ def differentiate(torch, leaves, score, keep, output_grad, lse_grad):
     return [output, lse], [torch.nan_to_num(grad) for grad in grads]
 
 
-@pytest.mark.parametrize("dtype, dim", [("float32", 40), ("float16", 64), ("bfloat16", 64)])
-def test_autograd(dtype, dim):
-    torch = pytest.importorskip("torch")
+def make_tensors(torch, dim):
+    """Operands and the gradients of the output and the log-sum-exp, whose rows of no sequence are NaN."""
     torch.manual_seed(0)
-    ends = slice(QUERY_OFFSETS[0], QUERY_OFFSETS[-1])
 
     def poison(array, offsets, dim=0):
         for part in (slice(0, offsets[0]), slice(offsets[-1], None)):
@@ -183,7 +181,14 @@ def test_autograd(dtype, dim):
     shapes = (ROWS, HEADS, dim), (KEYS, KEY_HEADS, dim), (KEYS, KEY_HEADS, 24)
     arrays = [poison(torch.randn(shape), x) for shape, x in zip(shapes, (QUERY_OFFSETS, KEY_OFFSETS, KEY_OFFSETS))]
     output_grad = poison(torch.randn(ROWS, HEADS, 24), QUERY_OFFSETS)
-    lse_grad = poison(torch.randn(HEADS, ROWS), QUERY_OFFSETS, 1)
+    return arrays, output_grad, poison(torch.randn(HEADS, ROWS), QUERY_OFFSETS, 1)
+
+
+@pytest.mark.parametrize("dtype, dim", [("float32", 40), ("float16", 64), ("bfloat16", 64)])
+def test_autograd(dtype, dim):
+    torch = pytest.importorskip("torch")
+    ends = slice(QUERY_OFFSETS[0], QUERY_OFFSETS[-1])
+    arrays, output_grad, lse_grad = make_tensors(torch, dim)
     arrays, output_grad = [array.to(getattr(torch, dtype)) for array in arrays], output_grad.to(getattr(torch, dtype))
     arrays.append(torch.randn(HEADS))
     offsets = {name: torch.from_numpy(array) for name, array in get_offsets().items()}
@@ -203,7 +208,7 @@ def test_autograd(dtype, dim):
     expected, wanted = differentiate(
         torch,
         [array.double().requires_grad_() for array in arrays],
-        lambda s, h, q, k, n, m: 5 * torch.tanh(s / 5) - 0.01 * (h + 1) * abs(q + m - n - k),
+        lambda s, b, h, q, k, n, m: 5 * torch.tanh(s / 5) - 0.01 * (h + 1) * abs(q + m - n - k),
         lambda q, k, n, m: (k >= q + m - n - 20) & (k <= q + m - n + 3),
         output_grad.double(),
         lse_grad.double(),
@@ -299,27 +304,76 @@ def test_refusals(rng):
     refuse(flash.CompileError, "query_lengths and key_lengths exclude split_keys", call=split)
     output, lse = flash.attention(query, key, value, return_lse=True, **offsets)
     results = (query, key, value, output, lse, output)
-    slopes = np.zeros(HEADS, "float32")
-    score = lambda s, b, h, q, k: s * slopes[h]
-    refuse(ValueError, "wrt and offsets are given", call=flash.attention_grad, arrays=results, wrt=[slopes], score=score)
     refuse(ValueError, "offsets are given beside blocks", call=flash.attention_grad, arrays=results, blocks=1)
     turned = (*results[:4], lse.T, output)
     refuse(ValueError, r"lse has the shape \(130, 4\); expected \(4, 130\)", call=flash.attention_grad, arrays=turned)
 
 
+def test_gradients_of_captured_tensors():
+    """Of what a score reads by head, by row, by pair and by distance, of each sequence or of all."""
+    torch = pytest.importorskip("torch")
+    arrays, output_grad, lse_grad = make_tensors(torch, 40)
+    queries, keys = max(np.diff(QUERY_OFFSETS)), max(np.diff(KEY_OFFSETS))
+    offsets = {name: torch.from_numpy(array) for name, array in get_offsets().items()}
+    sizes = dict(
+        slopes=(HEADS,), of_query=(COUNT, queries), of_key=(HEADS, keys), near=(HEADS, queries + keys), far=(queries + keys,),
+        pairs=(HEADS, queries, keys), own=(COUNT, HEADS, queries, keys), buckets=(8,),
+    )  # fmt: skip
+    tensors = {name: torch.randn(size) for name, size in sizes.items()}
+
+    def make_score(tensors, length):
+        slopes, of_query, of_key, near, far, pairs, own, buckets = tensors.values()
+
+        def score(s, b, h, q, k):
+            n, m = length(b)
+            biased = s * (1 + 0.1 * slopes[h]) + of_query[b, q] + of_key[h, k]
+            distances = near[h, q - k + int(keys) - 1] + far[q + m - n - k + int(queries) - 1]
+            return biased + distances + pairs[h, q, k] + own[b, h, q, k] + buckets[(q + 2 * k) % 8]
+
+        return score
+
+    leaves = [array.clone().requires_grad_() for array in (*arrays, torch.randn(HEADS), *tensors.values())]
+    found = make_score(dict(zip(sizes, leaves[4:])), lambda b: (flash.query_length, flash.key_length))
+    options = dict(mask=flash.causal(), score=found, sink=leaves[3], return_lse=True, **offsets)
+    results = flash.attention(*leaves[:3], **options)
+    grads = torch.autograd.grad(results, leaves, [output_grad, lse_grad], retain_graph=True)
+    assert all(map(torch.equal, torch.autograd.grad(results, leaves, [output_grad, lse_grad]), grads))
+    wide = [leaf.detach().double().requires_grad_() for leaf in leaves]
+    lengths = list(zip(np.diff(QUERY_OFFSETS).tolist(), np.diff(KEY_OFFSETS).tolist()))
+    expected = make_score(dict(zip(sizes, wide[4:])), lambda b: lengths[b])
+    _, wanted = differentiate(
+        torch,
+        wide,
+        lambda s, b, h, q, k, n, m: expected(s, b, h, q, k),
+        lambda q, k, n, m: k <= q + m - n,
+        output_grad.double(),
+        lse_grad.double(),
+    )
+    for grad, other in zip(grads, wanted):
+        torch.testing.assert_close(grad.double(), other, rtol=1e-4, atol=1e-4)
+    # By NumPy's function, and compiled.
+    plain = [array.detach().numpy() for array in leaves]
+    found = make_score(dict(zip(sizes, plain[4:])), lambda b: (flash.query_length, flash.key_length))
+    call = dict(mask=flash.causal(), score=found, sink=plain[3], **get_offsets())
+    output, lse = flash.attention(*plain[:3], return_lse=True, **call)
+    call.update(lse_grad=lse_grad.numpy(), wrt=plain[4:])
+    again = flash.attention_grad(*plain[:3], output, lse, output_grad.numpy(), **call)
+    for grad, other in zip(again, grads):
+        np.testing.assert_array_equal(grad, other)
+
+    def attend(query, key, value, slopes):
+        return flash.attention(query, key, value, score=lambda s, b, h, q, k: s * slopes[h], **offsets)
+
+    parts = [*leaves[:3], leaves[4]]
+    compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
+    both = [torch.autograd.grad(function(*parts), parts, output_grad) for function in (attend, compiled)]
+    assert all(map(torch.equal, *both))
+
+
 def test_refused_gradients():
     torch = pytest.importorskip("torch")
-    query, slopes = torch.randn(9, 2, 16), torch.ones(2, requires_grad=True)
-    offsets = torch.tensor([0, 4, 9])
-    attend = flash.Attention(score=lambda s, b, h, q, k: s * slopes[h])
-    ends = dict(query_offsets=offsets, key_offsets=offsets)
-    for call in (attend, lambda *x, **y: flash.attention(*x, score=lambda s, b, h, q, k: s * slopes[h], **y)):
-        with pytest.raises(NotImplementedError, match="slopes requires gradients, and packed rows have none of arrays"):
-            call(query, query, query, **ends)
-    with torch.no_grad():
-        attend(query, query, query, query_offsets=offsets, key_offsets=offsets)
+    query, offsets = torch.randn(9, 2, 16, requires_grad=True), torch.tensor([0, 4, 9])
     five = flash.Attention(flash.causal(), gradient_schedule="products=5")
-    query.requires_grad = True
     with pytest.raises(flash.CompileError, match="of query_lengths and key_lengths are not; choose products = 7"):
         five(query, query, query, query_offsets=offsets, key_offsets=offsets).sum().backward()
 
