@@ -159,6 +159,29 @@ static Value fillGaps(OpBuilder &b, AddressOpInterface address,
   return forall.getResult(0);
 }
 
+/// Erases a fill whose gaps are filled: all that is left of it are its sizes.
+static void eraseFilled(RewriterBase &b, linalg::FillOp fill) {
+  fill.getResult(0).replaceUsesWithIf(fill.getOutputs()[0], [](OpOperand &use) {
+    return isa<tensor::DimOp>(use.getOwner());
+  });
+  if (isOpTriviallyDead(fill))
+    b.eraseOp(fill);
+}
+
+/// Makes a slice of a view the same of the rows where they lie.
+static void moveToAddress(OpBuilder &b, tensor::ParallelInsertSliceOp insert,
+                          AddressOpInterface address) {
+  SmallVector<OpFoldResult> offsets = insert.getMixedOffsets();
+  llvm::copy(
+      address.emitAddress(b, insert.getLoc(), ArrayRef(offsets).take_front(3)),
+      offsets.begin());
+  SmallVector<int64_t> known;
+  SmallVector<Value> open;
+  dispatchIndexOpFoldResults(offsets, open, known);
+  insert.getOffsetsMutable().assign(open);
+  insert.setStaticOffsets(known);
+}
+
 namespace {
 /// A loop over the rows of a view, with the number of the batch's first tile.
 struct RowLoop {
@@ -187,7 +210,7 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels,
   AddressOpInterface rows;
   if (Value view = kernel.getRows()) {
     rows = view.getDefiningOp<AddressOpInterface>();
-    ends.front() = b.getIndexAttr(1);
+    ends[ends.size() - 3] = b.getIndexAttr(1);
     ends.back() = affine::makeComposedFoldedAffineApply(
         b, loc, b.getAffineDimExpr(0) * tile,
         {rows.emitTileCount(b, loc, tile)});
@@ -201,7 +224,7 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels,
     if (!address)
       continue;
     SmallVector<Value> operands(address->getOperands());
-    llvm::erase(operands, result);
+    llvm::erase(operands, address.getView());
     if (failed(moveValueDefinitions(b, operands, kernel)))
       return address->emitOpError("stores into what is known behind the kernel "
                                   "alone that computes it");
@@ -231,7 +254,8 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels,
   if (rows) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(body);
-    Value &batch = arguments[0], &row = arguments[ends.size() - 1];
+    Value &batch = arguments[ends.size() - 3],
+          &row = arguments[ends.size() - 1];
     AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
     Value number = affine::makeComposedAffineApply(b, loc, d0.floorDiv(tile),
                                                    {OpFoldResult(row)});
@@ -254,32 +278,38 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels,
         cast<BlockArgument>(combining.getUpdatedDestinations()[0].get());
     AddressOpInterface address =
         addresses[destination.getArgNumber() - ends.size()];
-    if (auto rows = dyn_cast<StoreRowsOp>(op))
+    if (auto rows = dyn_cast<StoreRowsOp>(op)) {
       lower(rows, forall, address);
-    else if (address)
-      return address->emitOpError("is of what a kernel stores otherwise than "
-                                  "by rows");
-    else
-      op.moveBefore(forall.getTerminator().getBody(),
-                    forall.getTerminator().getBody()->end());
+      continue;
+    }
+    if (address) {
+      auto insert = dyn_cast<tensor::ParallelInsertSliceOp>(op);
+      if (!insert)
+        return address->emitOpError("is of what a kernel stores otherwise than "
+                                    "by rows");
+      b.setInsertionPoint(forall.getTerminator());
+      moveToAddress(b, insert, address);
+    }
+    op.moveBefore(forall.getTerminator().getBody(),
+                  forall.getTerminator().getBody()->end());
   }
   for (auto [result, address, whole] :
        llvm::zip_equal(kernel.getResults(), addresses, forall.getResults())) {
-    if (address) {
-      auto fill = address.getMemory().getDefiningOp<linalg::FillOp>();
+    if (!address) {
+      result.replaceAllUsesWith(whole);
+      continue;
+    }
+    auto fill = address.getMemory().getDefiningOp<linalg::FillOp>();
+    if (address.getView() == result) {
       address->getResult(0).replaceAllUsesWith(whole);
       address.erase();
-      if (!fill)
-        continue;
-      // Its gaps are filled, so that all that is left of it are its sizes.
-      fill.getResult(0).replaceUsesWithIf(
-          fill.getOutputs()[0],
-          [](OpOperand &use) { return isa<tensor::DimOp>(use.getOwner()); });
-      if (isOpTriviallyDead(fill))
-        b.eraseOp(fill);
     } else {
-      result.replaceAllUsesWith(whole);
+      // The kernel behind stores into the same rows.
+      result.replaceAllUsesWith(kernel.getOuts()[result.getResultNumber()]);
+      address->replaceUsesOfWith(address.getMemory(), whole);
     }
+    if (fill)
+      eraseFilled(b, fill);
   }
   kernel.erase();
   return success();

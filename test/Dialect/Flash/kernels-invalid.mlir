@@ -109,7 +109,7 @@ func.func @outside(%i: index, %x: tensor<2x8xf32>, %t: tensor<4x8xf32>) {
 // -----
 
 func.func @rows(%b: index, %h: index, %n: index, %x: tensor<?x4x?x8xf16>, %o: tensor<?x4x?x8xf16>) {
-  // expected-error @below {{over the rows of a view has a grid (batch, head, row) of one batch at a time, and a view in memory such as flash.unpack gives}}
+  // expected-error @below {{over the rows of a view has a grid that ends in (batch, head, row), of one batch at a time, and a view in memory such as flash.unpack gives}}
   flash.kernel over(%b, %h, %n) by [1, 1, 16] rows(%x : tensor<?x4x?x8xf16>) outs(%o : tensor<?x4x?x8xf16>) {
   ^bb0(%0: index, %1: index, %2: index, %to: tensor<?x4x?x8xf16>):
     flash.store {}

@@ -23,12 +23,15 @@ func.func @map(%q: !t, %n: !n) -> !t {
 
 // -----
 
-!t = tensor<2x4x512x64xf16>
+!m = tensor<1x4x?x64xf16>
+!t = tensor<2x4x?x64xf16>
 !n = tensor<2xi32>
-func.func @splits(%q: !t, %n: !n) -> !t {
-  // expected-error @below {{cannot be scheduled: query_lengths and key_lengths exclude split_keys}}
-  %0 = flash.attention %q, %q, %q key_lengths(%n : !n) schedule(<key_tile = 128, split_keys = 256>) : (!t, !t, !t) -> !t
-  return %0 : !t
+func.func @splits(%m: !m, %offsets: tensor<3xi32>, %e: !m) -> (!m, tensor<2x4x?xf32>) {
+  %q, %n = flash.unpack %m by %offsets : !m, tensor<3xi32> -> !t, !n
+  // expected-error @below {{cannot be scheduled: splits of keys need packed queries with all results packed, or none; leave out num_splits, split_ctas and split_keys}}
+  %o, %l = flash.attention %q, %q, %q query_lengths(%n : !n) key_lengths(%n : !n) schedule(<num_splits = 2>) : (!t, !t, !t) -> (!t, tensor<2x4x?xf32>)
+  %p = flash.pack %o by %offsets into %e : !t, tensor<3xi32> into !m
+  return %p, %l : !m, tensor<2x4x?xf32>
 }
 
 // -----

@@ -19,7 +19,14 @@ using namespace flash;
 AddressOpInterface AddressOpInterface::ofStored(Value result) {
   if (!result.hasOneUse())
     return {};
-  auto address = dyn_cast<AddressOpInterface>(*result.user_begin());
+  // A kernel may store some rows, and the one behind it the others.
+  Operation *user = *result.user_begin();
+  if (auto kernel = dyn_cast<KernelOp>(user))
+    for (auto [out, next] :
+         llvm::zip_equal(kernel.getOuts(), kernel.getResults()))
+      if (out == result)
+        return ofStored(next);
+  auto address = dyn_cast<AddressOpInterface>(user);
   return address && address.getView() == result ? address
                                                 : AddressOpInterface();
 }

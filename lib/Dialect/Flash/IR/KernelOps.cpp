@@ -70,13 +70,12 @@ LogicalResult KernelOp::verify() {
   for (int64_t step : getSteps())
     if (step <= 0)
       return emitOpError("positions are at least 1 apart, got ") << step;
-  if (getRows() &&
-      (getEnds().size() != 3 || getRows().getType().getRank() < 3 ||
-       getSteps().front() != 1 ||
-       !getRows().getDefiningOp<AddressOpInterface>()))
-    return emitOpError("over the rows of a view has a grid (batch, head, row) "
-                       "of one batch at a time, and a view in memory such as "
-                       "flash.unpack gives");
+  if (getRows() && (getEnds().size() < 3 || getRows().getType().getRank() < 3 ||
+                    getSteps().take_back(3).front() != 1 ||
+                    !getRows().getDefiningOp<AddressOpInterface>()))
+    return emitOpError("over the rows of a view has a grid that ends in "
+                       "(batch, head, row), of one batch at a time, and a view "
+                       "in memory such as flash.unpack gives");
   SmallVector<Type> expected(getEnds().size(), IndexType::get(getContext()));
   llvm::append_range(expected, getOuts().getTypes());
   if (!llvm::equal(getBody().getArgumentTypes(), expected))

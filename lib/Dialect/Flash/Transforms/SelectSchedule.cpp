@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TunedSchedules.h"
+#include "Visits.h"
 
 #include "flash/Analysis/MaskTiles.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
@@ -84,25 +85,31 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     return 1;
   }
 
-  /// What batches that are sequences of their own leave to choose: results of
-  /// splits have no rows of sequences, and a block map no lengths of queries.
+  /// What batches that are sequences of their own leave to choose: a block map
+  /// has no lengths of queries.
   LogicalResult selectForSequences(AttentionOpInterface op,
                                    const Schedule &written,
                                    Schedule &schedule) {
     if (!op.getQueryLengths() && !op.getKeyLengths())
       return success();
-    StringRef key = written.splitKeys              ? "split_keys"
-                    : written.numSplits            ? "num_splits"
-                    : written.splitCtas            ? "split_ctas"
-                    : written.blockMap.value_or(0) ? "block_map"
-                    : op.getBlockSizes()           ? "lists of blocks"
-                                                   : "";
+    StringRef key = written.blockMap.value_or(0) ? "block_map"
+                    : op.getBlockSizes()         ? "lists of blocks"
+                                                 : "";
     if (!key.empty())
       return op->emitOpError("cannot be scheduled: query_lengths and "
                              "key_lengths exclude ")
              << key;
-    schedule.numSplits = schedule.splitCtas = schedule.splitKeys = std::nullopt;
     schedule.blockMap = 0;
+    if (!isa<AttentionOp>(*op))
+      return success();
+    std::string fault =
+        findSplitFault(op.getQuery(), op->getResults(), op.getQueryLengths());
+    if (fault.empty())
+      return success();
+    if (written.numSplits.value_or(1) > 1 || written.splitCtas ||
+        written.splitKeys)
+      return complain(op, fault);
+    schedule.numSplits = schedule.splitCtas = schedule.splitKeys = std::nullopt;
     return success();
   }
 

@@ -27,21 +27,26 @@ static constexpr int64_t rowsOfCombination = 8;
 /// `countSplits`, at run time.
 static Value emitCount(OpBuilder &b, Location loc, int64_t splitCtas,
                        ArrayRef<OpFoldResult> querySizes, OpFoldResult numKeys,
-                       const Schedule &schedule) {
+                       const Schedule &schedule, AddressOpInterface rows) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
   auto value = [&](OpFoldResult size) {
     return getValueOrCreateConstantIndexOp(b, loc, size);
   };
-  Value tiles = arith::CeilDivUIOp::create(
-      b, loc, value(querySizes[2]), constant(schedule.getQueriesOfTile()));
+  // Tiles of rows that lie behind each other are of all batches.
+  int64_t queries = schedule.getQueriesOfTile();
+  Value tiles = rows ? rows.emitTileCount(b, loc, queries)
+                     : arith::CeilDivUIOp::create(b, loc, value(querySizes[2]),
+                                                  constant(queries))
+                           .getResult();
   Value heads = value(querySizes[1]);
   if (schedule.getPackedHeads() > 1)
     heads = arith::DivUIOp::create(b, loc, heads,
                                    constant(schedule.getPackedHeads()));
-  for (Value size : {value(querySizes[0]), heads})
-    tiles = arith::MulIOp::create(b, loc, tiles, size);
+  if (!rows)
+    tiles = arith::MulIOp::create(b, loc, tiles, value(querySizes[0]));
+  tiles = arith::MulIOp::create(b, loc, tiles, heads);
   tiles = arith::MaxUIOp::create(b, loc, tiles, constant(1));
   Value wanted = arith::DivUIOp::create(b, loc, constant(splitCtas), tiles);
   Value keyTiles = arith::CeilDivUIOp::create(b, loc, value(numKeys),
@@ -56,7 +61,8 @@ static Value emitCount(OpBuilder &b, Location loc, int64_t splitCtas,
   return arith::MaxUIOp::create(b, loc, count, constant(1));
 }
 
-KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online)
+KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online,
+                     AddressOpInterface rows)
     : count(b.getIndexAttr(1)) {
   const Schedule schedule = online.getSchedule()->getValue();
   Location loc = online.getLoc();
@@ -80,14 +86,16 @@ KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online)
   std::optional<int64_t> queryTiles =
       countQueryTiles(online.getQuery().getType(), schedule);
   // More query tiles than CTAs are never split, whatever the number of keys.
-  if (queryTiles && (knownKeys || *queryTiles > *schedule.splitCtas / 2)) {
+  if (!rows && queryTiles &&
+      (knownKeys || *queryTiles > *schedule.splitCtas / 2)) {
     int64_t keyTiles =
         knownKeys ? llvm::divideCeil(*knownKeys, *schedule.keyTile) : 1;
     count =
         b.getIndexAttr(countSplits(*schedule.splitCtas, *queryTiles, keyTiles));
     return;
   }
-  count = emitCount(b, loc, *schedule.splitCtas, sizes, numKeys, schedule);
+  count =
+      emitCount(b, loc, *schedule.splitCtas, sizes, numKeys, schedule, rows);
 }
 
 OpFoldResult KeySplits::choose(OpBuilder &b, Location loc, OpFoldResult one,
@@ -106,29 +114,61 @@ OpFoldResult KeySplits::choose(OpBuilder &b, Location loc, OpFoldResult one,
 SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
                                         const KeySplits &splits, Value outputs,
                                         Value lses, ValueRange inits,
-                                        bool alongHeads) {
+                                        bool alongHeads, Value rowsOfView) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, inits[0]);
+  // Results of the kernel before are used for nothing but to be stored into.
+  Value init = inits[0];
+  if (auto kernel = init.getDefiningOp<KernelOp>())
+    init = kernel.getOuts()[cast<OpResult>(init).getResultNumber()];
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, init);
   OpFoldResult valueDim = sizes.pop_back_val();
-  // The last loop is over rows.
-  unsigned rowDim = alongHeads ? 1 : 2;
-  std::swap(sizes[rowDim], sizes[2]);
-  TiledDim ofLoop = {rowsOfCombination, sizes[2]};
-  sizes[2] = splits.choose(b, loc, zero, sizes[2]);
+  // The last loop is over rows, which of a view are always those.
+  unsigned rowDim = alongHeads ? 1 : 2, loopDim = rowsOfView ? rowDim : 2;
+  std::swap(sizes[rowDim], sizes[loopDim]);
+  TiledDim ofLoop = {rowsOfCombination, sizes[loopDim]};
+  unsigned emptyDim = rowsOfView ? 1 : 2;
+  sizes[emptyDim] = splits.choose(b, loc, zero, sizes[emptyDim]);
+  SmallVector<int64_t> steps(3, 1);
+  steps[loopDim] = rowsOfCombination;
   auto kernel =
-      KernelOp::create(b, loc, sizes, {1, 1, rowsOfCombination}, inits);
+      KernelOp::create(b, loc, sizes, steps, inits, Schedule(), rowsOfView);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(kernel.getStore());
   SmallVector<OpFoldResult> position =
       getAsOpFoldResult(ValueRange(kernel.getPosition()));
-  std::swap(position[rowDim], position[2]);
-  OpFoldResult rows = ofLoop.existing(b, loc, kernel.getPosition()[2]);
+  std::swap(position[rowDim], position[loopDim]);
+  SmallVector<OpFoldResult> inMemory = position;
+  OpFoldResult rows;
+  if (rowsOfView) {
+    auto view = rowsOfView.getDefiningOp<AddressOpInterface>();
+    inMemory = view.emitAddress(b, loc, position);
+    AffineExpr start = b.getAffineDimExpr(0), end = b.getAffineDimExpr(1);
+    OpFoldResult left = affine::makeComposedFoldedAffineMax(
+        b, loc,
+        AffineMap::get(2, 0, {end - start, b.getAffineConstantExpr(0)},
+                       b.getContext()),
+        {position[2], view.emitLength(b, loc, cast<Value>(position[0]))});
+    // A row that does not exist has no heads.
+    AffineExpr most = b.getAffineConstantExpr(rowsOfCombination);
+    rows = affine::makeComposedFoldedAffineMin(
+        b, loc,
+        alongHeads ? AffineMap::get(3, 0,
+                                    {most, end - start,
+                                     b.getAffineDimExpr(2) * rowsOfCombination},
+                                    b.getContext())
+                   : AffineMap::get(3, 0, {most, b.getAffineDimExpr(2)},
+                                    b.getContext()),
+        {position[1], sizes[1], left});
+  } else {
+    rows = ofLoop.existing(b, loc, kernel.getPosition()[2]);
+  }
   auto sizeOf = [](OpFoldResult size) {
     return getConstantIntValue(size).value_or(ShapedType::kDynamic);
   };
   // The rows here of all splits, or of a result.
   auto getPlace = [&](bool ofSplits, bool withColumns) {
-    SmallVector<OpFoldResult> offsets(position), extents(position.size(), one);
+    SmallVector<OpFoldResult> offsets(ofSplits ? inMemory : position),
+        extents(position.size(), one);
     extents[rowDim] = rows;
     if (ofSplits) {
       offsets.insert(offsets.begin(), zero);

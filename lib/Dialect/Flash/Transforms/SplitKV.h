@@ -17,9 +17,11 @@ namespace flash {
 class KeySplits {
 public:
   KeySplits() = default;
-  /// As the schedule of `online` says; emits what depends on sizes that are
-  /// known at run time only.
-  KeySplits(mlir::OpBuilder &b, OnlineAttentionOp online);
+  /// As the schedule of `online` says, of whose queries a kernel goes over the
+  /// `rows` if they are given; emits what depends on sizes that are known at
+  /// run time only.
+  KeySplits(mlir::OpBuilder &b, OnlineAttentionOp online,
+            AddressOpInterface rows);
 
   mlir::OpFoldResult getCount() const { return count; }
   /// The keys of each, which lie next to each other; nothing where splits take
@@ -44,11 +46,12 @@ private:
 /// Combines the partial results of the splits, `outputs` of rank 5 and their
 /// log-sum-exps, into `inits`, an output and, if there is a second, its
 /// log-sum-exp. Where there is one split, they stay as they are. A unit of
-/// parallel work has some queries of a head, or some heads of a query.
+/// parallel work has some queries of a head, or some heads of a query. With the
+/// `rows` of a view, partial results are where these lie.
 llvm::SmallVector<mlir::Value>
 combineSplits(mlir::OpBuilder &b, mlir::Location loc, const KeySplits &splits,
               mlir::Value outputs, mlir::Value lses, mlir::ValueRange inits,
-              bool alongHeads);
+              bool alongHeads, mlir::Value rows);
 
 } // namespace flash
 

@@ -84,6 +84,11 @@ private:
   /// Emits a finalize whose output has elements of `elementType`.
   FinalizeOp finalizeTile(ArrayRef<Value> state, Type elementType,
                           bool withLse);
+  /// Stores the rows of a tile of which `rows` exist, if they are `written`:
+  /// queries that do not exist have no rows in memory, or clear ones.
+  void storeTile(Value tile, Value output, ArrayRef<OpFoldResult> position,
+                 Value start, OpFoldResult rows, bool byLengths,
+                 function_ref<OpFoldResult(OpFoldResult)> written);
   /// Computes one query tile and writes it into `outputs`: the results where
   /// its keys may be one split, then partial ones where they may be several.
   void queryTileBody(ValueRange position, ValueRange outputs);
@@ -104,6 +109,7 @@ private:
   HeadGroups groups;
   KeySplits splits;
   size_t numResults = 0; ///< How many outputs of a split are results.
+  Value rowsOfKernel;    ///< The view over whose rows it goes, or null.
 };
 } // namespace
 
@@ -367,6 +373,15 @@ FinalizeOp Tiler::finalizeTile(ArrayRef<Value> state, Type elementType,
                             lse, finalize.getUnit());
 }
 
+void Tiler::storeTile(Value tile, Value output, ArrayRef<OpFoldResult> position,
+                      Value start, OpFoldResult rows, bool byLengths,
+                      function_ref<OpFoldResult(OpFoldResult)> written) {
+  bool clears = online.getQueryLengths() && !byLengths;
+  storeRows(b, loc, clears ? clearFrom(tile, rows) : tile, output, position,
+            written(clears ? queries.existing(b, loc, start) : rows),
+            packedHeads);
+}
+
 void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   Value split = splits.maySplit() ? position.front() : Value();
   ValueRange ofResults = split ? position.drop_front() : position;
@@ -409,20 +424,16 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   if (partial.empty()) {
     FinalizeOp done = finalizeTile(state, elementType, results.size() > 1);
     for (auto [tile, output, result] :
-         llvm::zip_equal(done->getResults(), results, finalize->getResults())) {
-      // Queries that do not exist have no rows in memory, or clear ones.
-      Value lengths = online.getQueryLengths();
-      bool clears = lengths && !isStoredByLengths(result, lengths);
-      storeRows(b, loc, clears ? clearFrom(tile, rows) : tile, output,
-                getAsOpFoldResult(position),
-                clears ? queries.existing(b, loc, start) : rows, packedHeads);
-    }
+         llvm::zip_equal(done->getResults(), results, finalize->getResults()))
+      storeTile(tile, output, getAsOpFoldResult(position), start, rows,
+                isStoredByLengths(result, online.getQueryLengths()),
+                [](OpFoldResult rows) { return rows; });
     return;
   }
+  bool byLengths = rowsOfKernel != nullptr;
   // Either kind is written, and no row of the other.
   FinalizeOp done = finalizeTile(state, b.getF32Type(), /*withLse=*/true);
   if (!results.empty()) {
-    OpFoldResult written = splits.choose(b, loc, rows, index(0));
     Value output = done.getOutput();
     if (!elementType.isF32())
       output = arith::TruncFOp::create(
@@ -430,13 +441,20 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
           output);
     Value tiles[] = {output, done.getLse()};
     for (auto [tile, to] : llvm::zip(tiles, results))
-      storeRows(b, loc, tile, to, getAsOpFoldResult(ofResults), written,
-                packedHeads);
+      storeTile(tile, to, getAsOpFoldResult(ofResults), start, rows, byLengths,
+                [&](OpFoldResult rows) {
+                  return splits.choose(b, loc, rows, index(0));
+                });
   }
-  OpFoldResult written = splits.choose(b, loc, index(0), rows);
+  SmallVector<OpFoldResult> place = getAsOpFoldResult(position);
+  if (rowsOfKernel)
+    llvm::copy(rowsOfKernel.getDefiningOp<AddressOpInterface>().emitAddress(
+                   b, loc, getAsOpFoldResult(ofResults)),
+               place.begin() + 1);
   for (auto [tile, to] : llvm::zip_equal(done->getResults(), partial))
-    storeRows(b, loc, tile, to, getAsOpFoldResult(position), written,
-              packedHeads);
+    storeTile(tile, to, place, start, rows, byLengths, [&](OpFoldResult rows) {
+      return splits.choose(b, loc, index(0), rows);
+    });
 }
 
 void Tiler::run() {
@@ -452,7 +470,12 @@ void Tiler::run() {
   if (schedule.has(ScheduleFeatures::SpecializeWarps))
     padding = Padding::Anything;
   groups = HeadGroups(b, loc, online.getQuery(), online.getKey());
-  splits = KeySplits(b, online);
+  rowsOfKernel = getRowsOfKernel(online.getQuery(), finalize->getResults(),
+                                 online.getQueryLengths());
+  splits =
+      KeySplits(b, online,
+                rowsOfKernel ? rowsOfKernel.getDefiningOp<AddressOpInterface>()
+                             : AddressOpInterface());
 
   SmallVector<Value> results = {finalize.getOutputInit()}, inits;
   if (finalize.getLseInit())
@@ -464,6 +487,8 @@ void Tiler::run() {
   SmallVector<int64_t> steps = {1, packedHeads, queries.tile};
   if (splits.maySplit()) {
     SmallVector<OpFoldResult> partialSizes(ends);
+    if (rowsOfKernel)
+      partialSizes.front() = index(1);
     // One split needs no memory for partial results.
     partialSizes.insert(partialSizes.begin(),
                         splits.choose(b, loc, index(0), splits.getCount()));
@@ -475,9 +500,8 @@ void Tiler::run() {
     ends.insert(ends.begin(), splits.getCount());
     steps.insert(steps.begin(), 1);
   }
-  Value rows = getRowsOfKernel(online.getQuery(), finalize->getResults(),
-                               online.getQueryLengths());
-  auto kernel = KernelOp::create(b, loc, ends, steps, inits, schedule, rows);
+  auto kernel =
+      KernelOp::create(b, loc, ends, steps, inits, schedule, rowsOfKernel);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(kernel.getStore());
@@ -490,7 +514,7 @@ void Tiler::run() {
                    kernel.getResults().begin() + numResults);
   if (!partial.empty())
     results = combineSplits(b, loc, splits, partial[0], partial[1], results,
-                            /*alongHeads=*/packedHeads > 1);
+                            /*alongHeads=*/packedHeads > 1, rowsOfKernel);
 
   finalize->replaceAllUsesWith(results);
   finalize.erase();
@@ -560,6 +584,14 @@ struct Tile : flash::impl::TileBase<Tile> {
       if (!finalize) {
         online.emitOpError("can be tiled only if all of its results go to one "
                            "flash.finalize and nowhere else");
+        return WalkResult::interrupt();
+      }
+      bool splits = schedule.splitKeys || schedule.splitCtas ||
+                    schedule.numSplits.value_or(1) > 1;
+      std::string fault = findSplitFault(
+          online.getQuery(), finalize->getResults(), online.getQueryLengths());
+      if (splits && !fault.empty()) {
+        online.emitOpError("cannot be tiled: ") << fault;
         return WalkResult::interrupt();
       }
       pairs.emplace_back(online, finalize);

@@ -72,6 +72,17 @@ Value flash::getRowsOfKernel(Value view, ValueRange results, Value lengths) {
   return areStored && view.getDefiningOp<AddressOpInterface>() ? view : Value();
 }
 
+std::string flash::findSplitFault(Value view, ValueRange results,
+                                  Value lengths) {
+  bool areSome = llvm::any_of(results, [&](Value result) {
+    return isStoredByLengths(result, lengths);
+  });
+  return areSome && !getRowsOfKernel(view, results, lengths)
+             ? "splits of keys need packed queries with all results packed, or "
+               "none; leave out num_splits, split_ctas and split_keys"
+             : "";
+}
+
 void flash::storeRows(OpBuilder &b, Location loc, Value tile, Value destination,
                       ArrayRef<OpFoldResult> position, OpFoldResult rows,
                       int64_t heads) {

@@ -55,6 +55,11 @@ bool isStoredByLengths(mlir::Value result, mlir::Value lengths);
 mlir::Value getRowsOfKernel(mlir::Value view, mlir::ValueRange results,
                             mlir::Value lengths);
 
+/// Why keys cannot be split for these results: partial ones lie where rows do,
+/// or where those of a batch do. Empty if they can.
+std::string findSplitFault(mlir::Value view, mlir::ValueRange results,
+                           mlir::Value lengths);
+
 /// Emits a `flash.store_rows` of the first `rows` rows of a tile, in each head
 /// of those that are packed in it, into a kernel's `destination` at `position`.
 void storeRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tile,
