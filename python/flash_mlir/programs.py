@@ -337,16 +337,8 @@ def _choose_sizes(target, sizes):
 
 
 def _open_lengths(parts, target, sizes):
-    """Sizes of packed rows that a version is made for: heads alone, since rows of all sequences tell of none."""
-    if "packed" not in parts or not sizes:
-        return sizes
-    if target == "cpu":
-        return None
-    opened = [[_core.open_size, heads, _core.open_size, dim] for _, heads, _, dim in sizes]
-    for packed, *these in ((parts["packed"][0], opened[0]), (parts["packed"][1], *opened[1:])):
-        for each in these if packed else ():
-            each[0] = 1
-    return opened
+    """None on the CPU for packed rows, whose mean length tells nothing of each sequence."""
+    return None if "packed" in parts and target == "cpu" else sizes
 
 
 def _compile(text, target, sizes):

@@ -50,12 +50,10 @@ int64_t Attention::checkOffsets(const Arguments &arguments) const {
   for (int side : {0, 1}) {
     const Array *offsets = side ? arguments.keyOffsets : arguments.queryOffsets;
     const Array &rows = arguments.arrays[side];
-    if (!offsets) {
-      counts[side] = rows.sizes[0];
+    counts[side] = countSequences(arguments, side);
+    if (!offsets)
       continue;
-    }
     const char *name = side ? "key_offsets" : "query_offsets";
-    counts[side] = offsets->sizes[0] - 1;
     if (counts[side] < 0)
       raise(PyExc_ValueError, name, " is ", offsets->describe(),
             "; expected where each sequence starts and the last one ends, "
@@ -229,13 +227,40 @@ void Attention::checkCapture(const Capture &capture, const Array &array,
     }
 }
 
-Attention::KernelSizes Attention::getKernelSizes(const Array &query,
-                                                 const Array &key) const {
+int64_t Attention::countSequences(const Arguments &arguments,
+                                  int operand) const {
+  const Array *offsets =
+      operand ? arguments.keyOffsets : arguments.queryOffsets;
+  return offsets ? offsets->sizes[0] - 1 : arguments.arrays[operand].sizes[0];
+}
+
+int64_t Attention::getMeanLength(const Arguments &arguments,
+                                 int operand) const {
+  int64_t length = arguments.arrays[operand].sizes[2];
+  if (!packs(operand))
+    return length;
+  int64_t count = std::max<int64_t>(countSequences(arguments, operand), 1);
+  return (length + count - 1) / count;
+}
+
+bool Attention::areShort(const Arguments &arguments) const {
+  constexpr int64_t mostRows = 32; // That the compiler packs heads for.
+  return packsQueries && getMeanLength(arguments, 0) <= mostRows;
+}
+
+Attention::KernelSizes
+Attention::getKernelSizes(const Arguments &arguments) const {
+  const Array &query = arguments.arrays[0], &key = arguments.arrays[1];
   int rank = query.rank;
   if (isPacked() && query.device < 0)
     return {};
-  if (isPacked())
+  if (isPacked() && !areShort(arguments))
     return {query.sizes[1], key.sizes[1]};
+  if (isPacked())
+    return {query.sizes[1], key.sizes[1],
+            flashGetSizeClass(countSequences(arguments, 0)),
+            flashGetSizeClass(getMeanLength(arguments, 0)),
+            flashGetSizeClass(getMeanLength(arguments, 1))};
   if (query.device < 0)
     return {0, 0, 0, flashGetCpuLength(query.sizes[rank - 2]),
             flashGetCpuLength(key.sizes[rank - 2])};
@@ -250,13 +275,14 @@ Attention::getSpecialization(const Arguments &arguments) const {
   const Array &query = arguments.arrays[0];
   return {query.element,      isPacked() ? 4 : query.rank,
           query.device,       arguments.headDim,
-          arguments.valueDim, getKernelSizes(query, arguments.arrays[1])};
+          arguments.valueDim, getKernelSizes(arguments)};
 }
 
 template <typename Compile>
 Kernel &Attention::getKernel(std::vector<KnownKernel> &known,
                              const Specialization &wanted,
-                             const Arguments &arguments, Compile compile) {
+                             const Arguments &arguments,
+                             Compile compile) const {
   for (KnownKernel &each : known)
     if (each.specialization == wanted) {
       // The next call is probably alike.
@@ -266,8 +292,17 @@ Kernel &Attention::getKernel(std::vector<KnownKernel> &known,
   nb::list shapes;
   for (int i = 0; i < 3; ++i) {
     nb::list shape;
-    for (int d = 0; d < arguments.arrays[i].rank; ++d)
-      shape.append(arguments.arrays[i].sizes[d]);
+    const Array &array = arguments.arrays[i];
+    std::vector<int64_t> sizes(array.sizes, array.sizes + array.rank);
+    // Sequences of the mean length stand for packed rows, of which long ones
+    // have a kernel for all.
+    if (isPacked()) {
+      bool isOpen = !areShort(arguments);
+      sizes[0] = isOpen ? FLASH_DYNAMIC : countSequences(arguments, i);
+      sizes[2] = isOpen ? FLASH_DYNAMIC : getMeanLength(arguments, i);
+    }
+    for (int64_t size : sizes)
+      shape.append(size);
     shapes.append(shape);
   }
   nb::object owner = compile(shapes);

@@ -128,9 +128,14 @@ private:
 
   /// On a device: heads, key heads, and the classes (flashGetSizeClass) of the
   /// batch size and the lengths. On the CPU, the lengths (flashGetCpuLength),
-  /// and zeros. Of packed rows the heads alone.
+  /// and zeros. Of packed rows the heads, and where sequences are short on a
+  /// device the classes, too, of their number and of the mean lengths.
   using KernelSizes = std::array<int64_t, 5>;
-  KernelSizes getKernelSizes(const Array &query, const Array &key) const;
+  KernelSizes getKernelSizes(const Arguments &arguments) const;
+  int64_t countSequences(const Arguments &arguments, int operand) const;
+  int64_t getMeanLength(const Arguments &arguments, int operand) const;
+  /// Whether sequences have few queries each, of operands that are adapted.
+  bool areShort(const Arguments &arguments) const;
 
   /// What a kernel is compiled for.
   struct Specialization {
@@ -167,9 +172,9 @@ private:
                                       int64_t numSequences) const;
   /// The kernel among those that are known, or that `compile(shapes)` returns.
   template <typename Compile>
-  static Kernel &getKernel(std::vector<KnownKernel> &known,
-                           const Specialization &wanted,
-                           const Arguments &arguments, Compile compile);
+  Kernel &getKernel(std::vector<KnownKernel> &known,
+                    const Specialization &wanted, const Arguments &arguments,
+                    Compile compile) const;
 
   nb::object compile, compileGradients;
   std::vector<Capture> captures;

@@ -5,6 +5,7 @@ import pytest
 from conftest import TOLERANCE, reference
 
 import flash_mlir as flash
+from flash_mlir import _core, programs
 
 HEADS, KEY_HEADS, ROWS, KEYS = 4, 2, 130, 150
 # Sequences without queries, without keys, with one of each, and rows of none before the first and behind the last one.
@@ -125,6 +126,18 @@ def test_one_side(rng):
     flat = [array.swapaxes(1, 2).reshape(-1, KEY_HEADS, array.shape[3]) for array in (keys, values)]
     kept = lambda s, b, h, q, k, n, m: np.where(k < lengths[b], s, -np.inf)
     check(actual, loop(query, *flat, score=kept, key_offsets=ends))
+
+
+def test_versions():
+    """Sequences of few rows have a version in which heads share tiles and keys are split, as in decoding; long ones none."""
+    attend = flash.Attention(flash.causal())
+    config = programs.with_packing(attend._configs[0], ("i32", "i64"))
+    text = programs.print_program(config, "f16", 4, 128, 128)
+    for count, length, parts in ((4, 1, ("packed_heads = 4", "split_ctas = 132")), (_core.open_size, _core.open_size, ())):
+        keys = 3000 if count > 0 else _core.open_size
+        sizes = [[count, 32, length, 128], *[[count, 8, keys, 128]] * 2]
+        version = _core.Kernel.specialize(text, "sm_90a", "", "", sizes)
+        assert ("schedule(" in version) == bool(parts) and all(part in version for part in parts)
 
 
 def test_gradients_of_numpy(rng):

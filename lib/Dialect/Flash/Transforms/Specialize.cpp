@@ -98,6 +98,14 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
 };
 } // namespace
 
+/// The view of an argument whose rows lie behind each other, or null.
+static UnpackOp getUnpack(Value argument) {
+  for (Operation *user : argument.getUsers())
+    if (auto unpack = dyn_cast<UnpackOp>(user))
+      return unpack;
+  return {};
+}
+
 LogicalResult Specialize::readSizes(func::FuncOp func) {
   ofArguments.clear();
   if (sizes.size() > func.getNumArguments())
@@ -112,6 +120,10 @@ LogicalResult Specialize::readSizes(func::FuncOp func) {
              << "' are no sizes; write them as 2x8x?x64, with ? for what stays "
                 "open";
     auto type = dyn_cast<RankedTensorType>(func.getArgument(number).getType());
+    // Of rows that lie behind each other, a batch of sequences of the mean
+    // length stands for them.
+    if (UnpackOp unpack = getUnpack(func.getArgument(number)))
+      type = unpack.getView().getType();
     bool fits =
         type && type.getRank() == static_cast<int64_t>(given->size()) &&
         llvm::all_of(llvm::zip_equal(type.getShape(), *given), [](auto pair) {
@@ -144,6 +156,8 @@ std::optional<Sizes> Specialize::getSizes(Value tensor) {
   }
   if (auto cast = tensor.getDefiningOp<tensor::CastOp>())
     return getSizes(cast.getSource());
+  if (auto unpack = tensor.getDefiningOp<UnpackOp>())
+    return getSizes(unpack.getMemory());
   if (auto op = tensor.getDefiningOp<AttentionOp>()) {
     std::optional<Sizes> sizes = getSizes(op.getQuery());
     if (sizes && tensor == op.getOutput())
@@ -153,8 +167,23 @@ std::optional<Sizes> Specialize::getSizes(Value tensor) {
   return std::nullopt;
 }
 
+static void setDim(Value tensor, int64_t dim, int64_t size) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] = size;
+  tensor.setType(type.clone(shape));
+}
+
 void Specialize::refineArgument(Value tensor, ArrayRef<int64_t> sizes,
                                 ArrayRef<int64_t> dims) {
+  if (auto unpack = tensor.getDefiningOp<UnpackOp>()) {
+    constexpr int64_t heads = 1;
+    refineArgument(unpack.getMemory(), sizes, heads);
+    if (auto open = unpack.getMemory().getDefiningOp<tensor::CastOp>())
+      unpack.getMemoryMutable().assign(open.getSource());
+    setDim(unpack.getView(), heads, sizes[heads]);
+    return;
+  }
   auto argument = dyn_cast<BlockArgument>(tensor);
   if (!argument)
     return;
@@ -194,8 +223,23 @@ static void refineTypes(AttentionOp op) {
     if (ArrayRef<int64_t>(shape) == type.getShape())
       continue;
     result.setType(type.clone(shape));
-    auto open = tensor::CastOp::create(b, op.getLoc(), type, result);
-    result.replaceAllUsesExcept(open, open);
+    Value refined = result;
+    OpBuilder::InsertionGuard guard(b);
+    // What is packed has as many heads.
+    if (AddressOpInterface address = AddressOpInterface::ofStored(result)) {
+      auto pack = cast<PackOp>(*address);
+      type = pack.getMemory().getType();
+      b.setInsertionPoint(pack);
+      SmallVector<int64_t> ofMemory(type.getShape());
+      ofMemory[1] = shape[1];
+      pack.getMemoryMutable().assign(tensor::CastOp::create(
+          b, op.getLoc(), type.clone(ofMemory), pack.getMemory()));
+      refined = pack.getResult();
+      refined.setType(type.clone(ofMemory));
+      b.setInsertionPointAfter(pack);
+    }
+    auto open = tensor::CastOp::create(b, op.getLoc(), type, refined);
+    refined.replaceAllUsesExcept(open, open);
   }
 }
 
@@ -363,10 +407,18 @@ LogicalResult Specialize::select(AttentionOp op) {
     Schedule chosen = copy.getSchedule()->getValue();
     if (chosen.splitCtas)
       openSplits(chosen, getProblem(copy));
+    // The copy's rows do not lie behind each other.
+    bool arePacked = getProblem(op).hasPackedRows;
+    if (arePacked && !given.features &&
+        chosen.has(ScheduleFeatures::Persistent)) {
+      *chosen.features &= ~ScheduleFeatures::Persistent;
+      chosen.queryStages = given.queryStages;
+    }
     if (!mayPack)
       chosen.packedHeads.reset();
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
-    setMultiples(op, chosen);
+    if (!arePacked)
+      setMultiples(op, chosen);
   }
   func.erase();
   return success(isScheduled);
@@ -405,12 +457,13 @@ void Specialize::fixTypes(AttentionGradOp op, const Operands &sizes) {
 
 LogicalResult Specialize::select(AttentionGradOp op) {
   std::optional<Operands> sizes = getOperands(op);
-  if (!sizes)
+  Problem problem = getProblem(op);
+  if (!sizes || problem.hasPackedRows)
     return success();
   fixTypes(op, *sizes);
   int64_t last = sizes->query.size() - 2;
   int64_t queries = sizes->query[last], keys = sizes->key[last];
-  Problem problem = getProblem(op);
+  problem = getProblem(op);
   // A typical size, and as ragged as those of the calls.
   auto getSize = [](int64_t size) {
     if (size <= largestExactSize) // Divided by itself, which may be 0.
