@@ -92,13 +92,11 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
                                    Schedule &schedule) {
     if (!op.getQueryLengths() && !op.getKeyLengths())
       return success();
-    StringRef key = written.blockMap.value_or(0) ? "block_map"
-                    : op.getBlockSizes()         ? "lists of blocks"
-                                                 : "";
-    if (!key.empty())
+    if (written.blockMap.value_or(0))
       return op->emitOpError("cannot be scheduled: query_lengths and "
-                             "key_lengths exclude ")
-             << key;
+                             "key_lengths exclude block_map, which "
+                             "is of batches that are all as long; leave it "
+                             "out, or give lists of blocks");
     schedule.blockMap = 0;
     if (!isa<AttentionOp>(*op))
       return success();
