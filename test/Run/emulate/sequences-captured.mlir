@@ -12,6 +12,9 @@
 // RUN: flash-run %s --function=distances --target=cpu %{sizes} %{offsets} %{poison} --check
 // RUN: flash-run %s --function=distances --target=emulate %{sizes} %{offsets} %{poison} --check
 // RUN: flash-run %s --function=distances --target=emulate:sm_90a %{sizes} %{offsets} %{poison} --check
+// No queries, and no keys.
+// RUN: flash-run %s --function=heads --target=emulate:sm_90a --shape 0=1x4x0x64 --shape 1=1x2x40x64 --shape 2=1x2x40x48 --shape 5=1x4x0x48 --check
+// RUN: flash-run %s --function=distances --target=emulate --shape 0=1x4x30x64 --shape 1=1x2x0x64 --shape 2=1x2x0x48 --shape 5=1x4x30x48 --check
 // Batches that are sequences of their own without being packed, of whose keys not all take part.
 // DEFINE: %{padded} = --shape 0=3x4x150x64 --shape 1=3x2x100x64 --fill 2=77@0 --fill 2=0@1 --fill 2=130@2 --fill 3=70@0 --fill 3=5@1 --fill 3=66@2 --fill 4=65@0 --fill 4=5@1 --fill 4=90@2
 // RUN: flash-run %s --function=padded --target=cpu %{padded} --check

@@ -174,12 +174,13 @@ private:
   PartialSums emitDistanceSums(const ReadGroup &group,
                                const ScoreDependence &on);
   /// The same where each pair of tiles has sums of its diagonals.
-  PartialSums emitSumsOfDiagonals(const ScoreDependence &on);
+  PartialSums emitSumsOfDiagonals(const ReadGroup &group,
+                                  const ScoreDependence &on);
   /// Adds to the sums of distances from `first` on those of the pairs with the
   /// tile of keys, whose `rows` follow each other.
   Value addDiagonalsOfKeys(Value batch, Value head, Value keyTile, Value first,
                            Value rows, Value sums);
-  Distances findDistances();
+  Distances findDistances(const ReadGroup &group);
   /// Sums of the distances from those of tiles at the same distance, of which
   /// there are `parts` each.
   Value addDiagonals(Value tiles, OpFoldResult batches,
@@ -357,7 +358,7 @@ PartialSums CapturedGradTiler::emitPartialSums(const ReadGroup &group) {
     return emitTileSums(group, on);
   }
   if (diagonals && isSumByDistance(group.first, dependences))
-    return emitSumsOfDiagonals(on);
+    return emitSumsOfDiagonals(group, on);
   if (on.onDistance) {
     useTiles(canHaveRoles(), /*rowsAreKeys=*/canHaveRoles());
     return emitDistanceSums(group, on);
@@ -675,7 +676,7 @@ static OpFoldResult emitBound(ImplicitLocOpBuilder &b, bool outerIsMin,
   return extremum(outerIsMin, b.getMultiDimIdentityMap(values.size()), values);
 }
 
-Distances CapturedGradTiler::findDistances() {
+Distances CapturedGradTiler::findDistances(const ReadGroup &group) {
   Location loc = b.getLoc();
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
              one = b.getAffineConstantExpr(1);
@@ -701,6 +702,21 @@ Distances CapturedGradTiler::findDistances() {
       emitBound(b, /*outerIsMin=*/true, tiles.distanceLo, numQueries, numKeys);
   OpFoldResult end =
       emitBound(b, /*outerIsMin=*/false, tiles.distanceHi, numQueries, numKeys);
+  // Rows of all sequences are more than those of one: tensors are as long as
+  // the longest, and a score that takes part is read in range.
+  for (auto [dim, indexed] : llvm::enumerate(group.indices)) {
+    std::optional<int64_t> added = dependences.get(indexed).getDistance();
+    if (!areSequences() || !added)
+      continue;
+    result.firstOfTiles = greater(
+        d0, b.getAffineConstantExpr(llvm::divideFloorSigned(-*added, tile)),
+        {result.firstOfTiles});
+    end = affine::makeComposedFoldedAffineMin(
+        b, loc,
+        AffineMap::get(2, 0, {d0, (d1 - *added + tile - 2).floorDiv(tile) + 1},
+                       b.getContext()),
+        {end, tensor::getMixedSize(b, loc, captured, dim)});
+  }
   // One at least, so that there is something to read.
   result.numOfTiles = greater(d1 - d0, one, {result.firstOfTiles, end});
   result.first =
@@ -745,7 +761,7 @@ PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
                                                 const ScoreDependence &on) {
   OpFoldResult someBatches = on.onBatch ? batches : index(1);
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  Distances distances = findDistances();
+  Distances distances = findDistances(group);
   std::optional<int64_t> queryTiles =
                              getConstantIntValue(countTiles(queries.end)),
                          keyTiles = getConstantIntValue(countTiles(keys.end)),
@@ -788,10 +804,11 @@ PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
           asValue(distances.first)};
 }
 
-PartialSums CapturedGradTiler::emitSumsOfDiagonals(const ScoreDependence &on) {
+PartialSums CapturedGradTiler::emitSumsOfDiagonals(const ReadGroup &group,
+                                                   const ScoreDependence &on) {
   Location loc = b.getLoc();
   OpFoldResult someBatches = on.onBatch ? batches : index(1);
-  Distances distances = findDistances();
+  Distances distances = findDistances(group);
   SmallVector<OpFoldResult> sizes = {someBatches, heads, distances.number};
   TiledDim units = {sumsOfStep, distances.number};
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
