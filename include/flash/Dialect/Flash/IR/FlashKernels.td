@@ -24,7 +24,7 @@ def Flash_KernelOp : Flash_Op<"kernel",
     writes, and none reads it. The region's arguments are the position, and then `outs` as
     destinations of `flash.store`, which ends the region. The results are `outs` after all stores.
 
-    With `rows`, a view `[B, H, N, ...]` of rows in memory (`AddressOpInterface`), the grid is (batch, head, row),
+    With `rows`, a view `[B, H, N, ...]` of rows in memory (`AddressOpInterface`), the grid ends in (batch, head, row),
     and has the positions alone whose tile of rows, as many as they are apart, has rows that exist, and maybe a few
     more.
 

@@ -190,7 +190,8 @@ def Specialize : Pass<"flash-specialize", "::mlir::ModuleOp"> {
         the same keys can be packed into tiles (`packed_heads`).
 
     `sizes` are those of the first arguments, with `?` for what stays open; the
-    sizes of others are not known. The result types of the function stay as they are.
+    sizes of others are not known. Of rows that `flash.unpack` takes they are those of
+    the view, a batch of sequences of the mean length. The result types of the function stay as they are.
 
     ```mlir
     // flash-specialize{sizes=16x32x1x128,16x8x4096x128,16x8x4096x128 target=sm_90a}
