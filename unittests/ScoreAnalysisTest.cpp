@@ -119,6 +119,8 @@ static void testDependences(MLIRContext *context) {
                   %t0 = tensor.extract %t[%w] : tensor<?xf32>
                   %t1 = tensor.extract %t[%x] : tensor<?xf32>
                   %t2 = tensor.extract %t[%d] : tensor<?xf32>
+                  %e = arith.addi %x, %b : index
+                  %t3 = tensor.extract %t[%e] : tensor<?xf32>
                   %p = arith.mulf %t0, %t1 : f32
                   %y = arith.addf %s, %t2 : f32
                   %r = arith.addf %y, %p : f32)",
@@ -132,6 +134,9 @@ static void testDependences(MLIRContext *context) {
         check(indexOf(1).getDistance() == 0 && indexOf(2).getDistance() == 3 &&
                   !indexOf(0).getDistance(),
               "distances of a query from a key");
+        check(indexOf(2).isDistance() && indexOf(3).isDistance() &&
+                  !indexOf(3).getDistance() && !indexOf(0).isDistance(),
+              "distances to which what a batch tells is added");
         check(indexOf(0).isOnPairs() && !indexOf(2).isOnPairs() &&
                   readsPairs(score),
               "reads at pairs");
