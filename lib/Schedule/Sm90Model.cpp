@@ -162,14 +162,18 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   LLVM_DEBUG(llvm::dbgs() << fits.size() << " candidates of " << all.size()
                           << " fit, the first with " << schedule.str()
                           << " of at most " << mostQueries << " queries\n");
-  if (keys && !schedule.ctasPerSm &&
-      hasFewTiles(problem, target, *schedule.queryTile))
-    return chooseForFewTiles(problem, target,
-                             getTiles(fits, problem.packedHeads, mostQueries));
+  bool areFew = keys && !schedule.ctasPerSm &&
+                hasFewTiles(problem, target, *schedule.queryTile);
+  if (areFew)
+    schedule = chooseForFewTiles(
+        problem, target, getTiles(fits, problem.packedHeads, mostQueries));
   // How long the tiles of a wave are only the data tell, so that whichever
-  // multiprocessor is free takes the next one.
+  // multiprocessor is free takes the next one; few need nothing to count them.
   if (problem.hasPackedRows && schedule.has(ScheduleFeatures::Persistent))
-    *schedule.features |= ScheduleFeatures::ClaimTiles;
+    *schedule.features ^= areFew ? ScheduleFeatures::Persistent
+                                 : ScheduleFeatures::ClaimTiles;
+  if (areFew)
+    return schedule;
   // To leave the number of blocks to sizes that are not known costs registers,
   // which only a block of one warpgroup has left. Then all blocks run at once,
   // and no block goes on to another tile.

@@ -80,8 +80,15 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
         hasSumByDistance(op.getScore(), grad.getCaptured());
   problem.hasLengths =
       op.getLengths() || op.getQueryLengths() || op.getKeyLengths();
-  for (Value rows : {op.getQuery(), op.getKey()})
-    problem.hasPackedRows |= bool(rows.getDefiningOp<AddressOpInterface>());
+  for (auto [rows, length] : {std::pair(Value(op.getQuery()), &problem.queries),
+                              {op.getKey(), &problem.keys}}) {
+    if (!rows.getDefiningOp<AddressOpInterface>())
+      continue;
+    problem.hasPackedRows = true;
+    // A sequence of the mean length stands for those that share the rows.
+    if (!problem.isGradient && *length && !ShapedType::isDynamic(query[0]))
+      *length = llvm::divideCeil(**length, std::max<int64_t>(query[0], 1));
+  }
   problem.masksInRegion = masksElements(op.getScore());
   problem.masksPositions = op.getMask().has_value();
   problem.isMasked = problem.masksPositions || problem.masksInRegion;
