@@ -8,6 +8,7 @@
 #include "NaiveBuilder.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -46,6 +47,7 @@ public:
 private:
   SmallVector<Value> emitPiece(const Piece &piece);
   Value repeatHeads(Value tensor);
+  OpFoldResult getKeysOf(Value batch, Value firstQuery);
 
   /// The maximum of a row as subtracted from its scores: a row that has no
   /// finite score must not compute inf - inf.
@@ -290,6 +292,25 @@ SmallVector<Value> NaiveAttention::emitWhole() {
   return emitPiece(piece);
 }
 
+/// How many keys the batch has, and 0 for a block of queries that do not exist:
+/// of batches that are sequences of their own, most rows may be beyond them.
+OpFoldResult NaiveAttention::getKeysOf(Value batch, Value firstQuery) {
+  OpFoldResult keys =
+      flash::getLength(b, loc, tensor::getMixedSize(b, loc, op.getKey(), 2),
+                       op.getKeyLengths(), batch);
+  if (!op.getQueryLengths())
+    return keys;
+  Value queries = getValueOrCreateConstantIndexOp(
+      b, loc,
+      flash::getLength(b, loc, numQueries, op.getQueryLengths(), batch));
+  Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                       firstQuery, queries);
+  return arith::SelectOp::create(b, loc, exists,
+                                 getValueOrCreateConstantIndexOp(b, loc, keys),
+                                 arith::ConstantIndexOp::create(b, loc, 0))
+      .getResult();
+}
+
 SmallVector<Value> NaiveAttention::emitInBlocks(int64_t rowBlock) {
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(b, loc, op.getQuery());
@@ -318,10 +339,9 @@ SmallVector<Value> NaiveAttention::emitInBlocks(int64_t rowBlock) {
   piece.head = head;
   piece.firstQuery = first;
   piece.query = slice(op.getQuery(), batch, head, first, rows);
-  piece.key = slice(op.getKey(), batch, keyHead, zero,
-                    tensor::getMixedSize(b, loc, op.getKey(), 2));
-  piece.value = slice(op.getValue(), batch, keyHead, zero,
-                      tensor::getMixedSize(b, loc, op.getValue(), 2));
+  OpFoldResult keys = getKeysOf(batch, first);
+  piece.key = slice(op.getKey(), batch, keyHead, zero, keys);
+  piece.value = slice(op.getValue(), batch, keyHead, zero, keys);
   SmallVector<Value> slices;
   for (Value shared : forall.getRegionIterArgs())
     slices.push_back(slice(shared, batch, head, first, rows));

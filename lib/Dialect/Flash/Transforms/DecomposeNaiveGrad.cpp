@@ -8,12 +8,14 @@
 #include "NaiveBuilder.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreGradient.h"
+#include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 namespace flash {
 #define GEN_PASS_DEF_DECOMPOSENAIVEGRAD
@@ -93,6 +95,8 @@ private:
   SmallVector<Slice> getSlices(Value batch, Value keyHead);
   Value extract(Value tensor, const Slice &slice, unsigned rank);
   Value insert(Value part, Value tensor, const Slice &slice);
+  /// Zeros of the operands' type in place of a tensor of it.
+  Value clear(Value tensor);
   Value clearUnseen(Value rows, Value lse);
   Value rowsTimesKeys(Value rows, Value transposedKeys);
   Value onScores(const Block &block, ArrayRef<Value> scores, ScoreBody body);
@@ -158,6 +162,11 @@ Value NaiveGradient::extract(Value tensor, const Slice &slice, unsigned rank) {
 Value NaiveGradient::insert(Value part, Value tensor, const Slice &slice) {
   return tensor::InsertSliceOp::create(b, loc, part, tensor, slice.offsets,
                                        slice.sizes, slice.strides(b));
+}
+
+Value NaiveGradient::clear(Value tensor) {
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(elementType));
+  return linalg::FillOp::create(b, loc, zero, tensor).getResult(0);
 }
 
 /// The rows, 0 where a query sees no key: it must add nothing to a sum, though
@@ -487,31 +496,58 @@ SmallVector<Value> NaiveGradient::emitKeyHead(Value batch, Value keyHead,
       getValueOrCreateConstantIndexOp(b, loc, slices.front().offsets[1]);
   if (op.getLengths())
     keys.length = tensor::ExtractOp::create(b, loc, op.getLengths(), batch);
+  // Of a sequence of its own what is beyond its rows is 0, and not gone over.
+  Value queries = getValueOrCreateConstantIndexOp(
+      b, loc, getLength(b, loc, numQueries, op.getQueryLengths(), batch));
+  llvm::SaveAndRestore ofBatch(
+      numKeys,
+      getValueOrCreateConstantIndexOp(
+          b, loc, getLength(b, loc, numKeys, op.getKeyLengths(), batch)));
   auto ofHead = [&](Value tensor) {
     return slice(tensor, batch, keyHead, b.getIndexAttr(0),
-                 tensor::getMixedSize(b, loc, tensor, 2));
+                 getAsOpFoldResult(numKeys));
   };
   keys.key = ofHead(op.getKey());
   keys.transposedKey = transposed(keys.key);
   keys.transposedValue = transposed(ofHead(op.getValue()));
 
-  Value intoKey = extract(carried[1], slices[1], 2),
-        intoValue = extract(carried[2], slices[2], 2);
-  SmallVector<Value> sums = {
-      extract(carried[0], slices[0], 3),
-      fill(tensor::getMixedSizes(b, loc, intoKey), 0.0),
-      fill(tensor::getMixedSizes(b, loc, intoValue), 0.0)};
+  auto sumOfKeys = [&](Value tensor) {
+    return fill(
+        {getAsOpFoldResult(numKeys), tensor::getMixedSize(b, loc, tensor, 3)},
+        0.0);
+  };
+  Value intoQuery = extract(carried[0], slices[0], 3);
+  if (op.getQueryLengths())
+    intoQuery = clear(intoQuery);
+  SmallVector<Value> sums = {intoQuery, sumOfKeys(op.getKey()),
+                             sumOfKeys(op.getValue())};
   llvm::append_range(sums, carried.drop_front(sums.size()));
   sums = loop(getValueOrCreateConstantIndexOp(b, loc, group), 1, sums,
               [&](Value inGroup, ValueRange sums) {
-                return loop(numQueries, rowBlock, sums,
+                return loop(queries, rowBlock, sums,
                             [&](Value firstQuery, ValueRange sums) {
                               return emitBlock(keys, firstQuery, inGroup, sums,
                                                delta);
                             });
               });
-  sums[1] = finish(sums[1], intoKey, /*lse=*/Value(), /*scales=*/true);
-  sums[2] = finish(sums[2], intoValue, /*lse=*/Value(), /*scales=*/false);
+  for (int64_t number : {1, 2}) {
+    Value into = extract(carried[number], places[number], 2);
+    auto finishInto = [&](Value rows) {
+      return finish(sums[number], rows, /*lse=*/Value(),
+                    /*scales=*/number == 1);
+    };
+    if (!op.getKeyLengths()) {
+      sums[number] = finishInto(into);
+      continue;
+    }
+    OpFoldResult zero = b.getIndexAttr(0);
+    Place existing = {
+        {zero, zero},
+        {getAsOpFoldResult(numKeys), tensor::getMixedSize(b, loc, into, 1)}};
+    into = clear(into);
+    sums[number] =
+        insert(finishInto(extract(into, existing, 2)), into, existing);
+  }
   return sums;
 }
 
@@ -590,12 +626,7 @@ FailureOr<SmallVector<Value>> NaiveGradient::emit() {
     SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
     Value grad = empty(sizes, elementType);
     if (!hasElements)
-      grad = linalg::FillOp::create(
-                 b, loc,
-                 arith::ConstantOp::create(b, loc, b.getZeroAttr(elementType))
-                     .getResult(),
-                 grad)
-                 .getResult(0);
+      grad = clear(grad);
     grads.push_back(grad);
   }
   for (Value tensor : grad.getCaptured())
