@@ -12,6 +12,7 @@
 #include "flash/Compile/Program.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -147,11 +148,18 @@ flash::run::getRowsOfSequences(func::FuncOp level0,
     Value value = result;
     while (Operation *op = value.getDefiningOp()) {
       if (auto pack = dyn_cast<flash::PackOp>(op)) {
-        const HostTensor *offsets = getInput(pack.getOffsets(), level0, inputs);
-        if (!offsets)
+        DenseIntElementsAttr constants;
+        if (matchPattern(pack.getOffsets(), m_Constant(&constants))) {
+          auto offsets = llvm::to_vector(constants.getValues<APInt>());
+          rows.push_back(
+              {offsets.front().getSExtValue(), offsets.back().getSExtValue()});
+        } else if (const HostTensor *offsets =
+                       getInput(pack.getOffsets(), level0, inputs)) {
+          int64_t last = offsets->getSpec().getNumElements() - 1;
+          rows.push_back({offsets->get(0), offsets->get(last)});
+        } else {
           break;
-        int64_t last = offsets->getSpec().getNumElements() - 1;
-        rows.push_back({offsets->get(0), offsets->get(last)});
+        }
         value = pack.getMemory();
       } else if (auto cast = dyn_cast<tensor::CastOp>(op)) {
         value = cast.getSource();

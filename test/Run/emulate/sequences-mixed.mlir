@@ -19,6 +19,7 @@
 // RUN: flash-run %s --function=unused --target=emulate:sm_90a --shape 0=1x4x301x64 --check
 // Rows before the first sequence and behind the last one are of none: tiles that would have them alone store nothing.
 // RUN: flash-run %s --function=kept --target=cpu --shape 0=1x4x500x64 --shape 2=1x4x500x64 --fill 1=290@0 --fill 1=291@1 --fill 1=300@2 --fill 1=300@3 --fill 1=310@4 --check
+// RUN: flash-run %s --function=constant --target=cpu --check
 
 !q = tensor<3x4x?x64xf16>
 !k = tensor<3x2x?x64xf16>
@@ -95,4 +96,14 @@ func.func @train(%x: !memory, %offsets: tensor<5xi32>, %do: !memory) -> (!memory
       : (!view, !view, !view, !view, !lses, !view) -> (!view, !view, !view)
   %d = flash.pack %dk by %offsets into %e : !view, tensor<5xi32> into !memory
   return %o, %d : !memory, !memory
+}
+
+func.func @constant(%x: tensor<1x4x30x64xf16>) -> tensor<1x4x30x64xf16> {
+  %offsets = arith.constant dense<[5, 10, 10, 20, 29]> : tensor<5xi64>
+  %xs, %n = flash.unpack %x by %offsets : tensor<1x4x30x64xf16>, tensor<5xi64> -> tensor<4x4x30x64xf16>, !lengths
+  %os = flash.attention %xs, %xs, %xs query_lengths(%n : !lengths) key_lengths(%n : !lengths)
+      : (tensor<4x4x30x64xf16>, tensor<4x4x30x64xf16>, tensor<4x4x30x64xf16>) -> tensor<4x4x30x64xf16>
+  %e = tensor.empty() : tensor<1x4x30x64xf16>
+  %o = flash.pack %os by %offsets into %e : tensor<4x4x30x64xf16>, tensor<5xi64> into tensor<1x4x30x64xf16>
+  return %o : tensor<1x4x30x64xf16>
 }
