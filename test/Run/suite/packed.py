@@ -493,15 +493,16 @@ def run_places(case, seed, folder, target, echo, tool):
 
 
 def tell(ok, case, seed, got, echo):
+    """Prints the outcome and returns it: None where the program has other products than were asked for."""
+    if case.products and f"cannot be scheduled: products = {case.products} " in got:
+        return None
     if not ok or echo:
         print(f"{'ok' if ok else 'FAILED'} {case.name}, seed {seed}\n{case.text()}{got if isinstance(got, str) else ''}", flush=True)
     return ok
 
 
 def run(case, seed, folder, target, echo, tool):
-    """Whether its results are those of each sequence alone; None where the program has other products than were asked for."""
+    """Whether its results are those of each sequence alone."""
     values = draw_inputs(case, np.random.default_rng(seed))
     got = execute([(case, values)], folder, tool, target)
-    if case.products and f"cannot be scheduled: products = {case.products} " in got:
-        return None
     return tell(isinstance(got, list) and agree(case, values, got[0]), case, seed, got, echo)
