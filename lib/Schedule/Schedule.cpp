@@ -156,7 +156,8 @@ std::string Schedule::findFault() const {
                          "key_programs asks for {1}; write one of them",
                          oneProgram, *keyPrograms);
   if (has(ScheduleFeatures::ClaimTiles) &&
-      !(has(ScheduleFeatures::Persistent) && hasRoles()))
+      !(has(ScheduleFeatures::Persistent) &&
+        has(ScheduleFeatures::SpecializeWarps)))
     return "claim_tiles says how blocks that persist, with warps that have "
            "roles, take tiles; write "
            "specialize_warps|persistent|claim_tiles, or leave it out";

@@ -170,8 +170,8 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   // How long the tiles of a wave are only the data tell, so that whichever
   // multiprocessor is free takes the next one; few need nothing to count them.
   if (problem.hasPackedRows && schedule.has(ScheduleFeatures::Persistent))
-    *schedule.features ^= areFew ? ScheduleFeatures::Persistent
-                                 : ScheduleFeatures::ClaimTiles;
+    *schedule.features ^=
+        areFew ? ScheduleFeatures::Persistent : ScheduleFeatures::ClaimTiles;
   if (areFew)
     return schedule;
   // To leave the number of blocks to sizes that are not known costs registers,

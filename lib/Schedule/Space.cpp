@@ -60,6 +60,9 @@ public:
       : problem(problem), target(target) {}
 
   void add(Schedule schedule) {
+    // How long tiles of packed rows are only the data tell.
+    if (problem.hasPackedRows && schedule.has(ScheduleFeatures::Persistent))
+      *schedule.features |= ScheduleFeatures::ClaimTiles;
     auto complete =
         problem.isGradient ? completeGradSchedule : completeSchedule;
     if (!schedule.findFault().empty() ||

@@ -5,7 +5,6 @@ from torch.autograd import forward_ad
 
 from . import checking, jagged
 from .masks import Mask
-from .preparation import check_gradients
 from .programs import get_function, get_packing, get_training_config, with_packing
 from .torch_state import is_tracing, is_watched, needs_gradients, peek_transforms
 
@@ -226,7 +225,6 @@ def _call_jagged(query, key, value, lengths, sink, captured, config):
 
     def call(query, key, value, packed, offsets):
         of_rows = with_packing(config, packed)
-        check_gradients(of_rows, captured)
         arguments = query, key, value, lengths, sink, captured + offsets
         if checking.is_on:
             checking.check_call(of_rows, *arguments)

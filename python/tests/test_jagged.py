@@ -157,7 +157,6 @@ def test_refusals():
     dense = torch.randn(3, KEY_HEADS, 5, DIM)
     holes = torch.nested.narrow(torch.randn(3, 8, HEADS, DIM), 1, torch.tensor([0, 1, 2]), torch.tensor([3, 4, 5]), layout=torch.jagged)
     blocks = flash.Blocks(*(torch.zeros(1, 1, 1, n, dtype=torch.int32) for n in (1, 2)), (128, 128))
-    slopes = torch.ones(HEADS, requires_grad=True)
     plan = flash.plan(flash.causal(), dense, dense)
     for arrays, options, kind, match in (
         ((query, key, dense), {}, ValueError, "key is jagged and value is not; they must have the same offsets"),
@@ -174,7 +173,6 @@ def test_refusals():
         ((query, key, value), dict(sink=query), TypeError, "sink is a nested tensor"),
         ((query, make_jagged(rows[1], OFFSETS[1][:3]), make_jagged(rows[2], OFFSETS[1][:3])), {}, ValueError, "different ragged"),
         ((query, *[make_jagged(rows[1], OFFSETS[1][:3])] * 2), {}, ValueError, "queries are of 3 sequences and keys of 2"),
-        ((query, key, value), dict(score=lambda s, b, h, q, k: s * slopes[h]), NotImplementedError, "slopes requires gradients"),
     ):
         with pytest.raises(kind, match=match):
             flash.attention(*arrays, **options)

@@ -42,6 +42,46 @@ func.func @kernel(%x: !memory, %offsets: tensor<?xi32>, %out: !memory) -> !memor
 
 // -----
 
+!memory = tensor<1x4x?x8xf16>
+!view = tensor<?x4x?x8xf16>
+
+// Of memory that is filled a loop fills the rows before the first sequence and behind the last one, and the kernel goes on with it.
+
+// CHECK-LABEL: func @gaps(
+// CHECK-SAME:      %[[X:.*]]: tensor<1x4x?x8xf16>, %[[OFFSETS:.*]]: tensor<?xi32>)
+// CHECK:         %[[ZERO:.*]] = arith.constant 0.0
+// CHECK-NOT:     linalg.fill
+// CHECK:         %[[FILLED:.*]] = scf.forall (%{{.*}}, %[[H:.*]], %[[ROW:.*]]) = (0, 0, 0) to (1, 4, %{{.*}}) step (1, 1, 128)
+// CHECK:           %[[TILE:.*]] = linalg.fill ins(%[[ZERO]] : f16) outs(%{{.*}} : tensor<128x8xf16>)
+// CHECK:           %[[BEFORE:.*]] = tensor.extract_slice %[[TILE]][0, 0] [%[[FIRST:.*]], 8]
+// CHECK:           %[[BEHIND:.*]] = tensor.extract_slice %[[TILE]][0, 0] [%[[LAST:.*]], 8]
+// CHECK:           tensor.parallel_insert_slice %[[BEFORE]] into %{{.*}}[{{.*}}%[[H]], %{{.*}}, 0] [1, 1, %[[FIRST]], 8]
+// CHECK:           tensor.parallel_insert_slice %[[BEHIND]] into %{{.*}}[{{.*}}%[[H]], %{{.*}}, 0] [1, 1, %[[LAST]], 8]
+// CHECK:         scf.forall {{.*}} shared_outs(%{{.*}} = %[[FILLED]])
+func.func @gaps(%x: !memory, %offsets: tensor<?xi32>) -> !memory {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f16
+  %xs, %lengths = flash.unpack %x by %offsets : !memory, tensor<?xi32> -> !view, tensor<?xi32>
+  %b = tensor.dim %xs, %c0 : !view
+  %n = tensor.dim %xs, %c2 : !view
+  %e = tensor.empty(%b, %n) : !view
+  %0 = flash.kernel over(%b, %c4, %n) by [1, 1, 16] outs(%e : !view) {
+  ^bb0(%i: index, %h: index, %row: index, %to: !view):
+    %tile = flash.load_rows %xs[%i, %h, %row] : !view -> tensor<16x8xf16>
+    flash.store {
+      flash.store_rows %tile into %to[%i, %h, %row] : tensor<16x8xf16> into !view
+    }
+  }
+  %memory = tensor.empty(%n) : !memory
+  %zeros = linalg.fill ins(%zero : f16) outs(%memory : !memory) -> !memory
+  %r = flash.pack %0 by %offsets into %zeros : !view, tensor<?xi32> into !memory
+  return %r : !memory
+}
+
+// -----
+
 // Without a kernel the view is a tensor, which is copied batch by batch.
 
 // CHECK-LABEL: func @whole(

@@ -18,7 +18,7 @@
 // CHECK-SAME:  %[[KM:[^,]*]]: memref<2x2x?x64xf16,
 // CHECK-SAME:  %[[SLOPES:[^,]*]]: memref<4xf32,
 // CHECK-SAME:  %[[CAP:[^,]*]]: f32,
-// CHECK-SAME:  flash.schedule = #flash.schedule<query_tile = 32, key_tile = 16, warps = 2, stages = 3>
+// CHECK-SAME:  flash.schedule = #flash.schedule<warps = 2, stages = 3>
 // CHECK-SAME:  known_block_size = array<i32: 64, 1, 1>
 
 // The last tiles of queries come first, those of some heads together: under

@@ -362,3 +362,42 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+// What a claim shares is computed with the number, of a tile that there is.
+// CHECK-LABEL: func.func @shares(
+// CHECK-SAME:    %[[TILES:.*]]: index, %[[C:.*]]: memref<?xi32>, %[[OFFSETS:.*]]: memref<?xindex>
+// CHECK:         scf.while
+// CHECK:           %[[NUMBER:.*]] = arith.index_cast %{{.*}} : i64 to index
+// CHECK:           %[[IS_TILE:.*]] = arith.cmpi ult, %[[NUMBER]], %[[TILES]]
+// CHECK:           %[[SHARED:.*]] = scf.if %[[IS_TILE]]
+// CHECK:             %[[ROW:.*]] = memref.load %[[OFFSETS]][%[[NUMBER]]]
+// CHECK:             scf.yield %[[ROW]]
+// CHECK:           } else {
+// CHECK:             scf.yield %c0
+// CHECK:           scf.condition(%{{.*}}) %{{.*}}, %[[NUMBER]], %[[SHARED]]
+// CHECK:         ^bb0(%{{.*}}: index, %{{.*}}: index, %[[TAKEN:.*]]: index):
+// CHECK:           memref.store %{{.*}}, %{{.*}}[%[[TAKEN]]]
+module attributes {gpu.container_module} {
+  func.func @shares(%n: index, %c: memref<?xi32>, %o: memref<?xindex>, %m: memref<?xf32>) {
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%n : index, %c : memref<?xi32>, %o : memref<?xindex>, %m : memref<?xf32>)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%tiles: index, %c: memref<?xi32>, %o: memref<?xindex>, %m: memref<?xf32>) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %f = arith.constant 0.0 : f32
+      scf.for %i = %c0 to %tiles step %c1 {
+        %t, %row = tile.claim %i of %c[%c0] shares {
+        ^bb0(%number: index):
+          %first = memref.load %o[%number] : memref<?xindex>
+          tile.share_scalars %first : index
+        } : memref<?xi32> -> index
+        memref.store %f, %m[%row] : memref<?xf32>
+      }
+      gpu.return
+    }
+  }
+}

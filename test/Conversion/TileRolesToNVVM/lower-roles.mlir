@@ -819,8 +819,8 @@ gpu.module @m {
 // CHECK:           nvvm.mbarrier.try_wait.parity
 // CHECK:           %[[READ:.*]] = llvm.load
 // CHECK:           %[[SAME:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[READ]]
+// CHECK:           %[[NUMBER:.*]] = arith.index_cast %[[SAME]] : i32 to index
 // CHECK:           mbarrier.arrive.shared
-// CHECK:           %[[NUMBER:.*]] = arith.index_cast %[[SAME]]
 // CHECK:           %[[IS_LEFT:.*]] = arith.cmpi ult, %[[NUMBER]], %[[TILES]]
 // CHECK:           scf.condition(%[[IS_LEFT]]) %[[STEP]], %[[NUMBER]]
 // CHECK:         } do {
@@ -830,7 +830,7 @@ gpu.module @m {
 // CHECK:         scf.while
 // CHECK:           nvvm.mbarrier.try_wait.parity
 // CHECK:           %[[COUNT:.*]] = tile.count_up %[[C]][%c0{{.*}}]
-// CHECK:           llvm.store %[[COUNT]]
+// CHECK:           llvm.store %{{.*}} : i32, !llvm.ptr<3>
 // CHECK:           nvvm.mbarrier.arrive
 // CHECK:           scf.condition
 // CHECK:         } do {
@@ -839,8 +839,8 @@ gpu.module @m {
 // CHECK:         nvvm.elect.sync
 // CHECK:         scf.while
 // CHECK:           %[[READ:.*]] = llvm.load
-// CHECK-NEXT:      nvvm.mbarrier.arrive
 // CHECK-NEXT:      arith.index_cast %[[READ]]
+// CHECK:           nvvm.mbarrier.arrive
 module attributes {gpu.container_module} {
   func.func @launch(%c: memref<?xi32>, %n: index, %k: memref<?x?x64xf16>, %m: memref<?x?x64xf32>) {
     gpu.launch_func @m::@claims blocks in (%n, %n, %n) threads in (%n, %n, %n)
@@ -874,6 +874,88 @@ module attributes {gpu.container_module} {
           %d = tile.ring.wait %s[%t] : !sums
           tile.add_in_order %d, %m[%n, %c0] rank(%n) of %c[%n] : !tile to memref<?x?x64xf32>, memref<?xi32>
           tile.ring.release %s[%t] : !sums
+        }
+      }
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+!ring = !tile.ring<1, <64x64xf16, swizzle = 128>>
+!x = tensor<64x64xf32, #tile.fragment<4>>
+
+// What a claim shares is stored behind the number, of a tile that there is. Others read it where they use it, in a loop that they
+// come to or behind it, and say that they have read it at the end of the tile.
+// CHECK-LABEL: gpu.func @shares(
+// CHECK-SAME:    %{{[a-z0-9]+}}: memref<?xi32>, %[[TILES:[a-z0-9]+]]: index
+// The consumers.
+// CHECK:         scf.while
+// CHECK:           %[[NUMBER:.*]] = arith.index_cast %{{.*}} : i32 to index
+// CHECK:           scf.condition(%{{.*}}) %{{.*}}, %[[NUMBER]] : index, index
+// CHECK:         } do {
+// CHECK:           arith.constant 24596 : index
+// CHECK:           %[[READ:.*]] = llvm.load
+// CHECK:           %[[SAME:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[READ]]
+// CHECK:           %[[END:.*]] = arith.index_cast %[[SAME]]
+// CHECK:           scf.for %{{.*}} = %c0{{.*}} to %[[END]]
+// CHECK:           arith.constant 24596 : index
+// CHECK:           llvm.load
+// CHECK:           tile.store
+// CHECK:           mbarrier.arrive.shared
+// CHECK:           scf.yield
+// The producer.
+// CHECK:         nvvm.elect.sync
+// CHECK:         scf.while
+// CHECK:           %[[COUNT:.*]] = tile.count_up
+// CHECK:           %[[CLAIMED:.*]] = arith.index_cast %[[COUNT]]
+// CHECK:           %[[IS_TILE:.*]] = arith.cmpi ult, %[[CLAIMED]], %[[TILES]]
+// CHECK:           %[[ROW:.*]] = scf.if %[[IS_TILE]]
+// CHECK:             memref.load %{{.*}}[%[[CLAIMED]]]
+// CHECK:           llvm.store
+// CHECK:           %[[STORED:.*]] = arith.index_cast %[[ROW]] : index to i32
+// CHECK:           llvm.store %[[STORED]]
+// CHECK:           nvvm.mbarrier.arrive
+// CHECK:           scf.condition(%{{.*}}) %{{.*}}, %[[CLAIMED]], %[[ROW]]
+module attributes {gpu.container_module} {
+  func.func @launch(%c: memref<?xi32>, %n: index, %k: memref<?x?x64xf16>, %m: memref<?x64xf32>) {
+    gpu.launch_func @m::@shares blocks in (%n, %n, %n) threads in (%n, %n, %n)
+        args(%c : memref<?xi32>, %n : index, %k : memref<?x?x64xf16>, %m : memref<?x64xf32>)
+    return
+  }
+  gpu.module @m {
+    gpu.func @shares(%c: memref<?xi32>, %tiles: index, %k: memref<?x?x64xf16>, %m: memref<?x64xf32>) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %x = arith.constant dense<1.0> : !x
+      %r = tile.ring {barriers = 8192 : i64, offset = 0 : i64} : !ring
+      tile.warp_specialize @consumer(warps = 4, registers = 240) {
+        scf.for %t = %c0 to %tiles step %c1 {
+          %n, %end = tile.claim %t of %c[%c0] {offset = 24576 : i64} shares {
+          ^bb0(%number: index):
+            %count = memref.load %c[%number] : memref<?xi32>
+            %i = arith.index_cast %count : i32 to index
+            tile.share_scalars %i : index
+          } : memref<?xi32> -> index
+          scf.for %i = %c0 to %end step %c1 {
+            %h = tile.ring.wait %r[%i] : !ring
+            tile.ring.release %r[%i] : !ring
+          }
+          tile.store %x, %m[%end] : !x to memref<?x64xf32>
+        }
+      } @producer(warps = 1, registers = 24) {
+        scf.for %t = %c0 to %tiles step %c1 {
+          %n, %end = tile.claim %t of %c[%c0] {offset = 24576 : i64} shares {
+          ^bb0(%number: index):
+            %count = memref.load %c[%number] : memref<?xi32>
+            %i = arith.index_cast %count : i32 to index
+            tile.share_scalars %i : index
+          } : memref<?xi32> -> index
+          scf.for %i = %c0 to %end step %c1 {
+            tile.ring.acquire %r[%i] : !ring
+            tile.copy_async %k[%n, %c0] to %r[%i] : memref<?x?x64xf16> to !ring
+          }
         }
       }
       gpu.return

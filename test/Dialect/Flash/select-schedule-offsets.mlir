@@ -1,4 +1,4 @@
-// How long packed sequences are only the data tell: blocks take one tile each, and gradients are one program, whose tiles are not claimed.
+// How long packed sequences are only the data tell: blocks claim their tiles, and gradients are one program.
 // RUN: flash-opt %s --flash-select-schedule=target=sm_90a | FileCheck %s
 
 !m = tensor<1x4x?x64xf16>
@@ -7,10 +7,10 @@
 !n = tensor<?xi32>
 // CHECK-LABEL: func.func @packed(
 // CHECK:         flash.attention %
-// CHECK-SAME:    features = specialize_warps|overlap|ping_pong|lazy_rescale|bulk_store,
+// CHECK-SAME:    features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store|claim_tiles,
 // CHECK:         flash.attention_grad %
 // CHECK-SAME:    products = 5
-// CHECK-SAME:    features = specialize_warps|bulk_store,
+// CHECK-SAME:    features = specialize_warps|persistent|bulk_store|defer_products|claim_tiles,
 func.func @packed(%q: !m, %offsets: !n, %l: !l, %g: !v) -> (!v, !v, !v, !v) {
   %x, %n = flash.unpack %q by %offsets : !m, !n -> !v, !n
   %o = flash.attention %x, %x, %x mask(#flash.causal) query_lengths(%n : !n) key_lengths(%n : !n) : (!v, !v, !v) -> !v

@@ -41,7 +41,7 @@ func.func @splits(%m: !m, %offsets: tensor<3xi32>, %e: !m) -> (!m, tensor<2x4x?x
 !n = tensor<2xi32>
 func.func @claims(%m: !m, %offsets: tensor<3xi32>, %l: tensor<2x4x?xf32>) -> (!v, !v, !v) {
   %q, %n = flash.unpack %m by %offsets : !m, tensor<3xi32> -> !v, !n
-  // expected-error @below {{cannot be scheduled: products = 5 claims its tiles by the counts of queries, which packed rows may have none of; leave persistent out of the features}}
+  // expected-error @below {{cannot be scheduled: products = 5 claims its tiles by the counts of queries, which packed rows may have none of; write persistent|claim_tiles, or leave persistent out of the features}}
   %0:3 = flash.attention_grad %q, %q, %q, %q, %l, %q query_lengths(%n : !n) key_lengths(%n : !n)
       schedule(<products = 5, features = specialize_warps|persistent>) : (!v, !v, !v, !v, tensor<2x4x?xf32>, !v) -> (!v, !v, !v)
   return %0#0, %0#1, %0#2 : !v, !v, !v

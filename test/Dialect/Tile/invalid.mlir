@@ -1027,6 +1027,64 @@ func.func @f(%c: memref<?xi32>, %i: index) {
 // -----
 
 func.func @f(%c: memref<?xi32>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %i step %c1 {
+    // expected-error @below {{'tile.claim' op shares 2 scalars, and has no region that computes them}}
+    %n, %s:2 = tile.claim %t of %c[%c0] : memref<?xi32> -> index, index
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<?xi32>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %i step %c1 {
+    // expected-error @below {{'tile.claim' op needs a region that ends with a tile.share_scalars of as many scalars as it shares: 2}}
+    %n, %s:2 = tile.claim %t of %c[%c0] shares {
+    ^bb0(%m: index):
+      tile.share_scalars %m : index
+    } : memref<?xi32> -> index, index
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<?xi32>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %i step %c1 {
+    // expected-error @below {{'tile.claim' op needs a region with one argument of type index, the number of the tile}}
+    %n, %s = tile.claim %t of %c[%c0] shares {
+    ^bb0(%m: index, %o: index):
+      tile.share_scalars %m : index
+    } : memref<?xi32> -> index
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<?xi32>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %i step %c1 {
+    %n, %s = tile.claim %t of %c[%c0] shares {
+    ^bb0(%m: index):
+      // expected-error @below {{'tile.count_up' op may write memory, in the region of a tile.claim, which one thread carries out for all roles; it may only compute and read}}
+      %u = tile.count_up %c[%m] : memref<?xi32>
+      tile.share_scalars %m : index
+    } : memref<?xi32> -> index
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<?xi32>, %i: index) {
   // expected-error @below {{'tile.finish_rank' op needs an index for each dimension of the counts: 1, got 2}}
   tile.finish_rank %i of %c[%i, %i] : memref<?xi32>
   return

@@ -307,6 +307,16 @@ func.func @claims(%counts: memref<?x?xi32>, %tiles: index) {
     // CHECK: tile.claim %{{.*}} of %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x?xi32>
     %number = tile.claim %n of %counts[%c0, %c1] : memref<?x?xi32>
   }
+  scf.for %n = %c0 to %tiles step %c1 {
+    // CHECK:      tile.claim %{{.*}} of %{{.*}}[%{{.*}}, %{{.*}}] shares {
+    // CHECK-NEXT: ^bb0(%[[N:.*]]: index):
+    // CHECK-NEXT:   tile.share_scalars %[[N]], %{{.*}} : index, index
+    // CHECK-NEXT: } : memref<?x?xi32> -> index, index
+    %number, %shared:2 = tile.claim %n of %counts[%c0, %c1] shares {
+    ^bb0(%i: index):
+      tile.share_scalars %i, %c1 : index, index
+    } : memref<?x?xi32> -> index, index
+  }
   // CHECK: tile.count_up %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x?xi32>
   %count = tile.count_up %counts[%c0, %c1] : memref<?x?xi32>
   return

@@ -207,3 +207,51 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+// With claim_tiles blocks have a count of their own, which a kernel before sets to zero. What depends on memory is computed where
+// the tile is claimed; conditions of it are not shared.
+// CHECK-LABEL: func.func @claims(
+// CHECK-SAME:    %[[BLOCKS:[a-z0-9]+]]: index
+// CHECK:         %[[GRID:.*]] = arith.minui %[[BLOCKS]],
+// CHECK:         %[[COUNT:.*]] = memref.alloc() : memref<1xi32>
+// CHECK:         gpu.launch_func @m::@rows_zero_claims blocks in (%[[ONE:.*]], %[[ONE]], %[[ONE]]) threads in (%[[ONE]], %[[ONE]], %[[ONE]]) args(%[[COUNT]] : memref<1xi32>)
+// CHECK:         gpu.launch_func @m::@rows blocks in (%[[GRID]], %c1, %c1) {{.*}} %[[BLOCKS]] : index, %[[COUNT]] : memref<1xi32>)
+// CHECK:       gpu.func @rows_zero_claims(%[[C:.*]]: memref<1xi32>) kernel
+// CHECK:         memref.store %c0_i32, %[[C]][%c0]
+// CHECK-LABEL: gpu.func @rows(
+// CHECK-SAME:    %[[OFFSETS:[a-z0-9]+]]: memref<?xi32>, %{{.*}}, %{{.*}}, %[[TILES:[a-z0-9]+]]: index, %[[C:[a-z0-9]+]]: memref<1xi32>
+// CHECK:         scf.for %[[STEP:.*]] = %c0{{.*}} to %[[TILES]]
+// CHECK-NEXT:      %{{.*}}, %[[ROW:.*]] = tile.claim %[[STEP]] of %[[C]][%c0{{.*}}] shares {
+// CHECK-NEXT:      ^bb0(%[[NUMBER:.*]]: index):
+// CHECK-NEXT:        %[[OFFSET:.*]] = memref.load %[[OFFSETS]][%[[NUMBER]]]
+// CHECK-NEXT:        %[[FIRST:.*]] = arith.index_cast %[[OFFSET]]
+// CHECK:             tile.share_scalars %[[FIRST]] : index
+// CHECK-NEXT:      } : memref<1xi32> -> index
+// CHECK-NEXT:      %[[IS_FIRST:.*]] = arith.cmpi eq, %[[ROW]], %c0
+// CHECK-NEXT:      scf.if %[[IS_FIRST]]
+// CHECK:             tile.store %{{.*}}, %{{.*}}[%[[ROW]]]
+module attributes {gpu.container_module} {
+  func.func @claims(%n: index, %o: memref<?xi32>, %m: memref<?x64xf32>, %s: !tile.smem<64x64xf16, swizzle = 128>) {
+    %c1 = arith.constant 1 : index
+    gpu.launch_func @m::@rows blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1)
+        args(%o : memref<?xi32>, %m : memref<?x64xf32>, %s : !tile.smem<64x64xf16, swizzle = 128>)
+    return
+  }
+  gpu.module @m {
+    gpu.func @rows(%o: memref<?xi32>, %m: memref<?x64xf32>, %s: !tile.smem<64x64xf16, swizzle = 128>) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps|persistent|claim_tiles>} {
+      %c0 = arith.constant 0 : index
+      %i = gpu.block_id x
+      %offset = memref.load %o[%i] : memref<?xi32>
+      %row = arith.index_cast %offset : i32 to index
+      %isFirst = arith.cmpi eq, %row, %c0 : index
+      scf.if %isFirst {
+        %product = tile.mma_async %s, %s transpose_b warpgroup : !tile.smem<64x64xf16, swizzle = 128>, <64x64xf16, swizzle = 128> -> <tensor<64x64xf32, #tile.fragment<4>>>
+        %x = tile.mma_wait %product : <tensor<64x64xf32, #tile.fragment<4>>>
+        tile.store %x, %m[%row] : tensor<64x64xf32, #tile.fragment<4>> to memref<?x64xf32>
+      }
+      gpu.return
+    }
+  }
+}

@@ -531,7 +531,7 @@ SmallVector<Value> NaiveGradient::emitKeyHead(Value batch, Value keyHead,
                             });
               });
   for (int64_t number : {1, 2}) {
-    Value into = extract(carried[number], places[number], 2);
+    Value into = extract(carried[number], slices[number], 2);
     auto finishInto = [&](Value rows) {
       return finish(sums[number], rows, /*lse=*/Value(),
                     /*scales=*/number == 1);
@@ -541,7 +541,7 @@ SmallVector<Value> NaiveGradient::emitKeyHead(Value batch, Value keyHead,
       continue;
     }
     OpFoldResult zero = b.getIndexAttr(0);
-    Place existing = {
+    Slice existing = {
         {zero, zero},
         {getAsOpFoldResult(numKeys), tensor::getMixedSize(b, loc, into, 1)}};
     into = clear(into);

@@ -205,19 +205,29 @@ static void shareScalars(ClaimOp claim) {
       return !isUsedIn(scalars, body, user);
     });
   };
-  // Indices are shared, and roles compute what else there is of them.
-  SmallVector<Operation *> inOrder = llvm::to_vector(scalars);
-  for (Operation *op : llvm::reverse(inOrder))
+  auto replaceUsesOutside = [&](Value value, Value by) {
+    value.replaceUsesWithIf(by, [&](OpOperand &use) {
+      return !isUsedIn(scalars, body, use.getOwner());
+    });
+  };
+  // Indices are shared; what else roles use they compute of them once more.
+  OpBuilder b(claim);
+  for (Operation *op : llvm::reverse(scalars))
     if (llvm::any_of(op->getResults(), [&](Value result) {
           return !result.getType().isIndex() && isUsedOutside(result);
-        }))
-      scalars.remove(op);
+        })) {
+      b.setInsertionPoint(op);
+      Operation *ofRoles = b.clone(*op);
+      for (auto [value, by] :
+           llvm::zip(op->getResults(), ofRoles->getResults()))
+        replaceUsesOutside(value, by);
+    }
   SmallVector<Value> shared;
   for (Operation *op : scalars)
     llvm::copy_if(op->getResults(), std::back_inserter(shared), isUsedOutside);
   if (shared.empty())
     return;
-  OpBuilder b(claim);
+  b.setInsertionPoint(claim);
   auto sharing = ClaimOp::create(
       b, claim.getLoc(), SmallVector<Type>(1 + shared.size(), b.getIndexType()),
       claim.getStep(), claim.getCounts(), claim.getIndices(),
@@ -225,9 +235,7 @@ static void shareScalars(ClaimOp claim) {
   Block *computed = b.createBlock(&sharing.getScalars(), {}, b.getIndexType(),
                                   claim.getLoc());
   for (auto [value, result] : llvm::zip(shared, sharing.getShared()))
-    value.replaceUsesWithIf(result, [&](OpOperand &use) {
-      return !isUsedIn(scalars, body, use.getOwner());
-    });
+    replaceUsesOutside(value, result);
   for (Operation *op : scalars)
     op->moveBefore(computed, computed->end());
   ShareScalarsOp::create(b, claim.getLoc(), shared);

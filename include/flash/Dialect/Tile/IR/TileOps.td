@@ -1068,7 +1068,7 @@ def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
     where they use it, so that they need no register for it in between.
 
     ```mlir
-      %number, %row = tile.claim %step of %counts[%c0] {
+      %number, %row = tile.claim %step of %counts[%c0] shares {
       ^bb0(%n: index):
         %offset = memref.load %offsets[%n] : memref<?xi32>
         %first = arith.index_cast %offset : i32 to index
@@ -1081,7 +1081,7 @@ def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
   let results = (outs Index:$number, Variadic<Index>:$shared);
   let regions = (region MaxSizedRegion<1>:$scalars);
   let assemblyFormat = [{
-    $step `of` $counts `[` $indices `]` ($scalars^)? attr-dict `:` type($counts) (`->` type($shared)^)?
+    $step `of` $counts `[` $indices `]` attr-dict (`shares` $scalars^)? `:` type($counts) (`->` type($shared)^)?
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
