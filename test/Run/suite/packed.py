@@ -429,8 +429,9 @@ def agree(case, values, got):
                 print(f"{case.name}: {name} of sequence {b} has other infinities or NaN")
                 return False
             error = np.linalg.norm(piece[finite] - want[finite])
-            # A logarithm's errors are absolute where it is small.
-            size = max(np.linalg.norm(want[finite]), size, np.sqrt(want.size) if name == "lse" else 0)
+            # A logarithm's errors are absolute where it is small, and those of f16 below its smallest normal number.
+            least = 1 if name == "lse" else 2**-14 if case.dtype == "f16" else 2**-126
+            size = max(np.linalg.norm(want[finite]), size, least * np.sqrt(want.size))
             if not error <= 8 * tolerance * size + 1e-30:
                 print(f"{case.name}: {name} of sequence {b} is off by {error / size if size else error:.2e}")
                 return False
