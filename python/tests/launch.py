@@ -140,7 +140,7 @@ def test_padding():
 
 
 def test_packed_rows():
-    """Nothing is copied or waited for; results are row-major, and filled before kernels store rows of sequences."""
+    """Nothing is copied or waited for; results are row-major, and kernels store all of their rows."""
     packed = make((100, 3, 4, 96), "float16")
     query, key, value = (fake_torch.Tensor(packed.array[:, i], packed.dtype, 0) for i in range(3))
     offsets, others = make((6,), "int32"), make((6,), "int64")
@@ -148,13 +148,13 @@ def test_packed_rows():
     offsets.array[...] = 1000
     options = dict(mask=flash.causal(), query_offsets=offsets, key_offsets=others)
     output, lse = flash.attention(query, key, value, return_lse=True, **options)
-    filled = [("full", (100, 4, 96), 0.0, "float16"), ("full", (4, 100), -np.inf, "float32")]
-    assert [event for event in events if event[-1] != "int8"] == [*filled, ("stream", 0)], events
+    results = [("empty", (100, 4, 96), "float16"), ("empty", (4, 100), "float32")]
+    assert [event for event in events if event[-1] != "int8"] == [*results, ("stream", 0)], events
     assert output.shape == (100, 4, 96) and output.is_contiguous() and lse.shape == (4, 100)
     events.clear()
     grads = flash.attention_grad(query, key, value, output, lse, output, lse_grad=lse, **options)
     assert [grad.shape for grad in grads] == [(100, 4, 96)] * 3 and all(grad.is_contiguous() for grad in grads)
-    assert [event[0] for event in events if event[-1] != "int8"] == ["full"] * 3 + ["stream"], events
+    assert [event[0] for event in events if event[-1] != "int8"] == ["empty"] * 3 + ["stream"], events
     events.clear()
     # Other numbers of rows and sequences need no other kernel.
     start = time.perf_counter()

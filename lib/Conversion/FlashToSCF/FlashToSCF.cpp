@@ -110,16 +110,16 @@ static void lower(StoreRowsOp store, scf::ForallOp forall,
 /// How many rows of a gap a block fills.
 static constexpr int64_t rowsOfGap = 128;
 
-/// Emits a loop that fills the rows of the memory that a kernel does not store
-/// at the address, as `fill` does with all rows. Returns the memory then.
+/// Emits a loop behind a kernel that fills the rows of `memory` which it did
+/// not store at the address, as `fill` does with all rows. Returns the memory
+/// then.
 static Value fillGaps(OpBuilder &b, AddressOpInterface address,
-                      linalg::FillOp fill) {
+                      linalg::FillOp fill, Value memory) {
   Location loc = fill.getLoc();
   Value value = fill.getInputs()[0];
+  auto type = cast<RankedTensorType>(memory.getType());
   SmallVector<OpFoldResult> ends =
       tensor::getMixedSizes(b, loc, fill.getOutputs()[0]);
-  auto type = cast<RankedTensorType>(fill.getResult(0).getType());
-  Value memory = tensor::EmptyOp::create(b, loc, ends, type.getElementType());
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   ends.resize(3);
   auto forall = scf::ForallOp::create(
@@ -159,13 +159,26 @@ static Value fillGaps(OpBuilder &b, AddressOpInterface address,
   return forall.getResult(0);
 }
 
+/// The fill that the memory is, also with other static sizes; null if it is
+/// none.
+static linalg::FillOp getFill(Value memory) {
+  while (auto cast = memory.getDefiningOp<tensor::CastOp>())
+    memory = cast.getSource();
+  return memory.getDefiningOp<linalg::FillOp>();
+}
+
 /// Erases a fill whose gaps are filled: all that is left of it are its sizes.
-static void eraseFilled(RewriterBase &b, linalg::FillOp fill) {
-  fill.getResult(0).replaceUsesWithIf(fill.getOutputs()[0], [](OpOperand &use) {
-    return isa<tensor::DimOp>(use.getOwner());
-  });
-  if (isOpTriviallyDead(fill))
-    b.eraseOp(fill);
+static void eraseFilled(RewriterBase &b, Value memory, linalg::FillOp fill) {
+  for (Operation *op = memory.getDefiningOp(); op;) {
+    op->getResult(0).replaceUsesWithIf(
+        fill.getOutputs()[0],
+        [](OpOperand &use) { return isa<tensor::DimOp>(use.getOwner()); });
+    auto cast = dyn_cast<tensor::CastOp>(op);
+    Operation *source = cast ? cast.getSource().getDefiningOp() : nullptr;
+    if (isOpTriviallyDead(op))
+      b.eraseOp(op);
+    op = source;
+  }
 }
 
 /// Makes a slice of a view the same of the rows where they lie.
@@ -229,8 +242,12 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels,
       return address->emitOpError("stores into what is known behind the kernel "
                                   "alone that computes it");
     out = address.getMemory();
-    if (auto fill = out.getDefiningOp<linalg::FillOp>())
-      out = fillGaps(b, address, fill);
+    if (linalg::FillOp fill = getFill(out)) {
+      Value empty = tensor::EmptyOp::create(
+          b, loc, tensor::getMixedSizes(b, loc, fill.getOutputs()[0]),
+          getElementTypeOrSelf(out));
+      out = b.createOrFold<tensor::CastOp>(loc, out.getType(), empty);
+    }
     if (onlyKernels && !isOfKernels(out))
       return address->emitOpError(
           "packs into a tensor that has values, and on a GPU rows of no "
@@ -299,17 +316,20 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels,
       result.replaceAllUsesWith(whole);
       continue;
     }
-    auto fill = address.getMemory().getDefiningOp<linalg::FillOp>();
+    Value memory = address.getMemory();
+    linalg::FillOp fill = getFill(memory);
+    b.setInsertionPoint(kernel);
+    Value stored = fill ? fillGaps(b, address, fill, whole) : whole;
     if (address.getView() == result) {
-      address->getResult(0).replaceAllUsesWith(whole);
+      address->getResult(0).replaceAllUsesWith(stored);
       address.erase();
     } else {
       // The kernel behind stores into the same rows.
       result.replaceAllUsesWith(kernel.getOuts()[result.getResultNumber()]);
-      address->replaceUsesOfWith(address.getMemory(), whole);
+      address->replaceUsesOfWith(memory, stored);
     }
     if (fill)
-      eraseFilled(b, fill);
+      eraseFilled(b, memory, fill);
   }
   kernel.erase();
   return success();

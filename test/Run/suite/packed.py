@@ -15,8 +15,6 @@ import numpy as np
 import grad_oracle
 from suite import DTYPES, GRADIENT_SCORES, MASKS, Case
 
-# Whether gradients of captured tensors are asked for.
-LEARNED = False
 HEAD_DIMS = [40, 64, 80, 96, 128, 192, 256]
 # Of the root mean square; relative to scores' size for f32, as that of --check.
 TOLERANCES = {"f32": 2e-6, "f16": 1e-3, "bf16": 8e-3}
@@ -184,7 +182,7 @@ class Packed(Case):
                 clauses.append(f"schedule(<products = {self.products}>)")
             if self.lse_grad:
                 clauses.append(f"lse_grad({given[1][1]} : {given[1][2]})")
-            if LEARNED and "captured" in types and self.score != "documents":
+            if "captured" in types and self.score != "documents":
                 clauses.append(f"wrt(%captured : {types['captured']})")
             clauses += [part for part in parts if part.startswith("score")]
             of = [operands[n][2] if n in operands else types[n] for n in self.differentiated()]
@@ -199,7 +197,7 @@ class Packed(Case):
         return f"{sets}func.func @attention({signature}) -> ({of}) {{\n{lines}  return {values} : {of}\n}}\n"
 
     def differentiated(self):
-        return [n for n in super().differentiated() if n != "captured" or (LEARNED and self.score != "documents")]
+        return [n for n in super().differentiated() if n != "captured" or self.score != "documents"]
 
     def results(self):
         """Their names, in order."""

@@ -116,11 +116,14 @@ SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
                                         Value lses, ValueRange inits,
                                         bool alongHeads, Value rowsOfView) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  // Results of the kernel before are used for nothing but to be stored into.
+  // Of a view, results of the kernel before are used for nothing but to be
+  // stored into, and what they start from is in no memory.
   Value init = inits[0];
-  if (auto kernel = init.getDefiningOp<KernelOp>())
+  if (auto kernel = init.getDefiningOp<KernelOp>(); kernel && rowsOfView)
     init = kernel.getOuts()[cast<OpResult>(init).getResultNumber()];
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, init);
+  auto empty = init.getDefiningOp<tensor::EmptyOp>();
+  SmallVector<OpFoldResult> sizes =
+      empty ? empty.getMixedSizes() : tensor::getMixedSizes(b, loc, init);
   OpFoldResult valueDim = sizes.pop_back_val();
   // The last loop is over rows, which of a view are always those.
   unsigned rowDim = alongHeads ? 1 : 2, loopDim = rowsOfView ? rowDim : 2;
