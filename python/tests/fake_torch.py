@@ -116,14 +116,6 @@ def empty_strided(sizes, strides, dtype, device):
     return made
 
 
-def full(sizes, number, dtype, device):
-    assert device == "cuda"
-    events.append(("full", sizes, number, dtype.name))
-    made = make(sizes, dtype.name, current_device)
-    made.array[...] = number
-    return made
-
-
 def make(sizes, name, device=0):
     """A tensor at a multiple of 256 bytes."""
     numpy = DTYPES[name].numpy
@@ -151,7 +143,6 @@ class _Device:
 def install():
     torch = types.ModuleType("torch")
     torch.Tensor, torch.empty, torch.empty_like, torch.empty_strided = Tensor, empty, empty_like, empty_strided
-    torch.full = full
     vars(torch).update(DTYPES)
     torch.strided = Tensor.layout
     torch.library = types.SimpleNamespace()
