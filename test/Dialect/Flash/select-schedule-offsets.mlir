@@ -7,7 +7,7 @@
 !n = tensor<?xi32>
 // CHECK-LABEL: func.func @packed(
 // CHECK:         flash.attention %
-// CHECK-SAME:    features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store|claim_tiles,
+// CHECK-SAME:    features = specialize_warps|overlap|ping_pong|persistent|bulk_store|claim_tiles,
 // CHECK:         flash.attention_grad %
 // CHECK-SAME:    products = 5
 // CHECK-SAME:    features = specialize_warps|persistent|bulk_store|defer_products|claim_tiles,
