@@ -107,6 +107,15 @@ static void lower(StoreRowsOp store, scf::ForallOp forall,
       SmallVector<OpFoldResult>(destination.getRank(), one));
 }
 
+/// The sizes of what a fill writes; of a tensor.empty as they are, so that
+/// nobody needs memory to ask for them.
+static SmallVector<OpFoldResult> getSizes(OpBuilder &b, linalg::FillOp fill) {
+  Value filled = fill.getOutputs()[0];
+  auto empty = filled.getDefiningOp<tensor::EmptyOp>();
+  return empty ? empty.getMixedSizes()
+               : tensor::getMixedSizes(b, fill.getLoc(), filled);
+}
+
 /// How many rows of a gap a block fills.
 static constexpr int64_t rowsOfGap = 128;
 
@@ -118,8 +127,7 @@ static Value fillGaps(OpBuilder &b, AddressOpInterface address,
   Location loc = fill.getLoc();
   Value value = fill.getInputs()[0];
   auto type = cast<RankedTensorType>(memory.getType());
-  SmallVector<OpFoldResult> ends =
-      tensor::getMixedSizes(b, loc, fill.getOutputs()[0]);
+  SmallVector<OpFoldResult> ends = getSizes(b, fill);
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   ends.resize(3);
   auto forall = scf::ForallOp::create(
@@ -243,9 +251,8 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels,
                                   "alone that computes it");
     out = address.getMemory();
     if (linalg::FillOp fill = getFill(out)) {
-      Value empty = tensor::EmptyOp::create(
-          b, loc, tensor::getMixedSizes(b, loc, fill.getOutputs()[0]),
-          getElementTypeOrSelf(out));
+      Value empty = tensor::EmptyOp::create(b, loc, getSizes(b, fill),
+                                            getElementTypeOrSelf(out));
       out = b.createOrFold<tensor::CastOp>(loc, out.getType(), empty);
     }
     if (onlyKernels && !isOfKernels(out))

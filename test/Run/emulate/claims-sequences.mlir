@@ -8,6 +8,11 @@
 // RUN: flash-run %s --function=packed --target=cpu --shape 0=1x2x70x64 --shape 1=1x2x70x64 --shape 2=1x2x70x64 --fill 3=37@1 --fill 3=40@2 --fill 3=40@3 --fill 3=60@4 --check
 // RUN: flash-run %s --function=packed --target=emulate --shape 0=1x2x70x64 --shape 1=1x2x70x64 --shape 2=1x2x70x64 --fill 3=37@1 --fill 3=40@2 --fill 3=40@3 --fill 3=60@4 --check
 
+// Memory is for results and the count alone.
+// RUN: flash-run %s --function=packed --target=sm_90a --dump=l2 --shape 0=1x2x70x64 --shape 1=1x2x70x64 --shape 2=1x2x70x64 --fill 3=37@1 --fill 3=40@2 --fill 3=40@3 --fill 3=60@4 --schedule='features=specialize_warps|persistent|claim_tiles' | FileCheck %s --check-prefix=MEMORY
+// MEMORY-COUNT-3: memref.alloc(
+// MEMORY-NOT: {{memref.alloc|tensor.empty}}
+
 // Gradients, too, and each of the three results has its gaps filled.
 // DEFINE: %{grad} = flash-run %s --function=grad --seed=13 --shape 0=1x2x300x64 --shape 1=1x2x300x64 --shape 2=1x2x300x64 --shape 3=1x2x300x64 --shape 4=1x2x300 --shape 5=1x2x300x64 --fill 6=7@0 --fill 6=7@1 --fill 6=150@2 --fill 6=151@3 --fill 6=290@4
 // RUN: %{grad} --target=cpu --check
