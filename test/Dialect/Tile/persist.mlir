@@ -216,10 +216,12 @@ module attributes {gpu.container_module} {
 // CHECK-SAME:    %[[BLOCKS:[a-z0-9]+]]: index
 // CHECK:         %[[GRID:.*]] = arith.minui %[[BLOCKS]],
 // CHECK:         %[[COUNT:.*]] = memref.alloc() : memref<1xi32>
-// CHECK:         gpu.launch_func @m::@rows_zero_claims blocks in (%[[ONE:.*]], %[[ONE]], %[[ONE]]) threads in (%[[ONE]], %[[ONE]], %[[ONE]]) args(%[[COUNT]] : memref<1xi32>)
+// CHECK:         gpu.launch_func @m::@zero_claims blocks in (%[[ONE:.*]], %[[ONE]], %[[ONE]]) threads in (%[[ONE]], %[[ONE]], %[[ONE]]) args(%[[COUNT]] : memref<1xi32>)
 // CHECK:         gpu.launch_func @m::@rows blocks in (%[[GRID]], %c1, %c1) {{.*}} %[[BLOCKS]] : index, %[[COUNT]] : memref<1xi32>)
-// CHECK:       gpu.func @rows_zero_claims(%[[C:.*]]: memref<1xi32>) kernel
-// CHECK:         memref.store %c0_i32, %[[C]][%c0]
+// Each launch has a count of its own, and all have the kernel.
+// CHECK:         %[[OTHER:.*]] = memref.alloc() : memref<1xi32>
+// CHECK:         gpu.launch_func @m::@zero_claims {{.*}} args(%[[OTHER]] : memref<1xi32>)
+// CHECK:         gpu.launch_func @m::@rows {{.*}} %[[OTHER]] : memref<1xi32>)
 // CHECK-LABEL: gpu.func @rows(
 // CHECK-SAME:    %[[OFFSETS:[a-z0-9]+]]: memref<?xi32>, %{{.*}}, %{{.*}}, %[[TILES:[a-z0-9]+]]: index, %[[C:[a-z0-9]+]]: memref<1xi32>
 // CHECK:         scf.for %[[STEP:.*]] = %c0{{.*}} to %[[TILES]]
@@ -232,9 +234,14 @@ module attributes {gpu.container_module} {
 // CHECK-NEXT:      %[[IS_FIRST:.*]] = arith.cmpi eq, %[[ROW]], %c0
 // CHECK-NEXT:      scf.if %[[IS_FIRST]]
 // CHECK:             tile.store %{{.*}}, %{{.*}}[%[[ROW]]]
+// CHECK:       gpu.func @zero_claims(%[[C:.*]]: memref<1xi32>) kernel
+// CHECK:         memref.store %c0_i32, %[[C]][%c0]
+// CHECK-NOT:   gpu.func
 module attributes {gpu.container_module} {
   func.func @claims(%n: index, %o: memref<?xi32>, %m: memref<?x64xf32>, %s: !tile.smem<64x64xf16, swizzle = 128>) {
     %c1 = arith.constant 1 : index
+    gpu.launch_func @m::@rows blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1)
+        args(%o : memref<?xi32>, %m : memref<?x64xf32>, %s : !tile.smem<64x64xf16, swizzle = 128>)
     gpu.launch_func @m::@rows blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1)
         args(%o : memref<?xi32>, %m : memref<?x64xf32>, %s : !tile.smem<64x64xf16, swizzle = 128>)
     return

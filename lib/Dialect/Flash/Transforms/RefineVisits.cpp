@@ -252,8 +252,7 @@ static void setOrder(KernelOp kernel) {
     if (hasLists)
       return TileOrder::HeadsFastest;
     std::optional<ScheduleAttr> schedule = masked.getSchedule();
-    if (!schedule ||
-        !schedule->getValue().has(ScheduleFeatures::Persistent) ||
+    if (!schedule || !schedule->getValue().has(ScheduleFeatures::Persistent) ||
         schedule->getValue().has(ScheduleFeatures::ClaimTiles))
       return TileOrder::LongestFirst;
     return haveEvenPairsOfQueries(masked) ? TileOrder::Pairs : TileOrder::Snake;

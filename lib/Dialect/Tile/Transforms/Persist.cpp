@@ -311,15 +311,13 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   return scalars;
 }
 
-/// Allocates the count of claimed tiles of a launch, and launches a kernel
-/// before it that sets it to zero.
-static Value emitOwnCount(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel) {
-  OpBuilder b(kernel);
-  Location loc = kernel.getLoc();
-  MemRefType type = getCountType(b);
-  auto zero =
-      gpu::GPUFuncOp::create(b, loc, (kernel.getName() + "_zero_claims").str(),
-                             b.getFunctionType({type}, {}));
+/// Makes a kernel of one thread that sets a count of claimed tiles to zero.
+static gpu::GPUFuncOp makeZeroKernel(gpu::GPUModuleOp module) {
+  OpBuilder b(module.getContext());
+  Location loc = module.getLoc();
+  auto zero = gpu::GPUFuncOp::create(b, loc, "zero_claims",
+                                     b.getFunctionType({getCountType(b)}, {}));
+  SymbolTable(module).insert(zero);
   zero->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   zero.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({1, 1, 1}));
   b.setInsertionPointToStart(&zero.getBody().front());
@@ -327,12 +325,18 @@ static Value emitOwnCount(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel) {
       b, loc, arith::ConstantIntOp::create(b, loc, 0, 32), zero.getArgument(0),
       ValueRange(arith::ConstantIndexOp::create(b, loc, 0)));
   gpu::ReturnOp::create(b, loc);
+  return zero;
+}
 
-  b.setInsertionPoint(launch);
-  Value count = memref::AllocOp::create(b, loc, type);
+/// Allocates the count of claimed tiles of a launch, and launches the kernel
+/// before it that sets it to zero.
+static Value emitOwnCount(gpu::LaunchFuncOp launch, gpu::GPUFuncOp zero) {
+  OpBuilder b(launch);
+  Location loc = launch.getLoc();
+  Value count = memref::AllocOp::create(b, loc, getCountType(b));
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
   gpu::KernelDim3 single = {one, one, one};
-  gpu::LaunchFuncOp::create(b, launch.getLoc(), zero, single, single,
+  gpu::LaunchFuncOp::create(b, loc, zero, single, single,
                             /*dynamicSharedMemorySize=*/Value(),
                             ValueRange(count));
   return count;
@@ -384,6 +388,8 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
   void runOnOperation() override {
     SymbolTableCollection symbols;
     DenseMap<Operation *, SmallVector<Value>> scalars;
+    /// By their modules, the kernels that set counts of claims to zero.
+    DenseMap<Operation *, gpu::GPUFuncOp> zeros;
     getOperation().walk([&](gpu::GPUFuncOp kernel) {
       if (!isPersistent(kernel))
         return;
@@ -421,8 +427,12 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
         added = countWaves(b, loc, count, grid);
       for (Value scalar : scalars.lookup(kernel))
         added.push_back(computeAtLaunch(b, scalar, atLaunch));
-      if (hasOwnCount)
-        added.push_back(emitOwnCount(launch, kernel));
+      if (hasOwnCount) {
+        auto module = kernel->getParentOfType<gpu::GPUModuleOp>();
+        gpu::GPUFuncOp &zero = zeros[module];
+        zero = zero ? zero : makeZeroKernel(module);
+        added.push_back(emitOwnCount(launch, zero));
+      }
       launch.getKernelOperandsMutable().append(added);
       launch.getGridSizeXMutable().assign(grid);
     });

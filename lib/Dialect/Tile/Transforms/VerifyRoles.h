@@ -15,8 +15,8 @@ namespace flash::tile {
 /// The role that carries the op out, or null where warps have none.
 mlir::Region *getRole(mlir::Operation *op);
 
-/// Whether an op, with what is inside, computes scalars alone, of scalars and of
-/// what it reads in memory, as every role can do for itself.
+/// Whether an op, with what is inside, computes scalars alone, of scalars and
+/// of what it reads in memory, as every role can do for itself.
 bool computesScalars(mlir::Operation *op);
 
 /// Checks that each role does only what its warps can do together.
