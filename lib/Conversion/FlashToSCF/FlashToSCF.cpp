@@ -7,6 +7,7 @@
 
 #include "VisitLowering.h"
 #include "flash/Conversion/Passes.h"
+#include "flash/Dialect/Flash/IR/InitSizes.h"
 #include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -107,15 +108,6 @@ static void lower(StoreRowsOp store, scf::ForallOp forall,
       SmallVector<OpFoldResult>(destination.getRank(), one));
 }
 
-/// The sizes of what a fill writes; of a tensor.empty as they are, so that
-/// nobody needs memory to ask for them.
-static SmallVector<OpFoldResult> getSizes(OpBuilder &b, linalg::FillOp fill) {
-  Value filled = fill.getOutputs()[0];
-  auto empty = filled.getDefiningOp<tensor::EmptyOp>();
-  return empty ? empty.getMixedSizes()
-               : tensor::getMixedSizes(b, fill.getLoc(), filled);
-}
-
 /// How many rows of a gap a block fills.
 static constexpr int64_t rowsOfGap = 128;
 
@@ -127,7 +119,7 @@ static Value fillGaps(OpBuilder &b, AddressOpInterface address,
   Location loc = fill.getLoc();
   Value value = fill.getInputs()[0];
   auto type = cast<RankedTensorType>(memory.getType());
-  SmallVector<OpFoldResult> ends = getSizes(b, fill);
+  SmallVector<OpFoldResult> ends = getInitSizes(b, loc, fill.getResult(0));
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   ends.resize(3);
   auto forall = scf::ForallOp::create(
@@ -165,14 +157,6 @@ static Value fillGaps(OpBuilder &b, AddressOpInterface address,
         SmallVector<OpFoldResult>(type.getRank(), one));
   }
   return forall.getResult(0);
-}
-
-/// The fill that the memory is, also with other static sizes; null if it is
-/// none.
-static linalg::FillOp getFill(Value memory) {
-  while (auto cast = memory.getDefiningOp<tensor::CastOp>())
-    memory = cast.getSource();
-  return memory.getDefiningOp<linalg::FillOp>();
 }
 
 /// Erases a fill whose gaps are filled: all that is left of it are its sizes.
@@ -251,8 +235,9 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels,
                                   "alone that computes it");
     out = address.getMemory();
     if (linalg::FillOp fill = getFill(out)) {
-      Value empty = tensor::EmptyOp::create(b, loc, getSizes(b, fill),
-                                            getElementTypeOrSelf(out));
+      Value empty = tensor::EmptyOp::create(
+          b, loc, getInitSizes(b, loc, fill.getResult(0)),
+          getElementTypeOrSelf(out));
       out = b.createOrFold<tensor::CastOp>(loc, out.getType(), empty);
     }
     if (onlyKernels && !isOfKernels(out))

@@ -7,9 +7,9 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 
+#include "flash/Dialect/Flash/IR/InitSizes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -48,22 +48,8 @@ Value PackedRows::apply(AffineExpr expr, ArrayRef<Value> operands) {
 }
 
 Value PackedRows::emitRows() {
-  // Of memory that a kernel stores only its sizes are read, for which nothing
-  // need be allocated.
-  Value from = memory;
-  while (Operation *op = from.getDefiningOp()) {
-    if (auto cast = dyn_cast<tensor::CastOp>(op))
-      from = cast.getSource();
-    else if (auto fill = dyn_cast<linalg::FillOp>(op))
-      from = fill.getOutputs()[0];
-    else
-      break;
-  }
-  auto empty = from.getDefiningOp<tensor::EmptyOp>();
-  return getValueOrCreateConstantIndexOp(
-      b, loc,
-      empty ? empty.getMixedSizes()[2]
-            : tensor::getMixedSize(b, loc, memory, 2));
+  return getValueOrCreateConstantIndexOp(b, loc,
+                                         getInitSizes(b, loc, memory)[2]);
 }
 
 Value PackedRows::emitBatches() {

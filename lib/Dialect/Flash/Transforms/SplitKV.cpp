@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SplitKV.h"
+#include "flash/Dialect/Flash/IR/InitSizes.h"
 
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Utils/TileSlices.h"
@@ -121,9 +122,7 @@ SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
   Value init = inits[0];
   if (auto kernel = init.getDefiningOp<KernelOp>(); kernel && rowsOfView)
     init = kernel.getOuts()[cast<OpResult>(init).getResultNumber()];
-  auto empty = init.getDefiningOp<tensor::EmptyOp>();
-  SmallVector<OpFoldResult> sizes =
-      empty ? empty.getMixedSizes() : tensor::getMixedSizes(b, loc, init);
+  SmallVector<OpFoldResult> sizes = getInitSizes(b, loc, init);
   OpFoldResult valueDim = sizes.pop_back_val();
   // The last loop is over rows, which of a view are always those.
   unsigned rowDim = alongHeads ? 1 : 2, loopDim = rowsOfView ? rowDim : 2;
