@@ -408,12 +408,12 @@ static Value makeLengths(OpBuilder &b, AddressOpInterface address, Type type) {
 static LogicalResult refuseCopy(AddressOpInterface address, Value taken,
                                 const Twine &why) {
   InFlightDiagnostic error = address->emitOpError(why);
-  llvm::SmallSetVector<Location, 4> places;
+  llvm::SmallSetVector<Location, 4> locations;
   for (Operation *user : taken.getUsers())
     if (user != address)
-      places.insert(user->getLoc());
-  for (Location place : places)
-    error.attachNote(place) << "it is used here";
+      locations.insert(user->getLoc());
+  for (Location location : locations)
+    error.attachNote(location) << "it is used here";
   return error;
 }
 

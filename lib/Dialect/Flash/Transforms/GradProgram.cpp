@@ -44,10 +44,10 @@ TiledDim GradProgram::ofBatch(TiledDim dim, Value lengths, Value batch) {
   return dim;
 }
 
-SmallVector<OpFoldResult> GradProgram::emitPlace(OpBuilder &b, Location loc,
-                                                 AddressOpInterface view,
-                                                 int64_t tile, Value batch,
-                                                 Value head, Value row) {
+SmallVector<OpFoldResult> GradProgram::emitPosition(OpBuilder &b, Location loc,
+                                                    AddressOpInterface view,
+                                                    int64_t tile, Value batch,
+                                                    Value head, Value row) {
   if (!view)
     return {batch, head, row};
   Value first = view.emitFirstTile(b, loc, batch, tile);
@@ -58,8 +58,8 @@ SmallVector<OpFoldResult> GradProgram::emitPlace(OpBuilder &b, Location loc,
 }
 
 SmallVector<OpFoldResult>
-GradProgram::getSizesOfPlaces(AddressOpInterface view, int64_t tile,
-                              ArrayRef<OpFoldResult> sizes) {
+GradProgram::getSizesOfPositions(AddressOpInterface view, int64_t tile,
+                                 ArrayRef<OpFoldResult> sizes) {
   SmallVector<OpFoldResult> result(sizes);
   if (!view)
     return result;

@@ -91,17 +91,18 @@ protected:
   /// that all take no more memory than rows do. Null is a view of a batch as
   /// it is.
   static llvm::SmallVector<mlir::OpFoldResult>
-  emitPlace(mlir::OpBuilder &b, mlir::Location loc, AddressOpInterface view,
-            int64_t tile, mlir::Value batch, mlir::Value head, mlir::Value row);
+  emitPosition(mlir::OpBuilder &b, mlir::Location loc, AddressOpInterface view,
+               int64_t tile, mlir::Value batch, mlir::Value head,
+               mlir::Value row);
   /// The sizes of such memory, where these are the view's.
   llvm::SmallVector<mlir::OpFoldResult>
-  getSizesOfPlaces(AddressOpInterface view, int64_t tile,
-                   llvm::ArrayRef<mlir::OpFoldResult> sizes);
+  getSizesOfPositions(AddressOpInterface view, int64_t tile,
+                      llvm::ArrayRef<mlir::OpFoldResult> sizes);
   /// Where the statistics of a query are.
   llvm::SmallVector<mlir::OpFoldResult>
   emitStatistics(mlir::Value batch, mlir::Value head, mlir::Value row) {
-    return emitPlace(b, b.getLoc(), queryAddress, rowsOfStatistics, batch, head,
-                     row);
+    return emitPosition(b, b.getLoc(), queryAddress, rowsOfStatistics, batch,
+                        head, row);
   }
 
   /// Rows whose statistics a batch in memory starts at a multiple of: a

@@ -446,15 +446,16 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
                   return splits.choose(b, loc, rows, index(0));
                 });
   }
-  SmallVector<OpFoldResult> place = getAsOpFoldResult(position);
+  SmallVector<OpFoldResult> inMemory = getAsOpFoldResult(position);
   if (rowsOfKernel)
     llvm::copy(rowsOfKernel.getDefiningOp<AddressOpInterface>().emitAddress(
                    b, loc, getAsOpFoldResult(ofResults)),
-               place.begin() + 1);
+               inMemory.begin() + 1);
   for (auto [tile, to] : llvm::zip_equal(done->getResults(), partial))
-    storeTile(tile, to, place, start, rows, byLengths, [&](OpFoldResult rows) {
-      return splits.choose(b, loc, index(0), rows);
-    });
+    storeTile(tile, to, inMemory, start, rows, byLengths,
+              [&](OpFoldResult rows) {
+                return splits.choose(b, loc, index(0), rows);
+              });
 }
 
 void Tiler::run() {

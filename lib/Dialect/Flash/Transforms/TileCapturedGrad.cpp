@@ -120,7 +120,7 @@ struct PartialSums {
   /// the distance.
   Value firstDistance = {};
   /// Where the last coordinate is a row of a view, that, and the rows that a
-  /// batch starts at a multiple of: sums are where `emitPlace` says.
+  /// batch starts at a multiple of: sums are where `emitPosition` says.
   AddressOpInterface view = {};
   int64_t tile = 0;
 };
@@ -579,13 +579,13 @@ PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group) {
       sum = addKeys(group, pair, sum);
     }
     storeRows(b, b.getLoc(), sum, outputs[0],
-              emitPlace(b, b.getLoc(), address, tile, position[0], position[1],
-                        position[2]),
+              emitPosition(b, b.getLoc(), address, tile, position[0],
+                           position[1], position[2]),
               address ? index(tile) : rows);
   };
   Value sums = parallelLoop(
       sizes, {1, 1, tile},
-      emptyOf(getSizesOfPlaces(address, tile, sizes), b.getF32Type()),
+      emptyOf(getSizesOfPositions(address, tile, sizes), b.getF32Type()),
       ofTiles(/*inStep=*/1, /*once=*/1), body, address ? view : Value())[0];
   return {sums,
           {{Coordinate::Batch, batches},
@@ -1079,8 +1079,8 @@ Value CapturedGradTiler::emitOwnSum(ImplicitLocOpBuilder &b,
   if (partial.view)
     place = getValueOrCreateConstantIndexOp(
         b, b.getLoc(),
-        emitPlace(b, b.getLoc(), partial.view, partial.tile, place[0], place[1],
-                  place[2]));
+        emitPosition(b, b.getLoc(), partial.view, partial.tile, place[0],
+                     place[1], place[2]));
   Value sum = tensor::ExtractOp::create(b, partial.sums, place);
   if (!llvm::all_of(owners.isKnown, [](bool known) { return known; })) {
     // A sum that is not 0 is of scores that take part, so that the index may be

@@ -204,7 +204,7 @@ void GradTiler::emitRows() {
     sizes.back() =
         affine::makeComposedFoldedAffineApply(b, loc, whole, {sizes.back()});
   SmallVector<OpFoldResult> ofMemory =
-      getSizesOfPlaces(queryAddress, rowsOfStatistics, sizes);
+      getSizesOfPositions(queryAddress, rowsOfStatistics, sizes);
   SmallVector<Value> outputs;
   for (int64_t i = 0; i < 2; ++i)
     outputs.push_back(tensor::EmptyOp::create(b, ofMemory, b.getF32Type()));
