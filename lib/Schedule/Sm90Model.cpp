@@ -182,8 +182,9 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   // which only a block of one warpgroup has left. Then all blocks run at once,
   // and no block goes on to another tile.
   std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
-  bool maySplitKeys = tiles ? *tiles <= target.multiprocessors / 2
-                            : schedule.queryTile == rowsOfWarpgroup;
+  bool maySplitKeys =
+      tiles ? *tiles <= target.multiprocessors / 2
+            : schedule.queryTile == rowsOfWarpgroup && !problem.hasPackedRows;
   if (maySplitKeys) {
     LLVM_DEBUG(llvm::dbgs() << "keys are split: "
                             << (tiles ? "few tiles of queries\n"

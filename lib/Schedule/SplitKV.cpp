@@ -46,6 +46,6 @@ void flash::chooseSplitKV(const Problem &problem, const TargetInfo &target,
     *schedule.queryTile -= queryTileStep;
   int64_t blocks = getFillingBlocks(target, *schedule.queryTile);
   std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
-  if (!tiles || *tiles <= blocks / 2)
+  if (tiles ? *tiles <= blocks / 2 : !problem.hasPackedRows)
     schedule.splitCtas = blocks;
 }
