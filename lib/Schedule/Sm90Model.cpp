@@ -167,10 +167,6 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   if (areFew)
     schedule = chooseForFewTiles(
         problem, target, getTiles(fits, problem.packedHeads, mostQueries));
-  // Rows that are rescaled together may be of two sequences, whose bits would
-  // then depend on each other.
-  if (problem.hasPackedRows)
-    *schedule.features &= ~ScheduleFeatures::LazyRescale;
   // How long the tiles of a wave are only the data tell, so that whichever
   // multiprocessor is free takes the next one; few need nothing to count them.
   if (problem.hasPackedRows && schedule.has(ScheduleFeatures::Persistent))

@@ -55,7 +55,7 @@ def ConvertFlashToSCF : Pass<"convert-flash-to-scf", "::mlir::func::FuncOp"> {
     "Only kernels run, as on GPUs: views are read and stored by these">];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect", "::mlir::ub::UBDialect", "::flash::tile::TileDialect"];
+    "::mlir::tensor::TensorDialect", "::flash::tile::TileDialect"];
 }
 
 def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {

@@ -17,7 +17,6 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace flash {
@@ -41,11 +40,11 @@ static void lower(LoadRowsOp load) {
           heads = load.getPacked().value_or(1);
   OpFoldResult rows = load.getRows() ? getAsOpFoldResult(load.getRows())
                                      : b.getIndexAttr(tile / heads);
-  Padding padding = load.getUndefined() ? Padding::Anything : Padding::Zero;
   Value rowsOfTile =
-      heads > 1 ? packRows(b, loc, source, first, heads, rows, tile, padding)
-                : extractRows(b, loc, source, first, rows, tile,
-                              /*columns=*/std::nullopt, padding);
+      heads > 1
+          ? packRows(b, loc, source, first, heads, rows, tile, load.getToEnd())
+          : extractRows(b, loc, source, first, rows, tile,
+                        /*columns=*/std::nullopt, load.getToEnd());
   load.replaceAllUsesWith(rowsOfTile);
   load.erase();
 }

@@ -183,7 +183,7 @@ SmallVector<Value> VisitLowering::copyStep(Value at, Value rank,
                                            ValueRange carried, StepKind kind) {
   IRMapping mapping = shared;
   if (!mapping.contains(visit.getAt()))
-    mapTile(mapping, at, kind.ragged);
+    mapTile(mapping, at, kind.ragged || kind.hasZeros);
   mapping.map(visit.getStateArgs(), carried);
   if (rank)
     mapping.map(visit.getRankArg(), rank);
@@ -205,6 +205,8 @@ SmallVector<Value> VisitLowering::copyStep(Value at, Value rank,
       if (visit.getNumRowArgs() > 1)
         copy.getFixedCountMutable().clear();
     }
+    if (!kind.fixedRagged)
+      copy.getFixedCountMutable().clear();
   }
   SmallVector<Value> results =
       llvm::map_to_vector(visit.getYielded(), [&](Value yielded) {
@@ -335,6 +337,17 @@ static bool reachesLast(Value bound, Value hi) {
                                          ValueRange(hi)));
 }
 
+Value VisitLowering::isFixedWhole() {
+  auto grad = dyn_cast<KeyGradStepOp>(step.getOperation());
+  // Gradients of queries are sums over the keys, of which zeros may have an
+  // infinite probability.
+  if (!grad || !grad.getQueryGrad() || !grad.getKeys())
+    return {};
+  int64_t rows = grad.getKey().getType().getDimSize(0);
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
+                               grad.getKeys(), constant(rows));
+}
+
 /// Where visited and full tiles are ranges, up to four loops cover
 /// [lo, fullLo), [fullLo, whole), [whole, fullHi) and [fullHi, hi).
 void VisitLowering::splitIntoRanges(Value lo, Value hi) {
@@ -347,16 +360,24 @@ void VisitLowering::splitIntoRanges(Value lo, Value hi) {
       reachesLast(fullHi, hi) && (!ragged || reachesLast(wholeTiles, hi));
   if (fullHi != hi)
     fullHi = max(min(fullHi, hi), fullLo);
+  bool hasZeros = ragged && visit.getNeutralZeros();
   Value whole = fullHi;
-  if (ragged)
+  if (ragged && !hasZeros)
     whole = max(min(fullHi, wholeTiles), fullLo);
+  Value isWhole = isFixedWhole();
+  if (isWhole)
+    whole = arith::SelectOp::create(b, loc, isWhole, whole, fullLo);
 
   // What the first tiles of every n-th are depends on the other rows.
   if (visit.getFillOnce() && !tileStep)
     return putLastFirst(lo, fullLo, whole, hi, isLastOnly);
   loopOver(lo, fullLo, stepOf({/*masked=*/true, ragged}));
-  loopOver(fullLo, whole, stepOf({/*masked=*/false, /*ragged=*/false}));
-  loopOver(whole, fullHi, stepOf({/*masked=*/false, /*ragged=*/true}));
+  loopOver(fullLo, whole,
+           stepOf({/*masked=*/false, /*ragged=*/false, /*keeps=*/true,
+                   /*fixedRagged=*/!isWhole, hasZeros}));
+  loopOver(whole, fullHi,
+           stepOf({/*masked=*/false, ragged && !hasZeros, /*keeps=*/true,
+                   /*fixedRagged=*/true, hasZeros}));
   loopOver(fullHi, hi, stepOf({/*masked=*/true, ragged}));
 }
 

@@ -30,9 +30,13 @@ private:
   /// What a copy of the step still has to take care of.
   struct StepKind {
     bool masked; ///< Some elements of the tile may be masked.
-    bool ragged; ///< Some rows of the tiles may not exist.
+    bool ragged; ///< Some rows of the tile that is visited may not exist.
     /// The score region may leave out elements, besides the mask.
     bool keeps = true;
+    /// Some rows of the tile that stays may not exist, where it has a count.
+    bool fixedRagged = true;
+    /// Some rows of the tile may be zeros, which the step need not leave out.
+    bool hasZeros = false;
   };
   /// What becomes of the state at the tile that a loop has come to.
   using Step = llvm::function_ref<llvm::SmallVector<mlir::Value>(
@@ -87,6 +91,9 @@ private:
   /// How many of the tiles have all their rows that `count` counts: those
   /// before it have, and none behind them.
   mlir::Value countWholeTiles(mlir::BlockArgument count);
+  /// Whether the rows of the tile that stays all exist, where a step that is
+  /// not masked would leave out the others; null where it leaves none out.
+  mlir::Value isFixedWhole();
   /// Whether all rows of both tiles exist; null if only an iteration tells.
   mlir::Value isWholePair();
   /// The first of `first`, `first + by`, ... that is not before `from`. None of

@@ -129,8 +129,7 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
   Place place = getPlace(*tile, type.getShape());
   auto fetch = tile::FetchOp::create(
       b, value.getLoc(), shape, place.memory, place.indices, place.existing,
-      /*unfilled=*/place.existing && tile->isPaddedWithAnything(),
-      place.packed);
+      /*to_end=*/place.existing && tile->toEnd, place.packed);
   fetches.push_back({*tile, fetch});
   return fetched[value] = fetch.getResult();
 }
@@ -164,7 +163,7 @@ FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
   }
   Value memory = capture(tile->memory);
   Value padding = constantF32(0.0);
-  if (tile->padding && !tile->isPaddedWithAnything())
+  if (tile->padding)
     padding = lookup(tile->padding);
 
   RankedTensorType f32 = type.clone(b.getF32Type());
@@ -294,7 +293,7 @@ FailureOr<Value> BlockConverter::readWarpRows(Value value,
   setInsertionPointAt(tile->definition, /*isEarly=*/true);
   Place place = getPlace(*tile, type.getShape());
   Value padding;
-  if (tile->padding && !tile->isPaddedWithAnything())
+  if (tile->padding)
     padding = lookup(tile->padding);
   bool nonempty = (place.existing || place.columns) &&
                   llvm::all_of(tile->dims, [](const MemoryTile::Dim &dim) {

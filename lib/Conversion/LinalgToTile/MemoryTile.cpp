@@ -7,9 +7,9 @@
 
 #include "MemoryTile.h"
 
+#include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -61,10 +61,6 @@ bool flash::isMemoryTile(Value tile, scf::ForallOp loop) {
   }
 }
 
-bool MemoryTile::isPaddedWithAnything() const {
-  return padding && padding.getDefiningOp<ub::PoisonOp>();
-}
-
 bool MemoryTile::isDense() const {
   return llvm::all_of(dims, [&](const Dim &dim) {
     auto isNext = [&](unsigned inMemory) {
@@ -76,8 +72,7 @@ bool MemoryTile::isDense() const {
 }
 
 bool MemoryTile::isPlain() const {
-  return isDense() && (!padding || isPaddedWithAnything() ||
-                       matchPattern(padding, m_AnyZeroFloat()));
+  return isDense() && (!padding || matchPattern(padding, m_AnyZeroFloat()));
 }
 
 /// Whether the index is known to be a multiple of `factor`.
@@ -131,7 +126,6 @@ bool MemoryTile::isAligned(int64_t columns, int64_t elements) const {
 bool MemoryTile::isSameAs(const MemoryTile &other) const {
   return memory == other.memory && offsets == other.offsets &&
          strides == other.strides &&
-         isPaddedWithAnything() == other.isPaddedWithAnything() &&
          llvm::equal(dims, other.dims, [](const Dim &x, const Dim &y) {
            return x.inMemory == y.inMemory && x.low == y.low &&
                   x.existing == y.existing && x.packed == y.packed &&
@@ -218,6 +212,7 @@ static LogicalResult pad(MemoryTile &tile, tensor::PadOp op) {
   if (!tile.padding)
     return refuse(op, "it pads with what depends on the position; pad with one "
                       "value");
+  tile.toEnd = op->hasAttr(toEndName);
   for (auto [dim, low] : llvm::zip_equal(tile.dims, op.getMixedLowPad()))
     dim.low = low;
   return success();

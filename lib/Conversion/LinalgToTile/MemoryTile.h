@@ -36,15 +36,15 @@ struct MemoryTile {
   llvm::SmallVector<Dim> dims;
   /// The value of the padding; null if there is none.
   mlir::Value padding;
+  /// Whether the rows of the padding lie behind the memory's last one.
+  bool toEnd = false;
   /// The last of the operations that make the tile.
   mlir::Operation *definition = nullptr;
 
-  /// Whether the padding may be anything.
-  bool isPaddedWithAnything() const;
   /// Whether nothing but the tile's first elements exist, next to each other.
   bool isDense() const;
   /// Whether copies to shared memory can make the tile: it is dense, and the
-  /// rest is zero or anything.
+  /// rest is zero.
   bool isPlain() const;
   /// Whether rows of `columns` elements, which all exist, start at multiples
   /// of so many elements. Strides that only the call tells are taken to be: it

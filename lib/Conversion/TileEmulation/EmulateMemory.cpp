@@ -124,6 +124,16 @@ static SmallVector<Value> emitSource(EmulationBuilder &b, Op op,
   std::optional<int64_t> packed = op.getPacked();
   size_t rowDim = cast<MemRefType>(memory.getType()).getRank() - 2;
   Value rows = emitRows(b, single(operands.getRows()), tileRows);
+  // As a bulk copy does, which reads no number of rows.
+  if (op.getToEnd()) {
+    size_t dim = packed ? rowDim - 1 : rowDim;
+    Value left = arith::SubIOp::create(b, memref::DimOp::create(b, memory, dim),
+                                       indices[dim]);
+    left = arith::MulIOp::create(b, left, constant(b, packed.value_or(1)));
+    int64_t most = tileRows - tileRows % packed.value_or(1);
+    rows = arith::MinSIOp::create(b, left, constant(b, most));
+    rows = arith::MaxSIOp::create(b, rows, constant(b, 0));
+  }
   emitRangeChecks(b, memory, indices, rowDim, rows,
                   constant(b, tile.getColumns()), packed);
   auto metadata = memref::ExtractStridedMetadataOp::create(b, memory);

@@ -54,27 +54,43 @@ Value RoleLowering::getTensorMap(Value source, SmemType stage, BoxRows rows) {
   return map;
 }
 
+void RoleLowering::takeFirstRows(SmallVectorImpl<Value> &indices, unsigned dim,
+                                 Value rows, int64_t most) {
+  // The first rows of this tile are the last rows of the one that ends behind
+  // them, which the map has at the row where they end.
+  rows = arith::MaxSIOp::create(b, loc, rows, index(0));
+  rows = arith::MinSIOp::create(b, loc, rows, index(most));
+  indices[dim] = arith::AddIOp::create(b, loc, indices[dim], rows);
+  indices.insert(indices.begin() + dim + 1,
+                 arith::SubIOp::create(b, loc, index(most), rows));
+}
+
 void RoleLowering::lowerCopy(CopyAsyncOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
+  // Behind the memory's last row a copy fills in zeros by itself.
+  Value rows = op.getToEnd() ? Value() : op.getRows();
   SmallVector<Value> indices(op.getIndices());
   if (static_cast<int64_t>(indices.size()) < op.getSource().getType().getRank())
     indices.push_back(index(0));
   if (!ring.getRowStages())
-    return copy(ring, op.getSource(), indices, op.getStep(), op.getPacked(),
-                op.getPart());
+    return copy(ring, op.getSource(), indices, rows, op.getStep(),
+                op.getPacked(), op.getPart());
   for (int64_t warpgroup = 0; warpgroup < getNumOwners(ring); ++warpgroup) {
     Value fill = getFillNumber(ring, op.getStep(), index(warpgroup));
     acquire(ring, fill);
     SmallVector<Value> own = indices;
     Value &row = *std::prev(own.end(), 2);
-    row =
-        arith::AddIOp::create(b, loc, row, index(warpgroup * rowsOfWarpgroup));
-    copy(ring, op.getSource(), own, fill);
+    Value first = index(warpgroup * rowsOfWarpgroup);
+    row = arith::AddIOp::create(b, loc, row, first);
+    Value ownRows =
+        rows ? arith::SubIOp::create(b, loc, rows, first).getResult() : rows;
+    copy(ring, op.getSource(), own, ownRows, fill);
   }
 }
 
 void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
-                        Value fill, std::optional<int64_t> packed, Value part) {
+                        Value rows, Value fill, std::optional<int64_t> packed,
+                        Value part) {
   SmemType stage = ring.getStageType(), filled = stage;
   if (part)
     filled =
@@ -84,21 +100,29 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
     Value start = stageOffset(ring, fill);
     if (!part)
       return start;
-    Value rows =
+    Value bytes =
         arith::MulIOp::create(b, loc, part, index(filled.getPanelBytes()));
-    return arith::AddIOp::create(b, loc, start, rows).getResult();
+    return arith::AddIOp::create(b, loc, start, bytes).getResult();
   };
-  BoxRows rows = getBoxRows(filled, packed);
-  Value map = getTensorMap(source, filled, rows);
+  BoxRows box = getBoxRows(filled, packed);
+  box.ofTiles = !!rows;
+  Value map = getTensorMap(source, filled, box);
   Value full = getBarrier(ring, fill, Of::Full);
   // Parts of a box outside of the memory count as copied.
   int64_t bytes =
-      filled.getNumBytes() / filled.getRows() * rows.outer * rows.inner;
+      filled.getNumBytes() / filled.getRows() * box.outer * box.inner;
   NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full, i32(bytes),
                                          NVVM::MemScopeKind::CTA,
                                          /*relaxed=*/false, Value());
+  SmallVector<Value> inMap(indices.drop_back());
+  if (rows) {
+    if (box.outer > 1)
+      rows = arith::DivSIOp::create(b, loc, rows, index(box.inner));
+    takeFirstRows(inMap, box.getRowDim(indices.size()), rows,
+                  box.getTileRows());
+  }
   SmallVector<Value> coordinates = {Value()};
-  for (Value position : llvm::reverse(indices.drop_back()))
+  for (Value position : llvm::reverse(inMap))
     coordinates.push_back(toI32(position));
   Type cluster = LLVM::LLVMPointerType::get(
       b.getContext(),
@@ -141,16 +165,9 @@ void RoleLowering::storePanels(StoreBulkOp op, SmemType own, Value start,
       index(rowsOfWarpgroup));
   SmallVector<Value> indices(op.getIndices());
   indices.back() = arith::AddIOp::create(b, loc, indices.back(), firstRow);
-  if (Value rows = op.getRows()) {
-    // The first rows of this tile are the last rows of the one that ends behind
-    // them, which the map has at the row where they end.
-    rows = arith::SubIOp::create(b, loc, rows, firstRow);
-    rows = arith::MaxSIOp::create(b, loc, rows, index(0));
-    rows = arith::MinSIOp::create(b, loc, rows, index(own.getRows()));
-    indices.back() = arith::AddIOp::create(b, loc, indices.back(), rows);
-    indices.push_back(
-        arith::SubIOp::create(b, loc, index(own.getRows()), rows));
-  }
+  if (Value rows = op.getRows())
+    takeFirstRows(indices, indices.size() - 1,
+                  arith::SubIOp::create(b, loc, rows, firstRow), own.getRows());
   SmallVector<Value> coordinates = {Value()};
   for (Value position : llvm::reverse(indices))
     coordinates.push_back(toI32(position));
@@ -217,15 +234,14 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
   }
 }
 
-/// The overlapping tiles of `rows` rows of a memref, [..., N + 1, rows, D]:
-/// tile n ends where row n of the memref begins. The first tiles begin before
-/// the memory, where nobody may read or write.
+/// The overlapping tiles of `rows` rows of a memref along `rowDim`,
+/// [..., N + 1, rows, ...]: tile n ends where row n of the memref begins. The
+/// first tiles begin before the memory, where nobody may read or write.
 static Value emitTilesBeforeRows(OpBuilder &b, Location loc, Value memory,
-                                 int64_t rows) {
+                                 int64_t rowDim, int64_t rows) {
   auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memory);
   SmallVector<OpFoldResult> sizes = metadata.getConstifiedMixedSizes(),
                             strides = metadata.getConstifiedMixedStrides();
-  int64_t rowDim = sizes.size() - 2;
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
@@ -252,9 +268,13 @@ void RoleLowering::addTensorMaps(gpu::LaunchFuncOp launch) {
   Location loc = launch.getLoc();
   for (auto &[key, map] : maps) {
     auto [memory, stage, outer, inner, ofTiles] = key;
+    BoxRows rows = {outer, inner, ofTiles != 0};
     Value operand = launch.getKernelOperand(memory.getArgNumber());
-    if (ofTiles)
-      operand = emitTilesBeforeRows(b, loc, operand, inner);
+    if (ofTiles) {
+      int64_t rank = cast<MemRefType>(operand.getType()).getRank();
+      operand = emitTilesBeforeRows(b, loc, operand, rows.getRowDim(rank),
+                                    rows.getTileRows());
+    }
     auto type = cast<MemRefType>(operand.getType());
     Value unranked = memref::CastOp::create(
         b, loc,
@@ -263,8 +283,8 @@ void RoleLowering::addTensorMaps(gpu::LaunchFuncOp launch) {
     SmallVector<Value> box;
     for (int64_t d = 0; d < type.getRank(); ++d) {
       int64_t size = d + 1 == type.getRank()   ? stage.getPanelColumns()
-                     : d + 2 == type.getRank() ? inner
-                     : d + 3 == type.getRank() ? outer
+                     : d + 2 == type.getRank() ? rows.inner
+                     : d + 3 == type.getRank() ? rows.outer
                                                : 1;
       box.push_back(arith::ConstantIndexOp::create(b, loc, size));
     }

@@ -21,9 +21,14 @@ namespace flash::tile {
 /// columns, and along the one before that.
 struct BoxRows {
   int64_t outer, inner;
-  /// Whether the map is of overlapping tiles of `inner` rows, one from each row
-  /// on, so that a copy can end before the tile does.
+  /// Whether the map is of overlapping tiles, one from each row on along the
+  /// first of these dimensions that has several rows in the box, so that a copy
+  /// can end before the tile does.
   bool ofTiles = false;
+
+  /// That dimension of a memory with so many, and the rows of a tile along it.
+  int64_t getRowDim(int64_t rank) const { return rank - (outer > 1 ? 3 : 2); }
+  int64_t getTileRows() const { return outer > 1 ? outer : inner; }
 };
 
 /// The rows of a copy of whole tiles of `type`, whose rows may be packed. What
@@ -126,11 +131,15 @@ private:
   Value getTensorMap(Value memory, SmemType stage, BoxRows rows);
   void addTensorMaps(mlir::gpu::LaunchFuncOp launch);
   void lowerCopy(CopyAsyncOp op);
+  /// Makes indices of memory, where a tile of `most` rows along `dim` starts,
+  /// those of a map of overlapping tiles at which a copy has its first `rows`.
+  void takeFirstRows(mlir::SmallVectorImpl<Value> &indices, unsigned dim,
+                     Value rows, int64_t most);
   /// Fills a stage, or a part of it, from the row and column that come last in
-  /// `indices` on.
+  /// `indices` on: with all rows that the memory has there, or with `rows`.
   void copy(RingOp ring, Value source, mlir::ArrayRef<Value> indices,
-            Value fill, std::optional<int64_t> packed = std::nullopt,
-            Value part = Value());
+            Value rows, Value fill,
+            std::optional<int64_t> packed = std::nullopt, Value part = Value());
   /// Orders what a thread has written to shared memory before bulk copies and
   /// products that start behind the next barrier.
   void fenceForBulkCopies();

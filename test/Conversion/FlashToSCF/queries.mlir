@@ -53,6 +53,37 @@ func.func @ragged(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
 
 // -----
 
+#schedule = #flash.schedule<query_tile = 64, key_tile = 64, products = 5, stages = 2, features = specialize_warps>
+!q = tensor<1x1x?x64xf16>
+!l = tensor<1x1x?xf32>
+
+// Queries that do not exist are zeros, which add nothing, so that there is no loop for them. Keys that do not exist are left out of the
+// gradients of queries, if there are any: in a loop of its own.
+
+// CHECK-LABEL: func @zeros(
+// CHECK:         %[[WHOLE:.*]] = arith.cmpi sge, %[[KEYS:.*]], %c64
+// CHECK:         %[[TILES:.*]] = arith.select %[[WHOLE]], %{{.*}}, %c0
+// CHECK:         %[[END:.*]] = affine.apply #{{.*}}(%[[TILES]])
+// CHECK:         scf.for %{{.*}} = %c0 to %[[END]] step %c64
+// CHECK-COUNT-3:   tensor.pad
+// CHECK:           flash.key_grad_step
+// CHECK-NOT:         queries(
+// CHECK-NOT:         keys(
+// CHECK-SAME:        schedule
+// CHECK:         scf.for %{{.*}} = %[[END]] to %{{.*}} step %c64
+// CHECK-COUNT-3:   tensor.pad
+// CHECK:           flash.key_grad_step
+// CHECK-NOT:         queries(
+// CHECK-SAME:        keys(%[[KEYS]])
+// CHECK-NOT:       flash.key_grad_step
+func.func @zeros(%q: !q, %lse: !l) -> (!q, !q, !q) {
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule)
+      : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return %0#0, %0#1, %0#2 : !q, !q, !q
+}
+
+// -----
+
 #schedule = #flash.schedule<query_tile = 64, key_tile = 128>
 #even = affine_set<(b, h, i, j)[nq, nk] : ((i - j) mod 4 == 0, i - j >= 0)>
 !q = tensor<2x2x1024x64xf16>

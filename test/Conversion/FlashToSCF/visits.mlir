@@ -124,18 +124,18 @@ func.func @list(%b: index, %h: index, %tiles: !list, %counts: !n, %q: !q, %k: te
 
 // -----
 
-// Rows of several heads are one slice by heads, in the order of queries; rows on which nothing depends are not filled.
+// Rows of several heads are one slice by heads, in the order of queries; the zeros behind them lie behind the tensor's last row.
 
 // CHECK-LABEL: func @loads(
-// CHECK:         ub.poison : f16
 // CHECK:         tensor.extract_slice %{{.*}}[0, %{{.*}}, %{{.*}}, 0] [1, 4, %{{.*}}, 8]
 // CHECK:         linalg.transpose
 // CHECK:         tensor.pad
+// CHECK:         {flash.to_end} : tensor<?x8xf16> to tensor<64x8xf16>
 // CHECK:         tensor.extract_slice %{{.*}}[0, %{{.*}}, %{{.*}}] [1, 1, 32] [1, 1, 1] : tensor<1x8x?xf32> to tensor<32xf32>
 // CHECK-NOT:     tensor.pad
 func.func @loads(%h: index, %i: index, %n: index, %q: tensor<1x8x?x8xf16>, %lse: tensor<1x8x?xf32>) -> (tensor<64x8xf16>, tensor<32xf32>) {
   %c0 = arith.constant 0 : index
-  %0 = flash.load_rows %q[%c0, %h, %i] rows(%n) packed(4) undefined : tensor<1x8x?x8xf16> -> tensor<64x8xf16>
+  %0 = flash.load_rows %q[%c0, %h, %i] rows(%n) packed(4) to_end : tensor<1x8x?x8xf16> -> tensor<64x8xf16>
   %1 = flash.load_rows %lse[%c0, %h, %i] : tensor<1x8x?xf32> -> tensor<32xf32>
   return %0, %1 : tensor<64x8xf16>, tensor<32xf32>
 }

@@ -49,20 +49,19 @@ func.func @offsets(%x: tensor<128x64xf16>) -> tensor<64x64xf16> {
   return %r : tensor<64x64xf16>
 }
 
-// Rows that do not exist are zero, or anything where the program leaves it open.
+// Rows that do not exist are zero, which the program may say to lie behind the end of memory.
 // Of the result those are stored that exist.
 
 // CHECK-LABEL: gpu.func @padded(
 // CHECK:       %[[I:.*]] = arith.muli
 // CHECK:       %[[SIZE:.*]] = affine.min
 // CHECK-DAG:   tile.fetch %arg0[%[[I]]] rows(%[[SIZE]]) : {{.*}} to <16x32xf16
-// CHECK-DAG:   tile.fetch %arg1[%[[I]]] rows(%[[SIZE]]) unfilled : {{.*}} to <16x32xf16
+// CHECK-DAG:   tile.fetch %arg1[%[[I]]] rows(%[[SIZE]]) to_end : {{.*}} to <16x32xf16
 // CHECK-DAG:   tile.store %{{.*}}[%[[I]]] rows(%[[SIZE]]) to_end : tensor<16x32xf16, #tile.fragment<1>>
 // CHECK-DAG:   tile.store %{{.*}}[%[[I]]] rows(%[[SIZE]]) : tensor<16xf32, #tile.rows<1>>
 func.func @padded(%x: tensor<100x32xf16>, %y: tensor<100x32xf16>, %v: tensor<100xf32>) -> (tensor<100x32xf16>, tensor<100xf32>) {
   %zero = arith.constant 0.0 : f16
   %zero32 = arith.constant 0.0 : f32
-  %any = ub.poison : f16
   %e = tensor.empty() : tensor<100x32xf16>
   %ev = tensor.empty() : tensor<100xf32>
   %r:2 = scf.forall (%i) = (0) to (100) step (16) shared_outs(%o = %e, %ov = %ev) -> (tensor<100x32xf16>, tensor<100xf32>) {
@@ -76,8 +75,8 @@ func.func @padded(%x: tensor<100x32xf16>, %y: tensor<100x32xf16>, %v: tensor<100
     %2 = tensor.extract_slice %y[%i, 0] [%size, 32] [1, 1] : tensor<100x32xf16> to tensor<?x32xf16>
     %3 = tensor.pad %2 low[0, 0] high[%low, 0] {
     ^bb0(%a: index, %b: index):
-      tensor.yield %any : f16
-    } : tensor<?x32xf16> to tensor<16x32xf16>
+      tensor.yield %zero : f16
+    } {flash.to_end} : tensor<?x32xf16> to tensor<16x32xf16>
     %4 = tensor.extract_slice %v[%i] [%size] [1] : tensor<100xf32> to tensor<?xf32>
     %5 = tensor.pad %4 low[0] high[%low] {
     ^bb0(%a: index):

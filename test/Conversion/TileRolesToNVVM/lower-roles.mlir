@@ -661,7 +661,7 @@ module attributes {gpu.container_module} {
         tile.ring.release %r[%c0] : !ring
       } @producer(warps = 1, registers = 40) {
         tile.ring.acquire %r[%c0] : !ring
-        tile.copy_async %m[%c0, %i, %h] packed(5) rows(%i) unfilled to %r[%c0] : !memory to !ring
+        tile.copy_async %m[%c0, %i, %h] packed(5) rows(%i) to_end to %r[%c0] : !memory to !ring
       }
       gpu.return
     }
@@ -997,6 +997,58 @@ module attributes {gpu.container_module} {
       tile.warp_specialize @consumer(warps = 8, registers = 240) {
         tile.store_bulk %x, %m[%i, %i] rows(%i) through !tile.smem<128x128xf16, swizzle = 128> {offset = 1024 : i64} : !result to !memory
       } @producer(warps = 1, registers = 24) {
+      }
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+!memory = memref<?x?x64xf16, strided<[?, ?, 1]>>
+!packed = memref<?x?x?x64xf16, strided<[?, ?, ?, 1]>>
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile>
+
+// A copy of some rows reads through such a map, too, and what is beyond the tile that ends behind them becomes zeros. Of packed rows,
+// 16 queries of 4 heads, tiles overlap along the queries. Up to the end of memory, no map of tiles is needed.
+// CHECK-LABEL: func.func @copy_rows(
+// CHECK-DAG:     memref.reinterpret_cast {{.*}} sizes: [%{{.*}}#0, %{{.*}}, 64, 64], strides: [%[[S:.*]]#0, %[[S]]#1, %[[S]]#1, 1]
+// CHECK-DAG:     nvgpu.tma.create.descriptor %{{.*}} box[%c1{{[^,]*}}, %c1{{[^,]*}}, %c64{{[^,]*}}, %c64{{[^,]*}}] : {{.*}}memref<64x64xf16
+// CHECK-DAG:     memref.reinterpret_cast {{.*}} sizes: [%{{.*}}#0, %{{.*}}, 16, %{{.*}}#2, 64], strides: [%[[P:.*]]#0, %[[P]]#1, %[[P]]#1, %[[P]]#2, 1]
+// CHECK-DAG:     nvgpu.tma.create.descriptor %{{.*}} box[%c1{{[^,]*}}, %c1{{[^,]*}}, %c16{{[^,]*}}, %c4{{[^,]*}}, %c64{{[^,]*}}] : {{.*}}memref<16x4x64xf16
+// CHECK-DAG:     nvgpu.tma.create.descriptor %{{.*}} box[%c1{{[^,]*}}, %c64{{[^,]*}}, %c64{{[^,]*}}] : {{.*}}memref<64x64xf16
+// CHECK-LABEL: gpu.func @copies(
+// CHECK:         %[[SOME:.*]] = arith.maxsi %arg3, %c0
+// CHECK:         %[[ROWS:.*]] = arith.minsi %[[SOME]], %c64
+// CHECK:         %[[END:.*]] = arith.addi %arg2, %[[ROWS]]
+// CHECK:         %[[IN:.*]] = arith.subi %c64{{.*}}, %[[ROWS]]
+// CHECK:         %[[R:.*]] = arith.index_cast %[[IN]]
+// CHECK:         %[[N:.*]] = arith.index_cast %[[END]]
+// CHECK:         nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}, box[%{{.*}}, %[[R]], %[[N]], %{{.*}}]
+// CHECK:         %[[QUERIES:.*]] = arith.divsi %arg3, %c4
+// CHECK:         %[[SOME4:.*]] = arith.maxsi %[[QUERIES]], %c0
+// CHECK:         arith.minsi %[[SOME4]], %c16
+// CHECK:         nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}, box[%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}]
+// CHECK-NOT:     arith.minsi
+// CHECK:         nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}, box[%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}]
+module attributes {gpu.container_module} {
+  func.func @copy_rows(%m: !memory, %p: !packed, %i: index) {
+    gpu.launch_func @m::@copies blocks in (%i, %i, %i) threads in (%i, %i, %i) args(%m : !memory, %p : !packed, %i : index, %i : index)
+    return
+  }
+  gpu.module @m {
+    gpu.func @copies(%m: !memory, %p: !packed, %i: index, %n: index) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %r = tile.ring {offset = 0 : i64, barriers = 32768 : i64} : !ring
+      tile.warp_specialize @consumer(warps = 4, registers = 232) {
+        %t = tile.ring.wait %r[%c0] : !ring
+        tile.ring.release %r[%c0] : !ring
+      } @producer(warps = 1, registers = 40) {
+        tile.ring.acquire %r[%c0] : !ring
+        tile.copy_async %m[%i, %i] rows(%n) to %r[%c0] : !memory to !ring
+        tile.copy_async %p[%i, %i, %i] packed(4) rows(%n) to %r[%c0] : !packed to !ring
+        tile.copy_async %m[%i, %i] rows(%n) to_end to %r[%c0] : !memory to !ring
       }
       gpu.return
     }

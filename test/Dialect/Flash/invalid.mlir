@@ -1298,7 +1298,7 @@ func.func @misspelt(%q: tensor<2x8x16xf32>) -> tensor<2x8x16xf32> {
 
 // -----
 
-// expected-error @below {{'func.func' op has an attribute 'flash.tile' that dialect 'flash' does not declare; the nearest is 'flash.schedule'}}
+// expected-error @below {{'func.func' op has an attribute 'flash.tile' that dialect 'flash' does not declare; the nearest is 'flash.to_end'}}
 func.func @function() attributes {flash.tile = 64} {
   return
 }

@@ -8,7 +8,7 @@
 !ks = tensor<4x8x16000x128xf16>
 !n = tensor<4xi32>
 // CHECK: flash.attention {{.*}}packed_heads = 4, {{.*}}split_ctas = 
-// ROLES: flash.attention {{.*}}packed_heads = 4, {{.*}}features = specialize_warps|overlap|bulk_store, {{.*}}split_ctas = 
+// ROLES: flash.attention {{.*}}packed_heads = 4, {{.*}}features = specialize_warps|overlap|lazy_rescale|bulk_store, {{.*}}split_ctas = 
 func.func @decode(%q: !q, %k: !k, %of: tensor<5xi32>, %to: tensor<5xi32>) -> !q {
   %qs, %nq = flash.unpack %q by %of : !q, tensor<5xi32> -> !qs, !n
   %ks, %nk = flash.unpack %k by %to : !k, tensor<5xi32> -> !ks, !n

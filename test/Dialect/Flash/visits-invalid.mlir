@@ -225,6 +225,34 @@ func.func @packed(%a: index, %x: tensor<1x1x8x8xf32>) {
 
 // -----
 
+func.func @neutral_zeros(%a: index, %x: tensor<4xf32>) {
+  // expected-error @below {{neutral_zeros are of a flash.key_grad_step without a score region; leave it out}}
+  %0 = flash.visit queries tile(16) from %a to %a by %a exist(%a) neutral_zeros init(%x : tensor<4xf32>) {
+  ^bb0(%i: index, %n: index, %s: tensor<4xf32>):
+    flash.next %s : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @all_to_end(%a: index, %x: tensor<1x1x8x8xf32>) {
+  // expected-error @below {{to_end says of rows(...) of a tensor that they are its last ones; a view has no end in memory}}
+  %0 = flash.load_rows %x[%a, %a, %a] to_end : tensor<1x1x8x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @view_to_end(%a: index, %x: tensor<1x1x8x8xf32>, %offsets: tensor<3xi32>) {
+  %v, %n = flash.unpack %x by %offsets : tensor<1x1x8x8xf32>, tensor<3xi32> -> tensor<2x1x8x8xf32>, tensor<2xi32>
+  // expected-error @below {{to_end says of rows(...) of a tensor that they are its last ones; a view has no end in memory}}
+  %0 = flash.load_rows %v[%a, %a, %a] rows(%a) to_end : tensor<2x1x8x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
 !list = tensor<1x1x4x8xi32>
 !n = tensor<1x1x4x2xi32>
 !s = tensor<4xf32>

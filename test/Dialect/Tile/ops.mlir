@@ -188,13 +188,13 @@ func.func @finite(%k: !memory, %b: index, %n: index) {
   return
 }
 
-// CHECK-LABEL: func @unfilled(
-func.func @unfilled(%k: !memory, %b: index, %n: index) {
-  // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] rows(%{{.*}}) unfilled : memref<{{.*}}> to <128x64xf16, swizzle = 128>
-  %t = tile.fetch %k[%b, %b, %b] rows(%n) unfilled : !memory to !smem
-  // CHECK: tile.copy_async %{{.*}} rows(%{{.*}}) unfilled to %{{.*}} : memref<
+// CHECK-LABEL: func @to_end(
+func.func @to_end(%k: !memory, %b: index, %n: index) {
+  // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] rows(%{{.*}}) to_end : memref<{{.*}}> to <128x64xf16, swizzle = 128>
+  %t = tile.fetch %k[%b, %b, %b] rows(%n) to_end : !memory to !smem
+  // CHECK: tile.copy_async %{{.*}} rows(%{{.*}}) to_end to %{{.*}} : memref<
   %ring = tile.ring : !paged
-  tile.copy_async %k[%b, %b, %b] rows(%n) unfilled to %ring[%n] : !memory to !paged
+  tile.copy_async %k[%b, %b, %b] rows(%n) to_end to %ring[%n] : !memory to !paged
   return
 }
 
@@ -267,8 +267,8 @@ func.func @warp_rows(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32, str
 func.func @packed(%k: !memory, %i: index, %x: tensor<64x64xf16, #tile.fragment<4>>, %l: tensor<64xf32, #tile.rows<4>>,
                   %lse: memref<?x?xf32, strided<[1, ?]>>, %view: !tile.smem<64x64xf16, swizzle = 128>) {
   %ring = tile.ring : !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
-  // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) rows(%{{.*}}) unfilled : memref<
-  %t = tile.fetch %k[%i, %i, %i] packed(3) rows(%i) unfilled : !memory to !tile.smem<64x64xf16, swizzle = 128>
+  // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) rows(%{{.*}}) to_end : memref<
+  %t = tile.fetch %k[%i, %i, %i] packed(3) rows(%i) to_end : !memory to !tile.smem<64x64xf16, swizzle = 128>
   // CHECK: tile.copy_async %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(4) to %{{.*}} : memref<
   tile.copy_async %k[%i, %i, %i] packed(4) to %ring[%i] : !memory to !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
   // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) rows(%{{.*}}) to %{{.*}} : memref<

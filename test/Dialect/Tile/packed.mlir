@@ -8,7 +8,7 @@
 
 gpu.module @m {
   // RING-LABEL: gpu.func @kernel(
-  // RING:         tile.copy_async %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) rows(%{{.*}}) unfilled to
+  // RING:         tile.copy_async %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) rows(%{{.*}}) to_end to
   // COPY-LABEL: gpu.func @kernel(
   // COPY:         tile.copy %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) rows(%{{.*}}) to
 
@@ -28,7 +28,7 @@ gpu.module @m {
   // THREAD:         llvm.store %{{.*}}, %{{.*}} : i32, !llvm.ptr<1>
   gpu.func @kernel(%q: !memory, %out: !memory, %h: index, %i: index, %n: index) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
     %c0 = arith.constant 0 : index
-    %qt = tile.fetch %q[%c0, %i, %h] packed(3) rows(%n) unfilled : !memory to !tile
+    %qt = tile.fetch %q[%c0, %i, %h] packed(3) rows(%n) to_end : !memory to !tile
     %x = tile.load %qt : !tile to tensor<16x64xf16, #tile.fragment<1>>
     tile.store %x, %out[%c0, %i, %h] packed(3) rows(%n) : tensor<16x64xf16, #tile.fragment<1>> to !memory
     gpu.return

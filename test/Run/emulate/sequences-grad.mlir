@@ -11,6 +11,9 @@
 // RUN: flash-run %s --target=emulate --shape 0=1x4x0x64 --shape 1=1x2x40x64 --shape 2=1x2x40x48 --shape 5=1x4x0x48 --check
 // RUN: flash-run %s --target=emulate:sm_90a --shape 0=1x4x30x64 --shape 1=1x2x0x64 --shape 2=1x2x0x48 --shape 5=1x4x30x48 --check
 // RUN: flash-run %s --target=emulate:sm_90a --shape 0=1x4x0x64 --shape 1=1x2x40x64 --shape 2=1x2x40x48 --shape 5=1x4x0x48 --check
+// Scores so low that the probability of a key of zeros, which would be there behind a sequence, is infinite; and NaN behind it.
+// RUN: flash-run %s --target=emulate:sm_90a --shape 0=1x4x301x64 --shape 1=1x2x400x64 --shape 2=1x2x400x48 --shape 5=1x4x301x48 --fill 0=8 --fill 1=-8 --check
+// RUN: flash-run %s --target=emulate:sm_90a --shape 0=1x4x301x64 --shape 1=1x2x400x64 --shape 2=1x2x400x48 --shape 5=1x4x301x48 --fill 3=0@0 --fill 3=70@1 --fill 3=70@2 --fill 3=149@3 --fill 3=150@4 --fill 4=0@0 --fill 4=90@1 --fill 4=100@2 --fill 4=199@3 --fill 4=200@4 --fill 0=nan@150 --fill 1=nan@200 --fill 2=inf@200 --fill 5=nan@150 --check
 
 !q = tensor<1x4x?x64xf16>
 !k = tensor<1x2x?x64xf16>

@@ -61,12 +61,15 @@ void flash::FlashDialect::initialize() {
 
 static constexpr llvm::StringLiteral scheduled[] = {"scf.forall", "gpu.func"},
                                      products[] = {"linalg.contract"},
-                                     modules[] = {"builtin.module"};
+                                     modules[] = {"builtin.module"},
+                                     pads[] = {"tensor.pad"};
 static constexpr flash::DeclaredAttribute declaredAttributes[] = {
     {"flash.schedule", scheduled, "a #flash.schedule",
      [](Attribute value) { return isa<flash::ScheduleAttr>(value); }},
     {"flash.precision", products, "a #flash.precision",
      [](Attribute value) { return isa<flash::ProductPrecisionAttr>(value); }},
+    {"flash.to_end", pads, "a unit attribute",
+     [](Attribute value) { return isa<UnitAttr>(value); }},
     {"flash.multiprocessors", modules, "an i64 from 1 to 4096",
      [](Attribute value) {
        auto count = dyn_cast<IntegerAttr>(value);

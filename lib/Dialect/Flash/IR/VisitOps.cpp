@@ -110,6 +110,10 @@ LogicalResult VisitOp::verify() {
     return emitOpError("has contributors, but no tiles");
   if (getRanks() && !getList())
     return emitOpError("ranks are of the tiles of a list");
+  auto grad = dyn_cast_if_present<KeyGradStepOp>(getStep().getOperation());
+  if (getNeutralZeros() && (!grad || !grad.getScore().empty()))
+    return emitOpError("neutral_zeros are of a flash.key_grad_step without a "
+                       "score region; leave it out");
   if (static_cast<bool>(getDistance()) != (getKind() == VisitKind::Diagonal))
     return emitOpError("a diagonal has a distance, and nothing else has, but "
                        "this is of ")
@@ -155,5 +159,9 @@ LogicalResult LoadRowsOp::verify() {
            << source << ", got " << tile;
   if (getPacked() && static_cast<int64_t>(*getPacked()) < 2)
     return emitOpError("packs two heads or more, got ") << *getPacked();
+  if (getToEnd() &&
+      (!getRows() || getSource().getDefiningOp<AddressOpInterface>()))
+    return emitOpError("to_end says of rows(...) of a tensor that they are its "
+                       "last ones; a view has no end in memory");
   return success();
 }

@@ -23,7 +23,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/IRMapping.h"
 #include <limits>
 
@@ -37,13 +36,6 @@ using namespace flash;
 
 static constexpr double minusInfinity =
     -std::numeric_limits<double>::infinity();
-
-static void fillWithZeros(tensor::PadOp pad) {
-  OpBuilder b(pad);
-  Value zero = arith::ConstantOp::create(
-      b, pad.getLoc(), b.getZeroAttr(pad.getType().getElementType()));
-  pad.getBody()->getTerminator()->setOperand(0, zero);
-}
 
 namespace {
 /// Decomposes one tile of flash.online_attention.
@@ -333,12 +325,6 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
     });
     if (whole)
       return signalPassFailure();
-    // A CPU has memory of its own for a padded tile, and reads all of it.
-    if (transposeScores)
-      getOperation().walk([](tensor::PadOp pad) {
-        if (isPaddedWithAnything(pad))
-          fillWithZeros(pad);
-      });
     ScoreTileBuilder::Transposed transposed;
     FiniteKeys finiteKeys;
     DecomposeOptions options{transposeScores, guardValues};

@@ -199,8 +199,7 @@ static bool isPaddedFrom(Value tile, Value rows) {
   auto pad = tile.getDefiningOp<tensor::PadOp>();
   auto slice =
       pad ? pad.getSource().getDefiningOp<tensor::ExtractSliceOp>() : nullptr;
-  return slice && !isPaddedWithAnything(pad) &&
-         llvm::is_contained(slice.getSizes(), rows);
+  return slice && llvm::is_contained(slice.getSizes(), rows);
 }
 
 /// Whether keys of the step may be left out.

@@ -22,14 +22,7 @@ GradProgram::GradProgram(AttentionGradOp op)
     : TileBuilder(op), op(op),
       queryAddress(op.getQuery().getDefiningOp<AddressOpInterface>()),
       schedule(op.getSchedule()->getValue()),
-      groups(b, op.getLoc(), op.getQuery(), op.getKey()) {
-  if (!hasRoles())
-    return;
-  if (op.getLengths() || op.getKeyLengths())
-    padding = Padding::Anything;
-  if (op.getQueryLengths())
-    queryPadding = Padding::Anything;
-}
+      groups(b, op.getLoc(), op.getQuery(), op.getKey()) {}
 
 Value GradProgram::asValue(OpFoldResult value) {
   return getValueOrCreateConstantIndexOp(b, b.getLoc(), value);
@@ -87,6 +80,7 @@ Value GradProgram::splitIntoRowsOf8(Value statistics) {
 
 Value GradProgram::extractFromRowsOf8(Value rowsOf8,
                                       ArrayRef<OpFoldResult> first,
+                                      OpFoldResult existing,
                                       const TiledDim &steps) {
   Location loc = b.getLoc();
   TiledDim rows = {steps.tile / eight,
@@ -96,8 +90,16 @@ Value GradProgram::extractFromRowsOf8(Value rowsOf8,
     rows.block = std::numeric_limits<int64_t>::max();
   Value at = asValue(affine::makeComposedFoldedAffineApply(
       b, loc, b.getAffineDimExpr(0).floorDiv(eight), {first[2]}));
-  Value tile = extract(rowsOf8, {first[0], first[1], at},
-                       rows.existing(b, loc, at), rows);
+  OpFoldResult count;
+  if (queryAddress) {
+    // Nobody writes what lies between the batches.
+    rows.mayEndBefore = true;
+    count = affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0).ceilDiv(eight), {existing});
+  } else {
+    count = rows.existing(b, loc, at);
+  }
+  Value tile = extract(rowsOf8, {first[0], first[1], at}, count, rows);
   return tensor::CollapseShapeOp::create(
       b, tile, ArrayRef<ReassociationIndices>{{0, 1}});
 }
@@ -152,6 +154,11 @@ SmallVector<Value> GradProgram::visitTiles(VisitKind kind, const TiledDim &dim,
     visited.by = constant(dim.tile);
     visited.fillOnce =
         schedule.has(ScheduleFeatures::Overlap) && !schedule.splitKeys;
+    // A query of zeros has the probability 1, and adds it to nothing: the
+    // output's gradient is zero, too. A score region may read what its position
+    // says, and threads that copy one by one would count in each loop.
+    visited.neutralZeros =
+        kind == VisitKind::Queries && op.getScore().empty() && hasRoles();
   }
   visited.exist = {dim.end};
   return emitVisit(b, loc, visited, state, step);

@@ -34,9 +34,9 @@ protected:
   }
   mlir::Value extract(mlir::Value tensor,
                       llvm::ArrayRef<mlir::OpFoldResult> first,
-                      mlir::OpFoldResult rows, const TiledDim &dim,
-                      Padding padding = Padding::Zero) {
-    return loadRows(b, b.getLoc(), tensor, first, rows, dim.tile, padding);
+                      mlir::OpFoldResult rows, const TiledDim &dim) {
+    return loadRows(b, b.getLoc(), tensor, first, rows, dim.tile,
+                    /*toEnd=*/!dim.mayEndBefore);
   }
 
   /// A kernel, over the rows of a view in memory if `rows` are given; the body
@@ -76,10 +76,12 @@ protected:
   }
   /// Where warps have roles, bulk copies take the statistics of a step, eight
   /// queries in a row: the statistics in this form, and in it the ones
-  /// of the step from `first` = (batch, head, query) on.
+  /// of the step from `first` = (batch, head, query) on, of which `existing`
+  /// queries exist.
   mlir::Value splitIntoRowsOf8(mlir::Value statistics);
   mlir::Value extractFromRowsOf8(mlir::Value rowsOf8,
                                  llvm::ArrayRef<mlir::OpFoldResult> first,
+                                 mlir::OpFoldResult existing,
                                  const TiledDim &steps);
 
   /// Whether batches are sequences of different lengths.
@@ -114,9 +116,6 @@ protected:
   AddressOpInterface queryAddress;
   Schedule schedule;
   HeadGroups groups;
-  /// Where warps have roles, of keys and of queries beyond a batch's length,
-  /// which bulk copies do not fill.
-  Padding padding = Padding::Zero, queryPadding = Padding::Zero;
 };
 
 /// Fails after an error at `op` if the gradient of one of its captured tensors

@@ -12,16 +12,10 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace flash;
-
-bool flash::isPaddedWithAnything(tensor::PadOp pad) {
-  Value padding = pad.getConstantPaddingValue();
-  return padding && padding.getDefiningOp<ub::PoisonOp>();
-}
 
 ScoreTileBuilder::ScoreTileBuilder(StepOpInterface step,
                                    const DecomposeOptions &options,
@@ -117,27 +111,6 @@ Value ScoreTileBuilder::addRowsCarefully(Value weights, Value rows, Value acc) {
       })[0];
 }
 
-Value ScoreTileBuilder::isFinite(Value rows) {
-  auto look = [&]() -> Value {
-    return IsFiniteOp::create(b, b.getI1Type(), rows);
-  };
-  if (isMasked())
-    return look();
-  // Most tiles have all their rows.
-  int64_t tile = step.stepsOverQueries() ? queries : keys;
-  Value all = arith::ConstantIndexOp::create(b, tile);
-  Value isWhole =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::sge, step.getCount(), all);
-  auto choice = scf::IfOp::create(b, b.getI1Type(), isWhole,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(choice.thenBlock());
-  scf::YieldOp::create(b, isWhole);
-  b.setInsertionPointToStart(choice.elseBlock());
-  scf::YieldOp::create(b, look());
-  return choice.getResult(0);
-}
-
 Value ScoreTileBuilder::addRows(Value weights, Value stepped, Value acc) {
   Value rows = operand(stepped);
   if (auto type = cast<RankedTensorType>(rows.getType());
@@ -152,16 +125,14 @@ Value ScoreTileBuilder::addRows(Value weights, Value stepped, Value acc) {
     return contract(weights, rows, acc,
                     {ofWeights, map(3, {2, 1}), map(3, {0, 1})});
   };
-  // Rows that do not exist may be anything, too.
-  auto pad = stepped.getDefiningOp<tensor::PadOp>();
-  bool mayBeAnything = pad && step.getCount() && isPaddedWithAnything(pad);
-  if (!isMasked() && !mayBeAnything)
+  // Rows that do not exist are zero.
+  if (!isMasked())
     return product();
   // What is masked has weight 0, but 0 * NaN is NaN: a tile with such rows
   // takes the slow product that leaves masked elements out.
   if (!options.guardValues)
     return addRowsCarefully(weights, rows, acc);
-  Value finite = isFinite(rows);
+  Value finite = IsFiniteOp::create(b, b.getI1Type(), rows);
   auto choice = scf::IfOp::create(b, acc.getType(), finite,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);

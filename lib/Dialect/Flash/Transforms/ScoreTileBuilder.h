@@ -107,8 +107,6 @@ private:
   mlir::Value transpose(mlir::Value fixed);
   mlir::Value addRowsCarefully(mlir::Value weights, mlir::Value rows,
                                mlir::Value acc);
-  /// Whether all elements of the rows are finite.
-  mlir::Value isFinite(mlir::Value rows);
   /// A quotient of the region by a constant as a product. It may differ in the
   /// last bit, which scores of 16-bit queries and keys do not have, and needs
   /// one instruction instead of ten with a branch. Null for any other op.
@@ -118,9 +116,6 @@ private:
   Transposed &transposed;
   llvm::DenseMap<mlir::Value, mlir::Value> widened;
 };
-
-/// Whether the elements that `pad` adds may be anything.
-bool isPaddedWithAnything(mlir::tensor::PadOp pad);
 
 } // namespace flash
 

@@ -93,7 +93,7 @@ private:
   /// its keys may be one split, then partial ones where they may be several.
   void queryTileBody(ValueRange position, ValueRange outputs);
   Value extractQueries(Value tensor, Value batch, Value head, Value start,
-                       OpFoldResult rows, Padding padding);
+                       OpFoldResult rows);
 
   OnlineAttentionOp online;
   FinalizeOp finalize;
@@ -104,8 +104,6 @@ private:
   TiledDim queries = {0, {}};
   int64_t packedHeads = 1, tileRows = 0;
   int64_t keyTile = 0;
-  /// Bulk copies fill no rows; nothing depends on those that do not exist.
-  Padding padding = Padding::Zero;
   HeadGroups groups;
   KeySplits splits;
   size_t numResults = 0; ///< How many outputs of a split are results.
@@ -172,9 +170,9 @@ Value Tiler::initialRows(linalg::GenericOp init, Value batch, Value head,
 }
 
 Value Tiler::extractQueries(Value tensor, Value batch, Value head, Value start,
-                            OpFoldResult rows, Padding padding) {
-  return loadRows(b, loc, tensor, {batch, head, start}, rows, tileRows, padding,
-                  packedHeads);
+                            OpFoldResult rows) {
+  return loadRows(b, loc, tensor, {batch, head, start}, rows, tileRows,
+                  /*toEnd=*/!online.getQueryLengths(), packedHeads);
 }
 
 Value Tiler::initialTile(Value init, Value batch, Value head, Value start,
@@ -186,7 +184,7 @@ Value Tiler::initialTile(Value init, Value batch, Value head, Value start,
   auto fill = init.getDefiningOp<linalg::FillOp>();
   linalg::GenericOp generic = getGenericOfHeads(init);
   if (!fill && !generic)
-    return extractQueries(init, batch, head, start, rows, Padding::Zero);
+    return extractQueries(init, batch, head, start, rows);
   if (!fill && packedHeads > 1)
     return initialRows(generic, batch, head, start, type.clone(shape));
   Value scalar =
@@ -245,10 +243,11 @@ SmallVector<Value> Tiler::step(const QueryTile &tile, VisitOp visit,
   bool isRagged = tile.keys.isRagged();
   OpFoldResult existing = isRagged ? OpFoldResult(rows) : index(keyTile);
   SmallVector<OpFoldResult> first = {tile.batch, tile.headOfKeys, at};
+  bool toEnd = !online.getLengths() && !online.getKeyLengths();
   Value key =
-      loadRows(b, loc, online.getKey(), first, existing, keyTile, padding);
+      loadRows(b, loc, online.getKey(), first, existing, keyTile, toEnd);
   Value value =
-      loadRows(b, loc, online.getValue(), first, existing, keyTile, padding);
+      loadRows(b, loc, online.getValue(), first, existing, keyTile, toEnd);
   SmallVector<int64_t> staticPosition(4, ShapedType::kDynamic), staticExtents;
   SmallVector<Value> extents;
   dispatchIndexOpFoldResults({tile.numQueries, tile.numKeys}, extents,
@@ -395,8 +394,7 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
     ofBatch = {queries.tile, tile.numQueries, /*multiple=*/1,
                /*mayEndBefore=*/true};
   OpFoldResult rows = ofBatch.existing(b, loc, start);
-  tile.query =
-      extractQueries(online.getQuery(), batch, head, start, rows, padding);
+  tile.query = extractQueries(online.getQuery(), batch, head, start, rows);
   SmallVector<Value> state = initialState(split, batch, head, start, rows);
   tile.numKeys = getLength(b, loc, extents[1], online.getKeyLengths(), batch);
   tile.keys = {keyTile,
@@ -468,8 +466,6 @@ void Tiler::run() {
   if (online.getMultiples())
     queries.multiple = online.getMultiples()->front();
   keyTile = *schedule.keyTile;
-  if (schedule.has(ScheduleFeatures::SpecializeWarps))
-    padding = Padding::Anything;
   groups = HeadGroups(b, loc, online.getQuery(), online.getKey());
   rowsOfKernel = getRowsOfKernel(online.getQuery(), finalize->getResults(),
                                  online.getQueryLengths());

@@ -416,15 +416,14 @@ CapturedGradTiler::Rows CapturedGradTiler::takeQueries(const Pair &pair,
   Rows taken;
   for (Value tensor : {op.getQuery(), op.getOutputGrad()})
     taken.tiles.push_back(extract(tensor, {pair.batch, pair.head, pair.query},
-                                  rows, pair.queries,
-                                  withRoles ? queryPadding : Padding::Zero));
+                                  rows, pair.queries));
   SmallVector<OpFoldResult> first =
       emitStatistics(pair.batch, pair.head, pair.query);
   for (auto [statistics, rowsOf8] :
        {std::pair(lseLog2, lseLog2RowsOf8), {delta, deltaRowsOf8}})
-    taken.tiles.push_back(rowsOf8
-                              ? extractFromRowsOf8(rowsOf8, first, queries)
-                              : extract(statistics, first, rows, pair.queries));
+    taken.tiles.push_back(
+        rowsOf8 ? extractFromRowsOf8(rowsOf8, first, rows, queries)
+                : extract(statistics, first, rows, pair.queries));
   if (pair.queries.isRagged())
     taken.count = asValue(rows);
   return taken;
@@ -438,8 +437,8 @@ CapturedGradTiler::Rows CapturedGradTiler::takeKeys(const Pair &pair,
   OpFoldResult head = groups.getKeyHead(b, b.getLoc(), pair.head);
   Rows taken;
   for (Value tensor : {op.getKey(), op.getValue()})
-    taken.tiles.push_back(extract(tensor, {pair.batch, head, pair.key}, rows,
-                                  dim, withRoles ? padding : Padding::Zero));
+    taken.tiles.push_back(
+        extract(tensor, {pair.batch, head, pair.key}, rows, dim));
   if (dim.isRagged())
     taken.count = asValue(rows);
   return taken;

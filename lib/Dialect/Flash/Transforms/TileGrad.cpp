@@ -145,11 +145,11 @@ void GradTiler::emitRows() {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getLse());
   auto body = [&](ValueRange position, ValueRange outputs) {
     SmallVector<OpFoldResult> first = getAsOpFoldResult(position);
-    OpFoldResult rows = ofBatch(rowTiles, op.getQueryLengths(), position[0])
-                            .existing(b, loc, position[2]);
-    Value output = extract(op.getOutput(), first, rows, rowTiles);
-    Value outputGrad = extract(op.getOutputGrad(), first, rows, rowTiles);
-    Value lse = extract(op.getLse(), first, rows, rowTiles);
+    TiledDim rowsOfBatch = ofBatch(rowTiles, op.getQueryLengths(), position[0]);
+    OpFoldResult rows = rowsOfBatch.existing(b, loc, position[2]);
+    Value output = extract(op.getOutput(), first, rows, rowsOfBatch);
+    Value outputGrad = extract(op.getOutputGrad(), first, rows, rowsOfBatch);
+    Value lse = extract(op.getLse(), first, rows, rowsOfBatch);
     AffineMap tile = map(2, {0, 1});
     // Products first: the sum of a row alone is a reduction of warps.
     Value products = generic(
@@ -165,7 +165,7 @@ void GradTiler::emitRows() {
         })[0];
     SmallVector<Value> inputs = {lse, sums};
     if (op.getLseGrad())
-      inputs.push_back(extract(op.getLseGrad(), first, rows, rowTiles));
+      inputs.push_back(extract(op.getLseGrad(), first, rows, rowsOfBatch));
     bool isF32 = op.getQuery().getType().getElementType().isF32();
     SmallVector<Value> results = this->rows(
         inputs, {empty({deltaRows}), empty({deltaRows})},
@@ -291,13 +291,12 @@ Value GradTiler::emitQueryGrad() {
     SmallVector<OpFoldResult> first = getAsOpFoldResult(position);
     TiledDim queriesOfBatch = ofBatch(queries, op.getQueryLengths(), batch);
     OpFoldResult rows = queriesOfBatch.existing(b, loc, position[2]);
-    Value query = extract(op.getQuery(), first, rows, queries, queryPadding);
-    Value outputGrad =
-        extract(op.getOutputGrad(), first, rows, queries, queryPadding);
+    Value query = extract(op.getQuery(), first, rows, queriesOfBatch);
+    Value outputGrad = extract(op.getOutputGrad(), first, rows, queriesOfBatch);
     SmallVector<OpFoldResult> ofStatistics =
         emitStatistics(batch, head, position[2]);
-    Value lseLog2Tile = extract(lseLog2, ofStatistics, rows, queries);
-    Value deltaTile = extract(delta, ofStatistics, rows, queries);
+    Value lseLog2Tile = extract(lseLog2, ofStatistics, rows, queriesOfBatch);
+    Value deltaTile = extract(delta, ofStatistics, rows, queriesOfBatch);
     TiledDim allKeys = ofBatch(keySteps, op.getKeyLengths(), batch),
              keysOfBatch = ofBatch(allKeys, op.getLengths(), batch);
     if (op.getQueryLengths())
@@ -307,10 +306,8 @@ Value GradTiler::emitQueryGrad() {
       Value at = visit.getAt(), count = countRows(visit, keysOfBatch);
       OpFoldResult existing = orAll(count, keysOfBatch);
       SmallVector<OpFoldResult> firstKey = {batch, keyHead, at};
-      Value key =
-          extract(op.getKey(), firstKey, existing, keysOfBatch, padding);
-      Value value =
-          extract(op.getValue(), firstKey, existing, keysOfBatch, padding);
+      Value key = extract(op.getKey(), firstKey, existing, keysOfBatch);
+      Value value = extract(op.getValue(), firstKey, existing, keysOfBatch);
       SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
       SmallVector<Value> extents;
       dispatchIndexOpFoldResults({queriesOfBatch.end, allKeys.end}, extents,
@@ -358,9 +355,8 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
   TiledDim keysOfBatch = ofBatch(keys, op.getKeyLengths(), batch),
            stepsOfBatch = ofBatch(querySteps, op.getQueryLengths(), batch);
   OpFoldResult rows = keysOfBatch.existing(b, loc, start);
-  Padding ofKeysOfBatch = op.getKeyLengths() ? padding : Padding::Zero;
-  Value key = extract(op.getKey(), first, rows, keys, ofKeysOfBatch);
-  Value value = extract(op.getValue(), first, rows, keys, ofKeysOfBatch);
+  Value key = extract(op.getKey(), first, rows, keysOfBatch);
+  Value value = extract(op.getValue(), first, rows, keysOfBatch);
   // The keys of the tile that take part, if some may not, and the queries if
   // there is such a key.
   Value used = keysOfBatch.isRagged() ? asValue(rows) : Value();
@@ -379,12 +375,13 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
       SmallVector<OpFoldResult> firstQuery = {batch, head, at};
       OpFoldResult existing = orAll(count, querySteps);
       auto tile = [&](Value tensor) {
-        return extract(tensor, firstQuery, existing, querySteps, queryPadding);
+        return extract(tensor, firstQuery, existing, stepsOfBatch);
       };
       SmallVector<OpFoldResult> first = emitStatistics(batch, head, at);
       auto statisticsOf = [&](Value statistics) {
-        return hasRoles() ? extractFromRowsOf8(statistics, first, querySteps)
-                          : extract(statistics, first, existing, querySteps);
+        return hasRoles()
+                   ? extractFromRowsOf8(statistics, first, existing, querySteps)
+                   : extract(statistics, first, existing, stepsOfBatch);
       };
       SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
       SmallVector<Value> extents;

@@ -22,7 +22,7 @@ SmallVector<Value> flash::emitVisit(
       tiles.distance, exist, tiles.list, tiles.counts, tiles.ranks, tiles.row,
       tiles.cut ? b.getI64IntegerAttr(tiles.cut) : IntegerAttr(), state,
       /*tiles=*/TilesAttr(), /*contributors=*/TilesAttr(), tiles.fillOnce,
-      tiles.readAhead);
+      tiles.readAhead, tiles.neutralZeros);
   SmallVector<Type> types(visit.getNumStartArgs() + visit.getNumRowArgs() +
                               (tiles.ranks ? 1 : 0),
                           b.getIndexType());
@@ -36,7 +36,7 @@ SmallVector<Value> flash::emitVisit(
 
 Value flash::loadRows(OpBuilder &b, Location loc, Value source,
                       ArrayRef<OpFoldResult> first, OpFoldResult rows,
-                      int64_t tile, Padding padding, int64_t heads) {
+                      int64_t tile, bool toEnd, int64_t heads) {
   auto type = cast<RankedTensorType>(source.getType());
   SmallVector<int64_t> shape = {tile};
   llvm::append_range(shape, type.getShape().drop_front(3));
@@ -45,8 +45,7 @@ Value flash::loadRows(OpBuilder &b, Location loc, Value source,
       b, loc, RankedTensorType::get(shape, type.getElementType()), source,
       getValueOrCreateConstantIndexOp(b, loc, first),
       exist ? Value() : getValueOrCreateConstantIndexOp(b, loc, rows),
-      heads > 1 ? b.getI64IntegerAttr(heads) : IntegerAttr(),
-      padding == Padding::Anything);
+      heads > 1 ? b.getI64IntegerAttr(heads) : IntegerAttr(), !exist && toEnd);
 }
 
 OpFoldResult flash::endUnlessEmpty(OpBuilder &b, Location loc,

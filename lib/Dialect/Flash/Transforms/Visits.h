@@ -22,7 +22,7 @@ struct VisitedTiles {
   mlir::Value list = {}, counts = {}, ranks = {};
   llvm::SmallVector<mlir::Value, 3> row = {};
   int64_t cut = 0; ///< Elements of an entry that a caller gives, else 0.
-  bool fillOnce = false, readAhead = false;
+  bool fillOnce = false, readAhead = false, neutralZeros = false;
 };
 
 /// Emits a visit whose step gives the next state; returns the last one.
@@ -34,10 +34,11 @@ llvm::SmallVector<mlir::Value> emitVisit(
         step);
 
 /// Emits a `flash.load_rows` of a tile of `tile` rows at `first` = (batch,
-/// head, row), of which `rows` exist; `heads` heads are packed in it.
+/// head, row), of which `rows` exist, up to the last one of the tensor where
+/// these are `toEnd`; `heads` heads are packed in it.
 mlir::Value loadRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value source,
                      llvm::ArrayRef<mlir::OpFoldResult> first,
-                     mlir::OpFoldResult rows, int64_t tile, Padding padding,
+                     mlir::OpFoldResult rows, int64_t tile, bool toEnd,
                      int64_t heads = 1);
 
 /// `end` if there are rows, else 0: where a visit for a tile without rows ends.

@@ -15,7 +15,6 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 using namespace mlir;
@@ -88,9 +87,12 @@ OpFoldResult flash::getLength(OpBuilder &b, Location loc, OpFoldResult size,
       .getResult();
 }
 
-static Value pad(OpBuilder &b, Location loc, Value slice,
-                 ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> shape,
-                 Value padding) {
+Value flash::padToTile(OpBuilder &b, Location loc, Value slice,
+                       ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> shape,
+                       TypedAttr padding) {
+  if (cast<RankedTensorType>(slice.getType()).getShape() == shape)
+    return slice;
+  Value filling = arith::ConstantOp::create(b, loc, padding);
   AffineExpr existing = b.getAffineDimExpr(0);
   SmallVector<OpFoldResult> low(shape.size(), b.getIndexAttr(0)), high;
   for (auto [size, tile] : llvm::zip_equal(sizes, shape))
@@ -99,13 +101,21 @@ static Value pad(OpBuilder &b, Location loc, Value slice,
   auto type = cast<RankedTensorType>(slice.getType());
   return tensor::PadOp::create(
       b, loc, RankedTensorType::get(shape, type.getElementType()), slice, low,
-      high, padding);
+      high, filling);
+}
+
+/// Says of a tile that was padded, if any, that what it lacks is behind the
+/// memory's end.
+static Value endAtMemory(Value tile, bool toEnd) {
+  if (auto pad = tile.getDefiningOp<tensor::PadOp>(); pad && toEnd)
+    pad->setAttr(toEndName, UnitAttr::get(pad.getContext()));
+  return tile;
 }
 
 Value flash::extractRows(OpBuilder &b, Location loc, Value tensor,
                          ArrayRef<OpFoldResult> first, OpFoldResult rows,
                          int64_t tile, std::optional<Columns> columns,
-                         Padding padding) {
+                         bool toEnd) {
   auto type = cast<RankedTensorType>(tensor.getType());
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   SmallVector<OpFoldResult> offsets(first), sizes = {one, one, rows};
@@ -124,12 +134,9 @@ Value flash::extractRows(OpBuilder &b, Location loc, Value tensor,
   Value slice = tensor::ExtractSliceOp::create(
       b, loc, RankedTensorType::get(sliceShape, type.getElementType()), tensor,
       offsets, sizes, strides);
-  Type element = type.getElementType();
-  if (padding == Padding::Zero || staticRows == tile)
-    return padToTile(b, loc, slice, ArrayRef(sizes).drop_front(2), tileShape,
-                     b.getZeroAttr(element));
-  return pad(b, loc, slice, ArrayRef(sizes).drop_front(2), tileShape,
-             ub::PoisonOp::create(b, loc, element));
+  return endAtMemory(padToTile(b, loc, slice, ArrayRef(sizes).drop_front(2),
+                               tileShape, b.getZeroAttr(type.getElementType())),
+                     toEnd);
 }
 
 SmallVector<OpFoldResult> flash::getSizes(OpBuilder &b, Location loc,
@@ -191,15 +198,6 @@ Value flash::extractPart(OpBuilder &b, Location loc, Value tensor,
                                         tensor, allOffsets, allSizes, strides);
 }
 
-Value flash::padToTile(OpBuilder &b, Location loc, Value slice,
-                       ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> shape,
-                       TypedAttr padding) {
-  if (cast<RankedTensorType>(slice.getType()).getShape() == shape)
-    return slice;
-  return pad(b, loc, slice, sizes, shape,
-             arith::ConstantOp::create(b, loc, padding));
-}
-
 ArrayAttr flash::getBlockMapping(OpBuilder &b, size_t numDims) {
   return b.getArrayAttr(llvm::map_to_vector(
       llvm::reverse(llvm::seq(numDims)), [&](size_t dim) -> Attribute {
@@ -239,7 +237,7 @@ static OpFoldResult countRows(OpBuilder &b, Location loc, int64_t heads,
 
 Value flash::packRows(OpBuilder &b, Location loc, Value tensor,
                       ArrayRef<OpFoldResult> first, int64_t heads,
-                      OpFoldResult queries, int64_t tile, Padding padding) {
+                      OpFoldResult queries, int64_t tile, bool toEnd) {
   auto type = cast<RankedTensorType>(tensor.getType());
   Type element = type.getElementType();
   OpFoldResult one = b.getIndexAttr(1), ofHeads = b.getIndexAttr(heads);
@@ -267,12 +265,9 @@ Value flash::packRows(OpBuilder &b, Location loc, Value tensor,
                                           getRowDims(byQuery.size()));
   if (sizeOf(rows) == tile)
     return slice;
-  Value filling;
-  if (padding == Padding::Zero)
-    filling = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
-  else
-    filling = ub::PoisonOp::create(b, loc, element);
-  return pad(b, loc, slice, rowSizes, tileShape, filling);
+  return endAtMemory(
+      padToTile(b, loc, slice, rowSizes, tileShape, b.getZeroAttr(element)),
+      toEnd);
 }
 
 /// The first rows of a tile in which heads are packed, by heads, then queries.

@@ -164,7 +164,7 @@ static void expandSource(Operation *source, Value ring, Value step) {
     auto fetch = cast<FetchOp>(source);
     CopyAsyncOp::create(b, loc, fetch.getSource(), fetch.getIndices(),
                         fetch.getRows(), ring, step, /*part=*/Value(),
-                        fetch.getUnfilled(), fetch.getPackedAttr());
+                        fetch.getToEnd(), fetch.getPackedAttr());
   }
   b.setInsertionPoint(first);
   Value tile = RingWaitOp::create(b, loc, getTileType(source), ring, step);

@@ -368,8 +368,7 @@ void Chain::emitCopy(OpBuilder &b, size_t index, Value ring, const Tile &tile,
     indices.back() = tile.iteration;
   }
   CopyAsyncOp::create(b, loc, copy.getSource(), indices, rows, ring, step,
-                      /*part=*/Value(), copy.getUnfilled(),
-                      copy.getPackedAttr());
+                      /*part=*/Value(), copy.getToEnd(), copy.getPackedAttr());
 }
 
 /// Moves what `[before, end)` computes from values known earlier to before it:

@@ -143,6 +143,11 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
         ringOp && !isCopy(op) && !isCheck(op) && !adds && !hasDiagonals;
     if (isOfWarpgroups && warps % warpsOfWarpgroup != 0)
       return refuse(op, "is for a role of whole warpgroups");
+    if (auto copy = dyn_cast<CopyAsyncOp>(op);
+        copy && copy.getRows() && !copy.getToEnd() &&
+        copy.getSource().getType().getRank() > StoreBulkOp::maxRankOfRows)
+      return refuse(op, "of `rows` that the memory goes on behind is of memory "
+                        "with at most four dimensions");
     return WalkResult::advance();
   });
   return failure(walk.wasInterrupted());

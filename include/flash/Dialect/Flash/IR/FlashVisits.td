@@ -52,6 +52,8 @@ def Flash_VisitOp : Flash_Op<"visit",
     mask. `tiles` says which are, and which are visited at all; without it all are visited, with the mask.
 
     `fill_once` asks for one loop that is entered wherever there is a tile, so that the pipeline of a kernel is filled once.
+    With `neutral_zeros` a step without the mask need not leave out rows of the tile that do not exist: they are zeros in
+    all of its operands, and zeros change none of its results. Then no loop of its own is for the last tile.
 
     Example:
 
@@ -73,7 +75,7 @@ def Flash_VisitOp : Flash_Op<"visit",
     Optional<Flash_BlockTensor>:$ranks, Variadic<Index>:$row,
     OptionalAttr<I64Attr>:$cut, Variadic<AnyType>:$inits, OptionalAttr<Flash_TilesAttr>:$tiles,
     OptionalAttr<Flash_TilesAttr>:$contributors, UnitAttr:$fill_once,
-    UnitAttr:$read_ahead);
+    UnitAttr:$read_ahead, UnitAttr:$neutral_zeros);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
@@ -83,7 +85,7 @@ def Flash_VisitOp : Flash_Op<"visit",
     (`cut` `(` $cut^ `)`)?
     (`ranks` `(` $ranks^ `:` type($ranks) `)`)? (`tiles` `(` $tiles^ `)`)?
     (`contributors` `(` $contributors^ `)`)? (`fill_once` $fill_once^)?
-    (`read_ahead` $read_ahead^)? (`init` `(` $inits^ `:` type($inits) `)`)?
+    (`read_ahead` $read_ahead^)? (`neutral_zeros` $neutral_zeros^)? (`init` `(` $inits^ `:` type($inits) `)`)?
     attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
@@ -132,8 +134,8 @@ def Flash_LoadRowsOp : Flash_Op<"load_rows", [Pure, AttrSizedOperandSegments]> {
   let summary = "loads a tile of rows of a tensor";
   let description = [{
     The rows of `source : [B, H, N, D]`, or `[B, H, N]`, from the position (batch, head, row) on, as a tile
-    `[M, D]` or `[M]`. Of these `rows` exist, all unless it is given; the others are zeros or, with
-    `undefined`, whatever is there, where nothing depends on them. With `packed(P)` the rows are those of P
+    `[M, D]` or `[M]`. Of these `rows` exist, all unless it is given; the others are zeros. With
+    `to_end` they lie behind the last row of the tensor, which is no view in memory. With `packed(P)` the rows are those of P
     heads: row r is of head `h + r mod P` and of row `n + r floordiv P`, and `rows` counts each head's.
 
     Example:
@@ -143,11 +145,11 @@ def Flash_LoadRowsOp : Flash_Op<"load_rows", [Pure, AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins Flash_FloatTensor:$source, Variadic<Index>:$position,
-    Optional<Index>:$rows, OptionalAttr<I64Attr>:$packed, UnitAttr:$undefined);
+    Optional<Index>:$rows, OptionalAttr<I64Attr>:$packed, UnitAttr:$to_end);
   let results = (outs Flash_FloatTensor:$tile);
   let assemblyFormat = [{
     $source `[` $position `]` (`rows` `(` $rows^ `)`)? (`packed` `(` $packed^ `)`)?
-    (`undefined` $undefined^)? attr-dict `:` type($source) `->` type($tile)
+    (`to_end` $to_end^)? attr-dict `:` type($source) `->` type($tile)
   }];
   let hasVerifier = 1;
 }

@@ -20,7 +20,8 @@ struct TiledDim {
   mlir::OpFoldResult end;
   /// What the end is a multiple of, whatever it is.
   int64_t multiple = 1;
-  /// Whether tiles may start behind the end; no row of these exists.
+  /// Whether the end may be before the last element in memory: tiles may start
+  /// behind it, and no row of these exists.
   bool mayEndBefore = false;
   /// How many elements are listed together, if that is more than a tile: of the
   /// last block tiles may be missing.
@@ -73,9 +74,10 @@ struct Columns {
 /// left.
 mlir::ArrayAttr getBlockMapping(mlir::OpBuilder &b, size_t numDims);
 
-/// What the rows of a tile are that do not exist: zero, or anything
-/// (`ub.poison`), where nothing depends on them.
-enum class Padding { Zero, Anything };
+/// On a `tensor.pad`: the rows that it adds to a slice lie behind the last row
+/// of what the slice is taken from, where bulk copies fill in zeros by
+/// themselves.
+constexpr llvm::StringLiteral toEndName = "flash.to_end";
 
 /// The sizes of `tensor`, of a slice those that it was taken with.
 llvm::SmallVector<mlir::OpFoldResult>
@@ -102,21 +104,22 @@ mlir::Value padToTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Value slice,
                       llvm::ArrayRef<int64_t> shape, mlir::TypedAttr padding);
 
 /// `rows` rows from `first` = (batch, head, row) on of a rank-4 or, without the
-/// last dimension, rank-3 tensor, padded to `tile` rows; all columns of them
-/// unless `columns` are given.
+/// last dimension, rank-3 tensor, padded with zeros to `tile` rows; all columns
+/// of them unless `columns` are given. With `toEnd` the rows behind them lie
+/// behind the tensor's last one.
 mlir::Value extractRows(mlir::OpBuilder &b, mlir::Location loc,
                         mlir::Value tensor,
                         llvm::ArrayRef<mlir::OpFoldResult> first,
                         mlir::OpFoldResult rows, int64_t tile,
                         std::optional<Columns> columns = std::nullopt,
-                        Padding padding = Padding::Zero);
+                        bool toEnd = false);
 
 /// The rows of `heads` heads at `first` = (batch, head, query), of `queries`
 /// queries each, as those of a tile: the heads of the first query come first.
-/// Padded to `tile` rows.
+/// Padded with zeros to `tile` rows, `toEnd` as above.
 mlir::Value packRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
                      llvm::ArrayRef<mlir::OpFoldResult> first, int64_t heads,
-                     mlir::OpFoldResult queries, int64_t tile, Padding padding);
+                     mlir::OpFoldResult queries, int64_t tile, bool toEnd);
 
 /// The first `rows` rows of a tile; of one in which `heads` heads are packed,
 /// the first `rows` queries of each, by heads and then queries.

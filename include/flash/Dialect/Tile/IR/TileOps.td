@@ -119,7 +119,8 @@ def Tile_FetchOp : Tile_Op<"fetch",
   let summary = "a tile of global memory, in shared memory";
   let description = [{
     Rows `i .. i + M` of the matrix at the leading indices; rows from `rows` on
-    do not exist and are zero, or anything where they are `unfilled`. In a `finite`
+    do not exist and are zero. With `to_end` these lie behind the last row of the memory, where a bulk
+    copy fills in zeros by itself. In a `finite`
     tile 0 takes the place of NaN and infinities. An index
     more, one for each dimension of the memory, is the first column, and all columns
     exist then: without it the memory has as many columns as the tile. What
@@ -142,12 +143,12 @@ def Tile_FetchOp : Tile_Op<"fetch",
     ```
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
-                       Optional<Index>:$rows, UnitAttr:$unfilled,
+                       Optional<Index>:$rows, UnitAttr:$to_end,
                        OptionalAttr<I64Attr>:$packed, UnitAttr:$finite);
   let results = (outs Tile_SmemType:$result);
   let assemblyFormat = [{
     $source `[` $indices `]` (`packed` `(` $packed^ `)`)?
-    (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)? (`finite` $finite^)? attr-dict
+    (`rows` `(` $rows^ `)`)? (`to_end` $to_end^)? (`finite` $finite^)? attr-dict
     `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
@@ -271,7 +272,8 @@ def Tile_CopyAsyncOp
   let summary = "starts to copy a tile of global memory into a stage";
   let description = [{
     As `tile.fetch`, into the acquired stage of a step, which is full when the
-    copy is complete.
+    copy is complete. Where warps have roles, copies of `rows` not `to_end` read through a tensor map of overlapping tiles,
+    as `tile.store_bulk` writes; memory then has at most four dimensions.
 
     ```mlir
     tile.copy_async %k[%b, %h, %j] rows(%n) to %ring[%t]
@@ -292,11 +294,11 @@ def Tile_CopyAsyncOp
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
                        Optional<Index>:$rows, Tile_RingType:$ring, Index:$step,
-                       Optional<Index>:$part, UnitAttr:$unfilled,
+                       Optional<Index>:$part, UnitAttr:$to_end,
                        OptionalAttr<I64Attr>:$packed);
   let assemblyFormat = [{
     $source `[` $indices `]` (`packed` `(` $packed^ `)`)?
-    (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
+    (`rows` `(` $rows^ `)`)? (`to_end` $to_end^)?
     `to` $ring `[` $step `]` (`part` `(` $part^ `)`)? attr-dict
     `:` type($source) `to` type($ring)
   }];
