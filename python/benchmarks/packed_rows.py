@@ -1,0 +1,246 @@
+"""Times packed rows beside a batch of equal rows, a mask of documents and FlashAttention's varlen functions.
+
+    python packed_rows.py [--tokens 32768] [--only lengths equal bits] [--runs 1000]
+
+All are called from PyTorch, and each figure is the median of rounds, of one call of each. `lengths` has
+documents of several lengths, causal: TFLOP/s of the pairs that are there, forward and in gradients (5 products for 2).
+`equal` has packed rows that are a batch of equal ones, and what each allocates beyond its operands. `bits` compares
+results: of many runs, of each document alone, and of a CUDA graph with other offsets. Lines of JSON; the status is 1 if
+bits differ or results are off.
+"""
+
+import argparse
+import importlib
+import json
+import math
+import statistics
+import sys
+import time
+
+import torch
+
+import flash_mlir as flash
+
+# D, heads, key heads.
+SIZES = [(128, 16, 16), (128, 32, 8), (64, 32, 32)]
+# The shortest and the longest document.
+LENGTHS = {"2048": (2048, 2048), "64 to 8192": (64, 8192), "16 to 1024": (16, 1024)}
+
+
+def draw_lengths(shortest, longest, tokens, generator):
+    """Log-uniform lengths of so many tokens, of which the last one is cut off."""
+    lengths = []
+    while sum(lengths) < tokens:
+        drawn = torch.empty(1).uniform_(math.log(shortest), math.log(longest + 1e-3), generator=generator)
+        lengths.append(min(int(math.exp(drawn.item())), tokens - sum(lengths)))
+    return lengths
+
+
+class Timer:
+    """Medians of milliseconds of functions that are called in alternation."""
+
+    def __init__(self, device, rounds):
+        self.on_gpu, self.rounds = device == "cuda", rounds
+        if self.on_gpu:
+            size = 2 * torch.cuda.get_device_properties(0).L2_cache_size
+            self.flush = torch.empty(size, dtype=torch.int8, device="cuda")
+
+    def once(self, function):
+        if not self.on_gpu:
+            start = time.perf_counter()
+            function()
+            return 1e3 * (time.perf_counter() - start)
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.flush.zero_()
+        start.record()
+        function()
+        stop.record()
+        stop.synchronize()
+        return start.elapsed_time(stop)
+
+    def compare(self, functions):
+        """By their names; None where a function fails."""
+        times = {}
+        for name, function in functions.items():
+            try:
+                function()
+                times[name] = []
+            except Exception as error:  # Of another CUDA or PyTorch it may fail in any way.
+                say(failed=name, error=str(error).strip().splitlines()[:1])
+        for _ in range(self.rounds):
+            for name, taken in times.items():
+                taken.append(self.once(functions[name]))
+        return {name: statistics.median(times[name]) if name in times else None for name in functions}
+
+
+def say(**found):
+    print(json.dumps(found), flush=True)
+
+
+def find_varlen():
+    """FlashAttention-4's function, or -3's; None where neither is installed."""
+    for module in ("flash_attn.cute.interface", "flash_attn_interface"):
+        try:
+            return getattr(importlib.import_module(module), "flash_attn_varlen_func")
+        except Exception:  # As above.
+            pass
+    return None
+
+
+def make(shape, options, generator):
+    return torch.randn(shape, generator=generator).to(options.device, getattr(torch, options.dtype)).requires_grad_()
+
+
+def backward_of(forward, tensors):
+    """A function that computes the gradients of `tensors`."""
+    output = forward()
+    grad = torch.ones_like(output)
+    return lambda: torch.autograd.grad(output, tensors, grad, retain_graph=True)
+
+
+def differ(x, y):
+    return float((x.float() - y.float()).norm() / y.float().norm().clamp_min(1e-30))
+
+
+def offsets_of(lengths, options):
+    return torch.tensor([0, *torch.tensor(lengths).cumsum(0).tolist()], dtype=torch.int32, device=options.device)
+
+
+def packed_call(tensors, offsets, mask):
+    return flash.attention(*tensors, mask=mask, query_offsets=offsets, key_offsets=offsets)
+
+
+def compare_lengths(options, generator):
+    timer, varlen = Timer(options.device, options.rounds), find_varlen()
+    right = True
+    for head_dim, heads, key_heads in SIZES:
+        for name, (shortest, longest) in LENGTHS.items():
+            lengths = draw_lengths(shortest, longest, options.tokens, generator)
+            offsets = offsets_of(lengths, options)
+            tensors = [make((options.tokens, n, head_dim), options, generator) for n in (heads, key_heads, key_heads)]
+            numbers = torch.arange(len(lengths), device=options.device, dtype=torch.int32)
+            ids = numbers.repeat_interleave(torch.tensor(lengths, device=options.device))
+            documents = flash.documents(ids) & flash.causal()
+
+            def masked():
+                rows = [x.transpose(0, 1)[None] for x in tensors]
+                return flash.attention(*rows, mask=documents)[0].transpose(0, 1)
+
+            forwards = {"packed": lambda: packed_call(tensors, offsets, flash.causal()), "mask": masked}
+
+            def theirs(**more):
+                result = varlen(*tensors, cu_seqlens_q=offsets, cu_seqlens_k=offsets, max_seqlen_q=max(lengths),
+                                max_seqlen_k=max(lengths), causal=True, **more)
+                return result[0] if isinstance(result, tuple) else result
+
+            if varlen:
+                forwards["varlen"] = theirs
+            with torch.no_grad():
+                expected = forwards["packed"]()
+                off = {other: round(differ(expected, forwards[other]()), 5) for other in forwards if other != "packed"}
+                times = timer.compare(forwards)
+            if varlen:
+                forwards["varlen, deterministic"] = lambda: theirs(deterministic=True)
+            backward = timer.compare({other: backward_of(each, tensors) for other, each in forwards.items()})
+            flops = sum(2 * heads * n * (n + 1) * head_dim for n in lengths)
+            rates = lambda ms, factor: {other: each and round(factor * flops / each * 1e-9, 1) for other, each in ms.items()}
+            say(what="lengths", D=head_dim, heads=heads, key_heads=key_heads, documents=name, count=len(lengths),
+                forward=rates(times, 1), gradients=rates(backward, 2.5), differ=off)
+            right &= all(each < 0.02 for each in off.values())
+    return right
+
+
+def measure_memory(function, options):
+    """The bytes that a call allocates at most, its results among them; None on the CPU."""
+    if options.device != "cuda":
+        return None
+    function()
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    function()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def compare_equal(options, generator):
+    timer, count = Timer(options.device, options.rounds), 8
+    length = options.tokens // count
+    offsets = offsets_of([length] * count, options)
+    for head_dim in (64, 128):
+        for mask in (None, flash.causal()):
+            rows = [make((count * length, 16, head_dim), options, generator) for _ in range(3)]
+            batch = [x.detach().unflatten(0, (count, length)).transpose(1, 2).requires_grad_() for x in rows]
+            calls = {"packed": (lambda: packed_call(rows, offsets, mask), rows),
+                     "batch": (lambda: flash.attention(*batch, mask=mask), batch)}
+            found = {}
+            for what in ("forward", "gradients"):
+                with torch.set_grad_enabled(what == "gradients"):
+                    functions = {name: forward if what == "forward" else backward_of(forward, tensors)
+                                 for name, (forward, tensors) in calls.items()}
+                    found[f"{what}, ms"] = {name: round(ms, 4) for name, ms in timer.compare(functions).items()}
+                    found[f"{what}, bytes"] = {name: measure_memory(each, options) for name, each in functions.items()}
+            say(what="equal", D=head_dim, mask="none" if mask is None else "causal", count=count, length=length, **found)
+    return True
+
+
+def compare_bits(options, generator):
+    right = True
+    for head_dim, heads, key_heads in SIZES:
+        lengths = draw_lengths(1, 2048, min(options.tokens, 8192), generator)
+        rows = sum(lengths)
+        offsets = offsets_of(lengths, options)
+        tensors = [make((rows + 100, n, head_dim), options, generator) for n in (heads, key_heads, key_heads)]
+        with torch.no_grad():
+            for x in tensors:
+                x[rows:] = torch.nan  # Which nobody reads.
+
+        def run(tensors, offsets):
+            output = packed_call(tensors, offsets, flash.causal())
+            return [output, *torch.autograd.grad(output, tensors, torch.ones_like(output))]
+
+        first = run(tensors, offsets)
+        found = {"runs": all(all(map(torch.equal, run(tensors, offsets), first)) for _ in range(options.runs))}
+        ends = [0, *torch.tensor(lengths).cumsum(0).tolist()]
+        found["alone"] = all(
+            all(torch.equal(part, whole[start:end]) for part, whole in zip(
+                run([x.detach()[start:end].requires_grad_() for x in tensors], offsets_of([end - start], options)), first))
+            # Sequences of few rows alone are a kernel of their own.
+            for start, end in zip(ends, ends[1:]) if end - start > 32)
+        if options.device == "cuda":
+            given = offsets.clone()
+            with torch.no_grad():
+                graph = torch.cuda.CUDAGraph()
+                packed_call(tensors, given, flash.causal())
+                with torch.cuda.graph(graph):
+                    output = packed_call(tensors, given, flash.causal())
+                given.copy_(offsets.flip(0).neg() + rows)
+                graph.replay()
+                found["graph"] = torch.equal(output, packed_call(tensors, given, flash.causal()))
+        say(what="bits", D=head_dim, heads=heads, key_heads=key_heads, count=len(lengths), runs=options.runs, same=found)
+        right &= all(found.values())
+    return right
+
+
+EXPERIMENTS = {"lengths": compare_lengths, "equal": compare_equal, "bits": compare_bits}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS))
+    parser.add_argument("--tokens", type=int, default=32768)
+    parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    options = parser.parse_args()
+    on_gpu = options.device == "cuda"
+    say(torch=torch.__version__, flash_mlir=flash.__version__, device=torch.cuda.get_device_name() if on_gpu else "cpu",
+        varlen=getattr(find_varlen(), "__module__", None), seed=options.seed)
+    right = [EXPERIMENTS[name](options, torch.Generator().manual_seed(options.seed)) for name in options.only]
+    return 0 if all(right) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
