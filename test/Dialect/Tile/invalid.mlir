@@ -907,6 +907,14 @@ func.func @f(%x: memref<4x16x64xf16>, %i: index) {
 
 // -----
 
+func.func @f(%x: memref<4x16x64xf16>, %r: !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>, %i: index) {
+  // expected-error @below {{to_end says where the rows behind rows(...) lie, and all exist; leave it out}}
+  tile.copy_async %x[%i, %i] to_end to %r[%i] : memref<4x16x64xf16> to !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+  return
+}
+
+// -----
+
 func.func @f(%x: memref<4x16x64xf16>, %i: index) {
   // expected-error @below {{needs 'rows': of 64 rows, packed by 7, the last 1 do not exist}}
   %t = tile.fetch %x[%i, %i] packed(7) : memref<4x16x64xf16> to !tile.smem<64x64xf16, swizzle = 128>

@@ -154,9 +154,9 @@ SmallVector<Value> GradProgram::visitTiles(VisitKind kind, const TiledDim &dim,
     visited.by = constant(dim.tile);
     visited.fillOnce =
         schedule.has(ScheduleFeatures::Overlap) && !schedule.splitKeys;
-    // A query of zeros has the probability 1, and adds it to nothing: the
-    // output's gradient is zero, too. A score region may read what its position
-    // says, and threads that copy one by one would count in each loop.
+    // A query of zeros has the probability 1, and adds it times an output's
+    // gradient of zeros. A score region may give anything at its position, and
+    // threads that copy themselves would have to count rows in each loop.
     visited.neutralZeros =
         kind == VisitKind::Queries && op.getScore().empty() && hasRoles();
   }

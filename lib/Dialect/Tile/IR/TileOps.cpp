@@ -184,9 +184,13 @@ LogicalResult PositionOp::verify() {
   return success();
 }
 
-/// Checks that where packed rows do not fill the tile something says so.
+/// Checks that where packed rows do not fill the tile something says so, and
+/// that what lies behind the memory is behind some rows.
 static LogicalResult verifyRest(Operation *op, std::optional<int64_t> packed,
-                                Value rows, SmemType tile) {
+                                Value rows, bool toEnd, SmemType tile) {
+  if (toEnd && !rows)
+    return op->emitOpError("to_end says where the rows behind rows(...) lie, "
+                           "and all exist; leave it out");
   if (!packed || *packed < 1 || rows || tile.getRows() % *packed == 0)
     return success();
   return op->emitOpError("needs 'rows': of ")
@@ -196,7 +200,7 @@ static LogicalResult verifyRest(Operation *op, std::optional<int64_t> packed,
 
 LogicalResult FetchOp::verify() {
   SmemType tile = getResult().getType();
-  if (failed(verifyRest(*this, getPacked(), getRows(), tile)))
+  if (failed(verifyRest(*this, getPacked(), getRows(), getToEnd(), tile)))
     return failure();
   return verifyRowsOfMemory(*this, getSource().getType(), getIndices().size(),
                             tile.getElementType(), tile.getColumns(),
@@ -205,7 +209,7 @@ LogicalResult FetchOp::verify() {
 
 LogicalResult CopyAsyncOp::verify() {
   SmemType tile = getRing().getType().getTile();
-  if (failed(verifyRest(*this, getPacked(), getRows(), tile)))
+  if (failed(verifyRest(*this, getPacked(), getRows(), getToEnd(), tile)))
     return failure();
   auto ring = getRing().getDefiningOp<RingOp>();
   if (getPacked() && ring && (ring.getRowStages() || ring.getNumCopies() > 1))
