@@ -83,6 +83,9 @@ llvm::Expected<CpuProgram> CpuProgram::compile(ModuleOp source, StringRef entry,
   stage("backend");
 
   flash::JitOptions jit;
+  // Who emulates a program runs it a few times, with small sizes.
+  jit.optimize =
+      !emulates && (variant != Variant::Reference || options.optimizeReference);
   jit.keepText =
       isPrinted && (options.has(Dump::LLVM) || options.has(Dump::Asm));
   auto executable = flash::CpuExecutable::compile(*module, entry, jit);

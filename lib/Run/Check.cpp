@@ -112,11 +112,21 @@ describeGradients(mlir::func::FuncOp entry, llvm::ArrayRef<HostTensor> terms) {
   return gradients;
 }
 
+/// With more bytes of scores the reference runs longer without optimizations
+/// than these take.
+constexpr double mostQuickBytes = 8e6;
+
 llvm::Expected<Expectation>
 flash::run::runReference(Session &session, const Program &program,
                          const Options &options,
                          llvm::ArrayRef<HostTensor> inputs, size_t numResults) {
-  auto reference = session.compile(program, Variant::Reference, options);
+  std::vector<TensorSpec> specs;
+  for (const HostTensor &input : inputs)
+    specs.push_back(input.getSpec());
+  Options ofReference = options;
+  std::optional<double> scoreBytes = countScoreBytes(program.entry, specs);
+  ofReference.optimizeReference = !scoreBytes || *scoreBytes > mostQuickBytes;
+  auto reference = session.compile(program, Variant::Reference, ofReference);
   if (!reference)
     return reference.takeError();
   auto promoted = copyInputs(inputs, /*promote=*/true, Placement::Aligned);

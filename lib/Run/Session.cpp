@@ -141,7 +141,9 @@ static std::string getKey(StringRef text, Variant variant,
   std::string key;
   llvm::raw_string_ostream os(key);
   os << static_cast<int>(variant) << ' ' << options.function;
-  if (variant != Variant::Reference)
+  if (variant == Variant::Reference)
+    os << ' ' << options.optimizeReference;
+  else
     os << ' ' << static_cast<int>(options.target) << ' ' << options.ptxas << ' '
        << static_cast<int>(options.layout);
   if (variant == Variant::Flash)

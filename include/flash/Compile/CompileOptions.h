@@ -63,6 +63,9 @@ struct CompileOptions {
   /// The kernel is the reference: all floating-point arguments and results are
   /// f64. For the CPU.
   bool isReference = false;
+  /// Whether the reference is compiled with optimizations, which cost more time
+  /// than they bring where it computes little.
+  bool optimizeReference = true;
   /// The program counts the tiles that it visits.
   bool countTiles = false;
   /// Bit set over `Dump`.

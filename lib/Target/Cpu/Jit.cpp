@@ -226,8 +226,9 @@ flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
   setHostAttributes(*module, **machine);
   times.translate = watch.lap();
 
-  optimize(*module, **machine);
-  if (isHuge(*module))
+  if (options.optimize)
+    optimize(*module, **machine);
+  if (!options.optimize || isHuge(*module))
     (*machine)->setOptLevel(CodeGenOptLevel::None);
   times.optimize = watch.lap();
   if (options.keepText) {

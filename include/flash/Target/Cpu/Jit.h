@@ -58,6 +58,9 @@ struct CompileTimes {
 struct JitOptions {
   /// Keep the text of the optimised LLVM IR and of the assembly.
   bool keepText = false;
+  /// Without optimizations, compiling takes a fraction of the time and running
+  /// about four times as long.
+  bool optimize = true;
 };
 
 /// A compiled kernel as a relocatable object file, for any process on a machine
