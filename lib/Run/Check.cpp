@@ -9,6 +9,7 @@
 
 #include "flash/Compile/Reference.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Run/InputSpecs.h"
 #include "flash/Run/Inputs.h"
 #include "flash/Run/Work.h"
 #include "flash/Support/DescribeLocation.h"
@@ -155,7 +156,8 @@ flash::run::runReference(Session &session, const Program &program,
   expected.gradients =
       describeGradients(program.entry, behind.take_back(added.terms));
   expected.logSumExps = getLogSumExpResults(program.entry);
-  expected.rowsOfSequences = getRowsOfSequences(program.entry, inputs);
+  auto whole = inlineCalls(program.entry);
+  expected.rowsOfSequences = getRowsOfSequences(*whole, inputs);
   expected.results = std::move(*results);
   for (const auto &[number, rows] : expected.rowsOfSequences)
     clearOtherRows(expected.results[number], rows);

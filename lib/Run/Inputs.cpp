@@ -22,19 +22,18 @@ using namespace flash::run;
 /// argument gives.
 static std::optional<int64_t> getMostRows(BlockArgument argument,
                                           ArrayRef<TensorSpec> specs) {
-  for (Operation *user : argument.getUsers()) {
-    auto attention = dyn_cast<flash::AttentionOpInterface>(user);
-    if (!attention)
-      continue;
+  std::optional<int64_t> most;
+  argument.getOwner()->walk([&](flash::AttentionOpInterface attention) {
     for (auto [lengths, rows] :
          {std::pair<Value, Value>(attention.getLengths(), attention.getKey()),
           {attention.getKeyLengths(), attention.getKey()},
           {attention.getQueryLengths(), attention.getQuery()}})
-      if (lengths == argument)
+      if (lengths && stripCasts(lengths) == argument)
         if (auto sizes = getSizes(rows, specs))
-          return (*sizes)[sizes->size() - 2];
-  }
-  return std::nullopt;
+          most = (*sizes)[sizes->size() - 2];
+    return most ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return most;
 }
 
 /// The number of rows of which the argument says where sequences start.
@@ -69,7 +68,7 @@ static llvm::Error makeBlocks(flash::AttentionOpInterface op,
                               ArrayRef<TensorSpec> specs, uint64_t seed,
                               std::vector<HostTensor> &inputs) {
   auto getNumber = [](Value list) -> std::optional<unsigned> {
-    if (auto argument = dyn_cast<BlockArgument>(list))
+    if (auto argument = dyn_cast<BlockArgument>(stripCasts(list)))
       return argument.getArgNumber();
     return std::nullopt;
   };
@@ -143,6 +142,7 @@ flash::run::makeInputs(func::FuncOp entry, ArrayRef<TensorSpec> specs,
         "--inputs names {0} file{1}, but @{2} has {3} argument{4}",
         options.inputs.size(), options.inputs.size() == 1 ? "" : "s",
         entry.getSymName(), specs.size(), specs.size() == 1 ? "" : "s"));
+  auto whole = inlineCalls(entry);
   std::vector<HostTensor> inputs;
   for (auto [i, spec] : llvm::enumerate(specs)) {
     if (!options.inputs.empty()) {
@@ -157,17 +157,17 @@ flash::run::makeInputs(func::FuncOp entry, ArrayRef<TensorSpec> specs,
       return input.takeError();
     if (isFloat(spec.dtype))
       fillNormal(*input, options.seed, i);
-    else if (auto rows = getPackedRows(entry.getArgument(i), specs))
+    else if (auto rows = getPackedRows(whole->getArgument(i), specs))
       fillOffsets(*input, *rows, options.seed);
     else
       fillUniform(*input, 0,
-                  getMostRows(entry.getArgument(i), specs).value_or(7),
+                  getMostRows(whole->getArgument(i), specs).value_or(7),
                   options.seed, i);
     inputs.push_back(std::move(*input));
   }
   llvm::Error failure = llvm::Error::success();
   if (options.inputs.empty())
-    entry.walk([&](flash::AttentionOpInterface op) {
+    whole->walk([&](flash::AttentionOpInterface op) {
       if (op.getBlockSizes() && !failure)
         failure = makeBlocks(op, specs, options.seed, inputs);
     });
@@ -177,7 +177,7 @@ flash::run::makeInputs(func::FuncOp entry, ArrayRef<TensorSpec> specs,
     if (llvm::Error error = applyFill(fill, inputs))
       return std::move(error);
   for (auto [i, input] : llvm::enumerate(inputs))
-    if (auto rows = getPackedRows(entry.getArgument(i), specs))
+    if (auto rows = getPackedRows(whole->getArgument(i), specs))
       if (llvm::Error error = verifyOffsets(input, i, *rows))
         return std::move(error);
   return inputs;

@@ -11,6 +11,7 @@
 #include "flash/Analysis/MaskTiles.h"
 #include "flash/Compile/Program.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Run/InputSpecs.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
@@ -21,7 +22,7 @@ using namespace flash::run;
 /// The input that a value is, if it is one.
 static const HostTensor *getInput(Value value, func::FuncOp func,
                                   ArrayRef<HostTensor> inputs) {
-  auto argument = dyn_cast_or_null<BlockArgument>(value);
+  auto argument = value ? dyn_cast<BlockArgument>(stripCasts(value)) : nullptr;
   if (!argument || argument.getOwner() != &func.getBody().front())
     return nullptr;
   return &inputs[argument.getArgNumber()];
@@ -35,7 +36,7 @@ getLengths(Value lengths, int64_t batches, int64_t most, func::FuncOp func,
   SmallVector<int64_t> result(batches, most);
   if (!lengths)
     return result;
-  auto unpack = lengths.getDefiningOp<flash::UnpackOp>();
+  auto unpack = stripCasts(lengths).getDefiningOp<flash::UnpackOp>();
   const HostTensor *input =
       getInput(unpack ? Value(unpack.getOffsets()) : lengths, func, inputs);
   if (!input)
@@ -149,7 +150,8 @@ flash::run::getRowsOfSequences(func::FuncOp level0,
     while (Operation *op = value.getDefiningOp()) {
       if (auto pack = dyn_cast<flash::PackOp>(op)) {
         DenseIntElementsAttr constants;
-        if (matchPattern(pack.getOffsets(), m_Constant(&constants))) {
+        if (matchPattern(stripCasts(pack.getOffsets()),
+                         m_Constant(&constants))) {
           auto offsets = llvm::to_vector(constants.getValues<APInt>());
           rows.push_back(
               {offsets.front().getSExtValue(), offsets.back().getSExtValue()});

@@ -24,6 +24,13 @@ llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
 llvm::Expected<std::vector<TensorSpec>> getInputSpecs(mlir::func::FuncOp entry,
                                                       const Options &options);
 
+/// A copy of the function with the bodies of those that it calls in place of
+/// the calls, to ask what its arguments are for. It stands in no module.
+mlir::OwningOpRef<mlir::func::FuncOp> inlineCalls(mlir::func::FuncOp entry);
+
+/// What a tensor is a cast of.
+mlir::Value stripCasts(mlir::Value value);
+
 /// The addresses that read in the argument where rows lie.
 llvm::SmallVector<AddressOpInterface>
 getAddressesBy(mlir::BlockArgument argument);
