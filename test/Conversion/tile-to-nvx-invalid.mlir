@@ -31,7 +31,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @reduce_rows(%x: tensor<64x8xf32, #tile.fragment<2>>) kernel {
-    // expected-error @below {{'tile.reduce_rows' op has no place; run tile-allocate-smem first}}
+    // expected-error @below {{'tile.reduce_rows' op has no shared memory; run tile-allocate-smem first}}
     // expected-error @below {{failed to legalize operation 'tile.reduce_rows'}}
     %c = tile.reduce_rows add %x : tensor<64x8xf32, #tile.fragment<2>> to tensor<8xf32, #tile.columns<2>>
     gpu.return
@@ -42,7 +42,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @reduce(%x: tensor<1x256xf32, #tile.warp_rows<8, 1, 256>>) kernel {
-    // expected-error @below {{'tile.reduce' op has no place; run tile-allocate-smem first}}
+    // expected-error @below {{'tile.reduce' op has no shared memory; run tile-allocate-smem first}}
     // expected-error @below {{failed to legalize operation 'tile.reduce'}}
     %r = tile.reduce add %x : tensor<1x256xf32, #tile.warp_rows<8, 1, 256>> to tensor<1xf32, #tile.warp_rows<8, 1, 256>>
     gpu.return

@@ -435,9 +435,10 @@ LogicalResult BlockConverter::convert(Operation &op) {
   // Tiles of memory are made where they are used.
   if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::CastOp>(op) ||
       isRowView(&op)) {
-    places[&op] = {b.getInsertionBlock(), b.getInsertionBlock()->empty()
-                                              ? nullptr
-                                              : &b.getInsertionBlock()->back()};
+    insertionPoints[&op] = {b.getInsertionBlock(),
+                            b.getInsertionBlock()->empty()
+                                ? nullptr
+                                : &b.getInsertionBlock()->back()};
     return success();
   }
   if (isa<tensor::EmptyOp>(op))

@@ -94,7 +94,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   /// Where a tile lies, as copies and stores say it.
-  struct Place {
+  struct TileAddress {
     mlir::Value memory;
     llvm::SmallVector<mlir::Value> indices;
     /// How many rows exist, or elements of a vector, and how many columns; null
@@ -103,9 +103,9 @@ private:
     /// How many of them lie along the last of two dimensions; null if all.
     mlir::IntegerAttr packed;
   };
-  /// The place of a tile of `shape` whose last dimension is the last dimension
-  /// of the memory.
-  Place getPlace(const MemoryTile &tile, llvm::ArrayRef<int64_t> shape);
+  /// The address of a tile of `shape` whose last dimension is the last
+  /// dimension of the memory.
+  TileAddress getAddress(const MemoryTile &tile, llvm::ArrayRef<int64_t> shape);
   void setInsertionPointAt(mlir::Operation *definition, bool isEarly);
   /// A tile of memory that the loop may read.
   mlir::FailureOr<MemoryTile> getInput(mlir::Value tile, mlir::Operation *user);
@@ -139,7 +139,7 @@ private:
                                              mlir::Operation *user);
   /// Stores a tile in registers to its place in an output.
   mlir::LogicalResult store(mlir::Operation *op, mlir::Value source,
-                            const MemoryTile &place);
+                            const MemoryTile &destination);
   /// A store of one element, which all threads make alike.
   mlir::LogicalResult convertInsertion(mlir::tensor::InsertOp op);
   /// The insertion of a row of sums, by a role of its own.
@@ -147,8 +147,8 @@ private:
   /// Where the element lies that `indices`, of the first dimensions, name in
   /// the part `dest` of an output.
   mlir::FailureOr<llvm::SmallVector<mlir::Value>>
-  getPlace(mlir::Operation *op, mlir::Value dest, mlir::OperandRange indices,
-           mlir::Value &memory);
+  getElementIndices(mlir::Operation *op, mlir::Value dest,
+                    mlir::OperandRange indices, mlir::Value &memory);
   mlir::LogicalResult convertInsertion(mlir::tensor::InsertSliceOp op);
   mlir::LogicalResult convertInsertion(mlir::tensor::ParallelInsertSliceOp op);
   mlir::LogicalResult convertIsFinite(IsFiniteOp op);
@@ -212,7 +212,7 @@ private:
   llvm::SmallVector<std::pair<MemoryTile, tile::FetchOp>> fetches;
   /// Where a tile of memory is made: the block, and its last operation then.
   llvm::DenseMap<mlir::Operation *, std::pair<mlir::Block *, mlir::Operation *>>
-      places;
+      insertionPoints;
 };
 
 } // namespace flash

@@ -44,12 +44,13 @@ static OpFoldResult getExisting(const MemoryTile::Dim &dim, int64_t size) {
 /// Puts the insertion point where the tile is made, or behind the last of what
 /// has come from its block before.
 void BlockConverter::setInsertionPointAt(Operation *definition, bool isEarly) {
-  auto place = definition ? places.find(definition) : places.end();
-  if (place == places.end()) {
+  auto found =
+      definition ? insertionPoints.find(definition) : insertionPoints.end();
+  if (found == insertionPoints.end()) {
     b.setInsertionPointToStart(&kernel.getBody().front());
     return;
   }
-  auto [block, before] = place->second;
+  auto [block, before] = found->second;
   if (block == b.getInsertionBlock() && !isEarly)
     return;
   if (before)
@@ -72,28 +73,28 @@ FailureOr<MemoryTile> BlockConverter::getInput(Value value, Operation *user) {
   return tile;
 }
 
-BlockConverter::Place BlockConverter::getPlace(const MemoryTile &tile,
-                                               ArrayRef<int64_t> shape) {
+BlockConverter::TileAddress
+BlockConverter::getAddress(const MemoryTile &tile, ArrayRef<int64_t> shape) {
   SmallVector<unsigned> order = getOrder(tile);
-  Place place;
-  place.memory = capture(tile.memory, order);
+  TileAddress address;
+  address.memory = capture(tile.memory, order);
   for (unsigned dim : order)
-    place.indices.push_back(lookup(tile.offsets[dim]));
+    address.indices.push_back(lookup(tile.offsets[dim]));
   // Whole rows of fragments start at the first column.
   auto type = cast<RankedTensorType>(tile.memory.getType());
   if (shape.size() == 2 && !layouts.isWarpRows() &&
       order.back() == order.size() - 1 &&
       type.getShape().back() == shape.back() &&
       !getExisting(tile.dims[1], shape[1]))
-    place.indices.pop_back();
+    address.indices.pop_back();
   if (OpFoldResult some = getExisting(tile.dims[0], shape[0]))
-    place.existing = lookup(some);
+    address.existing = lookup(some);
   if (shape.size() == 2)
     if (OpFoldResult some = getExisting(tile.dims[1], shape[1]))
-      place.columns = lookup(some);
+      address.columns = lookup(some);
   if (int64_t packed = tile.dims[0].packed)
-    place.packed = b.getI64IntegerAttr(packed);
-  return place;
+    address.packed = b.getI64IntegerAttr(packed);
+  return address;
 }
 
 FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
@@ -126,10 +127,11 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
   // In its own block it is made where it is first needed.
   OpBuilder::InsertionGuard guard(b);
   setInsertionPointAt(tile->definition, /*isEarly=*/false);
-  Place place = getPlace(*tile, type.getShape());
-  auto fetch = tile::FetchOp::create(
-      b, value.getLoc(), shape, place.memory, place.indices, place.existing,
-      /*to_end=*/place.existing && tile->toEnd, place.packed);
+  TileAddress address = getAddress(*tile, type.getShape());
+  auto fetch = tile::FetchOp::create(b, value.getLoc(), shape, address.memory,
+                                     address.indices, address.existing,
+                                     /*to_end=*/address.existing && tile->toEnd,
+                                     address.packed);
   fetches.push_back({*tile, fetch});
   return fetched[value] = fetch.getResult();
 }
@@ -291,19 +293,19 @@ FailureOr<Value> BlockConverter::readWarpRows(Value value,
   // As early as the program has it: other reads may follow before it is needed.
   OpBuilder::InsertionGuard guard(b);
   setInsertionPointAt(tile->definition, /*isEarly=*/true);
-  Place place = getPlace(*tile, type.getShape());
+  TileAddress address = getAddress(*tile, type.getShape());
   Value padding;
   if (tile->padding)
     padding = lookup(tile->padding);
-  bool nonempty = (place.existing || place.columns) &&
+  bool nonempty = (address.existing || address.columns) &&
                   llvm::all_of(tile->dims, [](const MemoryTile::Dim &dim) {
                     return isPositive(dim.existing);
                   });
   int64_t vector = cast<tile::WarpRowsAttr>(type.getEncoding()).getVector();
   bool aligned = type.getRank() == 2 && isAligned(*tile, vector);
   return warpRows[value] = tile::ReadOp::create(
-             b, value.getLoc(), type, place.memory, place.indices,
-             place.existing, place.columns, padding, aligned, nonempty);
+             b, value.getLoc(), type, address.memory, address.indices,
+             address.existing, address.columns, padding, aligned, nonempty);
 }
 
 FailureOr<Value> BlockConverter::loadVector(Value value, RankedTensorType type,
@@ -394,9 +396,9 @@ static bool storesToEnd(tensor::ParallelInsertSliceOp slice,
 }
 
 LogicalResult BlockConverter::store(Operation *op, Value source,
-                                    const MemoryTile &place) {
+                                    const MemoryTile &destination) {
   source = stripCasts(source);
-  if (!place.isPlain())
+  if (!destination.isPlain())
     return refuse(op, "it stores to elements that are not neighbours; insert "
                       "with strides of 1");
   // Of a tile the first rows and columns may be stored alone.
@@ -419,25 +421,26 @@ LogicalResult BlockConverter::store(Operation *op, Value source,
   // Values of rows may lie along any dimension.
   bool isMatrix = type->getRank() == 2;
   if (layouts.isWarpRows() &&
-      (static_cast<int64_t>(place.dims.size()) != type->getRank() ||
-       place.isPacked() ||
-       (isMatrix && place.dims[1].inMemory != place.offsets.size() - 1)))
+      (static_cast<int64_t>(destination.dims.size()) != type->getRank() ||
+       destination.isPacked() ||
+       (isMatrix &&
+        destination.dims[1].inMemory != destination.offsets.size() - 1)))
     return refuse(op, "the last dimension of the tile is not along that of the "
                       "memory, whose elements are neighbours");
-  Place to = getPlace(place, type->getShape());
+  TileAddress to = getAddress(destination, type->getShape());
   // Neighbours of a fragment are stored at once where they are neighbours in
   // memory.
   if (isMatrix && !layouts.isWarpRows() && !to.columns) {
     int64_t all = type->getDimSize(1);
-    if (place.dims[1].inMemory != place.offsets.size() - 1 ||
-        !place.isAligned(all, /*elements=*/2))
+    if (destination.dims[1].inMemory != destination.offsets.size() - 1 ||
+        !destination.isAligned(all, /*elements=*/2))
       to.columns = constant(all);
   }
   auto slice = dyn_cast<tensor::ParallelInsertSliceOp>(op);
-  bool toEnd =
-      to.existing && slice && !place.isPacked() &&
-      isa<tile::FragmentAttr>(type->getEncoding()) &&
-      storesToEnd(slice, forall, place.dims[0].inMemory, type->getDimSize(0));
+  bool toEnd = to.existing && slice && !destination.isPacked() &&
+               isa<tile::FragmentAttr>(type->getEncoding()) &&
+               storesToEnd(slice, forall, destination.dims[0].inMemory,
+                           type->getDimSize(0));
   tile::StoreOp::create(b, op->getLoc(), /*add=*/false, *registers, to.memory,
                         to.indices, to.existing, toEnd, to.columns, to.packed);
   return success();
@@ -506,10 +509,9 @@ LogicalResult BlockConverter::convertInsertion(tensor::InsertSliceOp op) {
   return store(op, op.getSource(), getMemoryTile(op, forall));
 }
 
-FailureOr<SmallVector<Value>> BlockConverter::getPlace(Operation *op,
-                                                       Value dest,
-                                                       OperandRange indices,
-                                                       Value &memory) {
+FailureOr<SmallVector<Value>>
+BlockConverter::getElementIndices(Operation *op, Value dest,
+                                  OperandRange indices, Value &memory) {
   Value slice = getWrittenSlice(dest, forall);
   if (!slice)
     return refuse(op, "it inserts elements into a tile that is in registers; "
@@ -523,23 +525,23 @@ FailureOr<SmallVector<Value>> BlockConverter::getPlace(Operation *op,
     return refuse(op, "it inserts elements into a slice whose elements are "
                       "not neighbours");
   memory = capture(tile->memory);
-  SmallVector<Value> place = llvm::map_to_vector(
+  SmallVector<Value> address = llvm::map_to_vector(
       tile->offsets, [&](OpFoldResult offset) { return lookup(offset); });
   for (auto [dim, index] : llvm::zip(tile->dims, indices)) {
-    Value &at = place[dim.inMemory];
+    Value &at = address[dim.inMemory];
     at = arith::AddIOp::create(b, op->getLoc(), at, lookup(index));
   }
-  return place;
+  return address;
 }
 
 LogicalResult BlockConverter::convertInsertion(tensor::InsertOp op) {
   Value memory;
-  FailureOr<SmallVector<Value>> place =
-      getPlace(op, op.getDest(), op.getIndices(), memory);
-  if (failed(place))
+  FailureOr<SmallVector<Value>> indices =
+      getElementIndices(op, op.getDest(), op.getIndices(), memory);
+  if (failed(indices))
     return failure();
   memref::StoreOp::create(b, op.getLoc(), lookup(op.getScalar()), memory,
-                          *place);
+                          *indices);
   return success();
 }
 
@@ -548,27 +550,27 @@ LogicalResult BlockConverter::convertInsertion(InsertDiagonalsOp op) {
   if (failed(tile))
     return failure();
   Value memory;
-  FailureOr<SmallVector<Value>> place =
-      getPlace(op, op.getSums(), op.getIndices(), memory);
-  if (failed(place))
+  FailureOr<SmallVector<Value>> indices =
+      getElementIndices(op, op.getSums(), op.getIndices(), memory);
+  if (failed(indices))
     return failure();
   tile::StoreDiagonalsOp::create(b, op.getLoc(), *tile, memory,
-                                 ArrayRef(*place).drop_back());
+                                 ArrayRef(*indices).drop_back());
   return success();
 }
 
 LogicalResult
 BlockConverter::convertInsertion(tensor::ParallelInsertSliceOp op) {
   Value source;
-  FailureOr<MemoryTile> place = getMemoryTile(op, source);
-  if (failed(place))
+  FailureOr<MemoryTile> destination = getMemoryTile(op, source);
+  if (failed(destination))
     return failure();
   Value slice = getWrittenSlice(op.getSource(), forall);
   if (!slice)
-    return store(op, source, *place);
+    return store(op, source, *destination);
   // It was stored when it was made.
   FailureOr<MemoryTile> from = getMemoryTile(slice, forall);
-  if (succeeded(from) && from->isSameAs(*place))
+  if (succeeded(from) && from->isSameAs(*destination))
     return success();
   return refuse(op, "it stores a part of an output elsewhere than it is from");
 }

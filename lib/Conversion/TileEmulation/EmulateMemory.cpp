@@ -33,7 +33,7 @@ static Value constant(ImplicitLocOpBuilder &b, int64_t value) {
   return arith::ConstantIndexOp::create(b, value);
 }
 
-/// Calls `emit` with each place in a tile of these sizes.
+/// Calls `emit` with each position in a tile of these sizes.
 static void forEachElement(
     ImplicitLocOpBuilder &b, ArrayRef<Value> sizes,
     llvm::function_ref<void(ImplicitLocOpBuilder &, ValueRange)> emit) {
@@ -189,7 +189,7 @@ static Value isNumber(ImplicitLocOpBuilder &b, Value value) {
   return arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, value, value);
 }
 
-/// Puts 0 in place of NaN and infinities.
+/// Puts 0 in position of NaN and infinities.
 static void makeFinite(ImplicitLocOpBuilder &b, Value buffer) {
   createGeneric(
       b, ValueRange(), buffer, b.getMultiDimIdentityMap(2),
@@ -516,16 +516,16 @@ static SmallVector<Value> emulateAddInOrder(AddInOrderOp op,
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rank, constant(b, 0));
   forEachElement(b, {rows, constant(b, tile.getColumns())},
                  [&](ImplicitLocOpBuilder &b, ValueRange at) {
-                   SmallVector<Value> place(indices);
-                   place[rowDim] =
-                       arith::AddIOp::create(b, place[rowDim], at[0]);
-                   place.push_back(at[1]);
+                   SmallVector<Value> position(indices);
+                   position[rowDim] =
+                       arith::AddIOp::create(b, position[rowDim], at[0]);
+                   position.push_back(at[1]);
                    Value x =
                        memref::LoadOp::create(b, operands.getTile()[0], at);
-                   Value before = memref::LoadOp::create(b, sums, place);
+                   Value before = memref::LoadOp::create(b, sums, position);
                    Value sum = arith::AddFOp::create(b, before, x);
                    sum = arith::SelectOp::create(b, isFirst, x, sum);
-                   memref::StoreOp::create(b, sum, sums, place);
+                   memref::StoreOp::create(b, sum, sums, position);
                  });
   Value next = arith::IndexCastOp::create(b, b.getI32Type(),
                                           arith::AddIOp::create(b, rank, one));
@@ -540,28 +540,29 @@ emulateStoreDiagonals(StoreDiagonalsOp op,
   SmemType tile = op.getTile().getType();
   b.checkLease(operands.getTile()[1]);
   Value sums = single(operands.getSums()), x = operands.getTile()[0];
-  SmallVector<Value> place = single(operands.getIndices());
+  SmallVector<Value> position = single(operands.getIndices());
   int64_t rows = tile.getRows(), columns = tile.getColumns();
-  emitRangeChecks(b, sums, place, /*rowDim=*/place.size() - 1, constant(b, 1),
+  emitRangeChecks(b, sums, position, /*rowDim=*/position.size() - 1,
+                  constant(b, 1),
                   /*columns=*/Value());
-  place.push_back(Value());
+  position.push_back(Value());
   Value nothing = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   forEachElement(b, constant(b, rows + columns),
                  [&](ImplicitLocOpBuilder &b, ValueRange at) {
-                   place.back() = at[0];
-                   memref::StoreOp::create(b, nothing, sums, place);
+                   position.back() = at[0];
+                   memref::StoreOp::create(b, nothing, sums, position);
                  });
-  forEachElement(b, {constant(b, rows), constant(b, columns)},
-                 [&](ImplicitLocOpBuilder &b, ValueRange at) {
-                   place.back() = arith::SubIOp::create(
-                       b, arith::AddIOp::create(b, at[1], constant(b, rows)),
-                       at[0]);
-                   Value element = memref::LoadOp::create(b, x, at);
-                   element = arith::ExtFOp::create(b, b.getF32Type(), element);
-                   Value sum = memref::LoadOp::create(b, sums, place);
-                   memref::StoreOp::create(
-                       b, arith::AddFOp::create(b, sum, element), sums, place);
-                 });
+  forEachElement(
+      b, {constant(b, rows), constant(b, columns)},
+      [&](ImplicitLocOpBuilder &b, ValueRange at) {
+        position.back() = arith::SubIOp::create(
+            b, arith::AddIOp::create(b, at[1], constant(b, rows)), at[0]);
+        Value element = memref::LoadOp::create(b, x, at);
+        element = arith::ExtFOp::create(b, b.getF32Type(), element);
+        Value sum = memref::LoadOp::create(b, sums, position);
+        memref::StoreOp::create(b, arith::AddFOp::create(b, sum, element), sums,
+                                position);
+      });
   return {};
 }
 
@@ -572,15 +573,15 @@ static void storePackedRows(ImplicitLocOpBuilder &b, StoreOp op, Value tile,
                             Value columns) {
   size_t numDims = columns ? 2 : 1,
          rowDim = op.getDestination().getType().getRank() - numDims;
-  SmallVector<Value> ends = {rows}, place(indices);
+  SmallVector<Value> ends = {rows}, position(indices);
   if (columns)
     ends.push_back(columns);
-  if (place.size() == rowDim + 1 && columns)
-    place.push_back(constant(b, 0));
+  if (position.size() == rowDim + 1 && columns)
+    position.push_back(constant(b, 0));
   Value packed = constant(b, *op.getPacked());
   forEachElement(b, ends, [&](ImplicitLocOpBuilder &b, ValueRange at) {
     auto advance = [&](size_t dim, Value distance) {
-      place[dim] = arith::AddIOp::create(b, place[dim], distance);
+      position[dim] = arith::AddIOp::create(b, position[dim], distance);
     };
     advance(rowDim - 1, arith::DivUIOp::create(b, at[0], packed));
     advance(rowDim, arith::RemUIOp::create(b, at[0], packed));
@@ -589,9 +590,9 @@ static void storePackedRows(ImplicitLocOpBuilder &b, StoreOp op, Value tile,
     Value x = tensor::ExtractOp::create(b, tile, at);
     if (op.getAdd())
       memref::AtomicRMWOp::create(b, arith::AtomicRMWKind::addf, x, memory,
-                                  place);
+                                  position);
     else
-      memref::StoreOp::create(b, x, memory, place);
+      memref::StoreOp::create(b, x, memory, position);
   });
 }
 

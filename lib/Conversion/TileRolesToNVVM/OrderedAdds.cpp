@@ -40,18 +40,18 @@ void RoleLowering::alternate(unsigned role) {
 }
 
 void RoleLowering::awaitRank(AddInOrderOp op) {
-  Operation *place = op.getTile().getDefiningOp<RingWaitOp>();
+  Operation *before = op.getTile().getDefiningOp<RingWaitOp>();
   auto isThere = [&](Value operand) {
     Operation *definition = operand.getDefiningOp();
     return !definition || definition->getBlock() != op->getBlock() ||
-           definition->isBeforeInBlock(place);
+           definition->isBeforeInBlock(before);
   };
   SmallVector<Value> operands(op.getCountIndices());
   operands.push_back(op.getRank());
-  if (!place || place->getBlock() != op->getBlock() ||
+  if (!before || before->getBlock() != op->getBlock() ||
       !llvm::all_of(operands, isThere))
-    place = op;
-  b.setInsertionPoint(place);
+    before = op;
+  b.setInsertionPoint(before);
   AwaitRankOp::create(b, op.getLoc(), op.getRank(), op.getCounts(),
                       op.getCountIndices());
 }

@@ -73,23 +73,24 @@ Value RoleLowering::getBarrier(RingOp ring, Value fill, Of kind) {
   if (RingOp before = joined.lookup(ring); before && kind == Of::Full)
     ring = before;
   int64_t stages = ring.getNumStages(),
-          places = kind == Of::Full ? numFullBarriers.lookup(ring) : stages;
-  Value place = arith::RemUIOp::create(b, loc, fill, index(places));
+          numBarriers =
+              kind == Of::Full ? numFullBarriers.lookup(ring) : stages;
+  Value number = arith::RemUIOp::create(b, loc, fill, index(numBarriers));
   // Those of a second warp are behind the empty ones.
-  if (places > stages)
-    place = arith::AddIOp::create(
-        b, loc, place,
+  if (numBarriers > stages)
+    number = arith::AddIOp::create(
+        b, loc, number,
         arith::MulIOp::create(
-            b, loc, arith::DivUIOp::create(b, loc, place, index(stages)),
+            b, loc, arith::DivUIOp::create(b, loc, number, index(stages)),
             index(stages)));
-  Value offset = arith::MulIOp::create(b, loc, place, index(barrierBytes));
+  Value offset = arith::MulIOp::create(b, loc, number, index(barrierBytes));
   int64_t first =
       *ring.getBarriers() + static_cast<int64_t>(kind) * stages * barrierBytes;
   return sharedPointer(arith::AddIOp::create(b, loc, offset, index(first)));
 }
 
-Value RoleLowering::parity(int64_t numPlaces, Value fill) {
-  Value phase = arith::DivUIOp::create(b, loc, fill, index(numPlaces));
+Value RoleLowering::parity(int64_t numBarriers, Value fill) {
+  Value phase = arith::DivUIOp::create(b, loc, fill, index(numBarriers));
   return toI32(arith::RemUIOp::create(b, loc, phase, index(2)));
 }
 

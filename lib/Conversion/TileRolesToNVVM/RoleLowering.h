@@ -97,11 +97,12 @@ private:
   /// The barrier of the stage that is filled.
   enum class Of { Full, Empty, Checked };
   Value getBarrier(RingOp ring, Value fill, Of kind);
-  /// The parity of the phase of the barriers of its stage, or of a place.
+  /// The parity of the phase of a stage's barrier, or of one of `numBarriers`
+  /// that fills take one after the other.
   Value parity(RingOp ring, Value fill) {
     return parity(ring.getNumStages(), fill);
   }
-  Value parity(int64_t numPlaces, Value fill);
+  Value parity(int64_t numBarriers, Value fill);
   Value stageOffset(RingOp ring, Value fill);
   void waitAt(Value barrier, Value parity);
   void arrive(Value barrier);
@@ -186,7 +187,8 @@ private:
   void startAndEndPingPong(unsigned role);
   Value pingPongBarrier(Value warpgroup);
   /// Puts what a role does where only its warps, of all that come to the
-  /// builder's place, carry it out; `isAlone` if no others come there.
+  /// builder's insertion point, carry it out; `isAlone` if no others come
+  /// there.
   void emitRole(unsigned role, bool isAlone);
   /// The choices of warps between roles.
   void separateRoles();

@@ -310,7 +310,7 @@ static void combineLanes(ThreadBuilder &t, tile::Reduction kind,
 template <typename Op>
 static FailureOr<Value> getScratch(ThreadBuilder &t, Op op) {
   if (!op.getOffset())
-    return op.emitOpError("has no place; run tile-allocate-smem first");
+    return op.emitOpError("has no shared memory; run tile-allocate-smem first");
   return t.advance(t.sharedMemory(), static_cast<int64_t>(*op.getOffset()));
 }
 

@@ -38,7 +38,7 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
       store.setOffsetAttr(b.getI64IntegerAttr(end));
     end += stage.bytes;
   }
-  // Reductions have one place: warps meet before they write there.
+  // Reductions share their bytes: warps meet before they write there.
   int64_t scratchBytes = 0;
   auto shareScratch = [&](auto reduce) {
     int64_t bytes = reduce.getNumScratchBytes();

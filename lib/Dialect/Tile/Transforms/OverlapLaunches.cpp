@@ -41,11 +41,11 @@ static void awaitDependencies(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
   if (getFirst<AwaitDependenciesOp>(body))
     return;
-  Block::iterator place =
+  Block::iterator before =
       llvm::find_if(body.without_terminator(), [](Operation &op) {
         return AwaitDependenciesOp::mustFollow(&op);
       });
-  OpBuilder b(&body, place);
+  OpBuilder b(&body, before);
   AwaitDependenciesOp::create(b, kernel.getLoc());
 }
 

@@ -75,7 +75,7 @@ def Tile_LaunchDependentsOp : Tile_Op<"launch_dependents"> {
     When all blocks have come here or have ended, a kernel whose launch has
     `tile.dependent` starts where there is room. It sees nothing of what this one
     writes before its `tile.await_dependencies`, so it may be let start at once: the
-    blocks of this kernel have all started by then, and lose no place to it.
+    blocks of this kernel have all started by then, and lose no room to it.
     `griddepcontrol.launch_dependents` of sm_90.
 
     ```mlir

@@ -648,7 +648,7 @@ def AssertStrides : Pass<"tile-assert-strides", "::mlir::ModuleOp"> {
 }
 
 def AllocateSmem : Pass<"tile-allocate-smem", "::mlir::ModuleOp"> {
-  let summary = "Give rings and what else needs it a place in shared memory";
+  let summary = "Allocate shared memory for rings and what else needs it";
   let description = [{
     Sets the `offset` of each `tile.ring`, a multiple of 1024 bytes as the
     widest swizzle needs, of what bulk stores go through and what warps exchange

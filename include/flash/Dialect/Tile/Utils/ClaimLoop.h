@@ -23,9 +23,10 @@ mlir::SmallVector<mlir::Value>
 emitScalarsOfTile(mlir::OpBuilder &b, ClaimOp claim, mlir::Value number);
 
 /// Makes the loop that the claim ends one that goes on while the number that
-/// `emitResults` gives for a step, at the builder's place, is less than the
-/// loop's upper bound. Behind the number it gives what the claim shares, or
-/// nothing, where no op of the loop uses that. The claim is gone then.
+/// `emitResults` gives for a step, at the builder's insertion point, is less
+/// than the loop's upper bound. Behind the number it gives what the claim
+/// shares, or nothing, where no op of the loop uses that. The claim is gone
+/// then.
 void lowerClaimLoop(
     mlir::OpBuilder &b, ClaimOp claim,
     llvm::function_ref<mlir::SmallVector<mlir::Value>(mlir::Value step)>
