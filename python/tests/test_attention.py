@@ -268,14 +268,6 @@ def test_shapes(make, dtype, heads, key_heads, size, value_size):
     assert_close(output, expected, dtype)
 
 
-def test_bfloat16(make):
-    ml_dtypes = pytest.importorskip("ml_dtypes")
-    query, key, value = make(dtype=ml_dtypes.bfloat16)
-    output = flash.attention(query, key, value, mask=flash.causal())
-    assert output.dtype == ml_dtypes.bfloat16
-    assert_close(output, reference(query, key, value, MASKS["causal"][1])[0], "bfloat16")
-
-
 def count_new_kernels(make, lengths):
     known = len(flash.cache._kernels)
     for queries, keys in lengths:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import assert_close, reference
 
 import flash_mlir as flash
 
@@ -229,3 +230,12 @@ def test_dtypes_that_differ():
         flash.attention(query, key.half(), value)
     with pytest.raises(TypeError, match=r"value is float64 of .*: cast value by .astype\(query.dtype\)"):
         flash.attention(query.numpy(), key.numpy(), value.double().numpy())
+
+
+def test_bfloat16_arrays(make):
+    """NumPy's arrays, with the dtype that ml_dtypes adds."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    query, key, value = make(dtype=ml_dtypes.bfloat16)
+    output = flash.attention(query, key, value)
+    assert output.dtype == ml_dtypes.bfloat16
+    assert_close(output, reference(query, key, value)[0], "bfloat16")
