@@ -433,7 +433,8 @@ LogicalResult BlockConverter::convert(Operation &op) {
   if (auto any = dyn_cast<AnyOp>(op))
     return convertAny(any);
   // Tiles of memory are made where they are used.
-  if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::CastOp>(op) ||
+  if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::CastOp,
+          tensor::ConcatOp>(op) ||
       isRowView(&op)) {
     insertionPoints[&op] = {b.getInsertionBlock(),
                             b.getInsertionBlock()->empty()

@@ -209,7 +209,8 @@ private:
   /// the tiles that were read as warp rows, and vectors, and tiles of registers
   /// in shared memory.
   llvm::DenseMap<mlir::Value, mlir::Value> fetched, warpRows, vectors, shared;
-  llvm::SmallVector<std::pair<MemoryTile, tile::FetchOp>> fetches;
+  llvm::SmallVector<std::pair<llvm::SmallVector<MemoryTile>, tile::FetchOp>>
+      fetches;
   /// Where a tile of memory is made: the block, and its last operation then.
   llvm::DenseMap<mlir::Operation *, std::pair<mlir::Block *, mlir::Operation *>>
       insertionPoints;

@@ -100,39 +100,75 @@ BlockConverter::getAddress(const MemoryTile &tile, ArrayRef<int64_t> shape) {
 FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
   if (Value known = fetched.lookup(value))
     return known;
-  FailureOr<MemoryTile> tile = getInput(value, user);
-  if (failed(tile))
-    return failure();
-  // Rows lie next to each other in any order of the dimensions, columns along
-  // the last of them, from a multiple of 16 bytes on.
   auto type = cast<RankedTensorType>(value.getType());
-  constexpr int64_t bitsOfCopy = 128;
-  if (!tile->isPlain() || type.getRank() != 2 || !type.hasStaticShape() ||
-      tile->dims[1].inMemory != tile->offsets.size() - 1 ||
-      getExisting(tile->dims[1], type.getDimSize(1)) ||
-      !tile->isAligned(type.getDimSize(1),
-                       bitsOfCopy / type.getElementTypeBitWidth()))
+  if (type.getRank() != 2 || !type.hasStaticShape())
     return Value();
-  auto shape = tile::SmemType::get(type.getDimSize(0), type.getDimSize(1),
-                                   type.getElementType());
+  SmallVector<Value> parts = getParts(value);
+  int64_t rowsOfPart = type.getDimSize(0) / static_cast<int64_t>(parts.size()),
+          columns = type.getDimSize(1);
+  // Rows lie next to each other in any order of the dimensions, columns along
+  // the last of them, from a multiple of 16 bytes on. A part has whole groups
+  // of rows that a swizzle changes alike.
+  constexpr int64_t bitsOfCopy = 128, rowsOfGroup = 8;
+  if (parts.size() > 1 && rowsOfPart % rowsOfGroup != 0)
+    return refuse(value.getDefiningOp(),
+                  "it puts together parts of " + Twine(rowsOfPart) +
+                      " rows; each has a multiple of " + Twine(rowsOfGroup));
+  SmallVector<MemoryTile> tiles;
+  for (Value part : parts) {
+    FailureOr<MemoryTile> tile = getInput(part, user);
+    if (failed(tile))
+      return failure();
+    if (!tile->isPlain() ||
+        tile->dims[1].inMemory != tile->offsets.size() - 1 ||
+        getExisting(tile->dims[1], columns) ||
+        !tile->isAligned(columns, bitsOfCopy / type.getElementTypeBitWidth()) ||
+        (!tiles.empty() &&
+         (tile->memory != tiles.front().memory || tile->isPacked() ||
+          tile->dims[0].inMemory != tiles.front().dims[0].inMemory)))
+      return Value();
+    tiles.push_back(std::move(*tile));
+  }
+  MemoryTile &first = tiles.front();
+  auto shape =
+      tile::SmemType::get(type.getDimSize(0), columns, type.getElementType());
 
   // Another value of the program may be the same tile: as keys and as values,
   // say, of which only the padding is written twice.
-  Block *block = tile->definition ? tile->definition->getBlock() : nullptr;
-  for (auto &[other, known] : fetches)
-    if (block && other.definition && other.definition->getBlock() == block &&
-        other.isSameAs(*tile) && known.getResult().getType() == shape)
+  Operation *definition =
+      parts.size() > 1 ? value.getDefiningOp() : first.definition;
+  Block *block = definition ? definition->getBlock() : nullptr;
+  for (auto &[others, known] : fetches) {
+    Operation *other = others.front().definition;
+    if (block && other && other->getBlock() == block &&
+        known.getResult().getType() == shape &&
+        llvm::equal(others, tiles, std::mem_fn(&MemoryTile::isSameAs)))
       return fetched[value] = known.getResult();
+  }
 
   // In its own block it is made where it is first needed.
   OpBuilder::InsertionGuard guard(b);
-  setInsertionPointAt(tile->definition, /*isEarly=*/false);
-  TileAddress address = getAddress(*tile, type.getShape());
-  auto fetch = tile::FetchOp::create(b, value.getLoc(), shape, address.memory,
-                                     address.indices, address.existing,
-                                     /*to_end=*/address.existing && tile->toEnd,
-                                     address.packed);
-  fetches.push_back({*tile, fetch});
+  setInsertionPointAt(definition, /*isEarly=*/false);
+  SmallVector<Value> indices, existing;
+  IntegerAttr packed;
+  bool exist = llvm::all_of(tiles, [&](const MemoryTile &tile) {
+    return !getExisting(tile.dims[0], rowsOfPart);
+  });
+  Value memory;
+  for (const MemoryTile &tile : tiles) {
+    TileAddress address = getAddress(tile, {rowsOfPart, columns});
+    llvm::append_range(indices, address.indices);
+    if (!exist)
+      existing.push_back(address.existing ? address.existing
+                                          : constant(rowsOfPart));
+    memory = address.memory;
+    packed = address.packed;
+  }
+  auto fetch = tile::FetchOp::create(
+      b, value.getLoc(), shape, memory, indices, existing,
+      /*to_end=*/!exist && first.toEnd, packed,
+      parts.size() > 1 ? b.getI64IntegerAttr(parts.size()) : IntegerAttr());
+  fetches.push_back({std::move(tiles), fetch});
   return fetched[value] = fetch.getResult();
 }
 

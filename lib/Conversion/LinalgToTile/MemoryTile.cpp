@@ -45,9 +45,21 @@ bool flash::isRowView(Operation *op) {
   return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op);
 }
 
+SmallVector<Value> flash::getParts(Value tile) {
+  auto concat = tile.getDefiningOp<tensor::ConcatOp>();
+  if (concat && concat.getDim() == 0)
+    return concat.getInputs();
+  return {tile};
+}
+
 bool flash::isMemoryTile(Value tile, scf::ForallOp loop) {
   if (!isa<RankedTensorType>(tile.getType()))
     return false;
+  if (SmallVector<Value> parts = getParts(tile); parts.front() != tile)
+    return llvm::all_of(parts, [&](Value part) {
+      return part.getType() == parts.front().getType() &&
+             isMemoryTile(part, loop);
+    });
   while (true) {
     if (auto argument = dyn_cast<BlockArgument>(tile);
         argument && argument.getOwner() == loop.getBody())
@@ -219,6 +231,7 @@ static LogicalResult pad(MemoryTile &tile, tensor::PadOp op) {
 }
 
 RankedTensorType flash::getMemoryType(Value tile, scf::ForallOp loop) {
+  tile = getParts(tile).front();
   while (loop->isAncestor(tile.getParentBlock()->getParentOp())) {
     Value source = getSource(tile);
     if (!source)
@@ -229,6 +242,10 @@ RankedTensorType flash::getMemoryType(Value tile, scf::ForallOp loop) {
 }
 
 FailureOr<MemoryTile> flash::getMemoryTile(Value value, scf::ForallOp loop) {
+  if (getParts(value).front() != value)
+    return refuse(value.getDefiningOp(),
+                  "it puts rows together that products alone take, from rows "
+                  "of multiples of 16 bytes, side by side in memory");
   SmallVector<Operation *> ops;
   MemoryTile tile;
   tile.memory = value;

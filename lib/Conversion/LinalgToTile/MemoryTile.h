@@ -65,8 +65,13 @@ mlir::InFlightDiagnostic refuse(mlir::Operation *op, const llvm::Twine &rule);
 /// The tensor before its type became more or less static.
 mlir::Value stripCasts(mlir::Value tensor);
 
+/// The tiles of which a tile is put together, one behind the other; else the
+/// tile alone.
+llvm::SmallVector<mlir::Value> getParts(mlir::Value tile);
+
 /// Whether `tile` is made of a tensor from outside of `loop`, or of one of its
-/// outputs, by slices, casts and paddings alone.
+/// outputs, by slices, casts and paddings alone, or of such parts of as many
+/// rows.
 bool isMemoryTile(mlir::Value tile, mlir::scf::ForallOp loop);
 
 /// The type of the tensor that such a tile is made of.

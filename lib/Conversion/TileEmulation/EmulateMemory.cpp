@@ -113,27 +113,31 @@ static Value emitAddress(ImplicitLocOpBuilder &b, Value memory,
                                arith::MulIOp::create(b, element, bytes));
 }
 
+/// The rows that a copy of up to `most` rows brings where it stops at the end
+/// of memory, as a bulk copy does, which reads no number of rows.
+static Value emitRowsToEnd(ImplicitLocOpBuilder &b, Value memory,
+                           ValueRange indices, int64_t most,
+                           std::optional<int64_t> packed) {
+  int64_t inner = packed.value_or(1);
+  int64_t dim = cast<MemRefType>(memory.getType()).getRank() - (packed ? 3 : 2);
+  Value left = arith::SubIOp::create(b, memref::DimOp::create(b, memory, dim),
+                                     indices[dim]);
+  left = arith::MulIOp::create(b, left, constant(b, inner));
+  Value rows =
+      arith::MinSIOp::create(b, left, constant(b, most - most % inner));
+  return arith::MaxSIOp::create(b, rows, constant(b, 0));
+}
+
 /// The arguments of a copy: address of the first row, distance of rows in
 /// bytes, number of rows that exist, how many are packed, and their distance.
 template <typename Op>
-static SmallVector<Value> emitSource(EmulationBuilder &b, Op op,
-                                     ManyValues<Op> operands, int64_t tileRows,
-                                     SmemType tile) {
-  Value memory = single(operands.getSource());
-  SmallVector<Value> indices = single(operands.getIndices());
+static SmallVector<Value> emitSource(EmulationBuilder &b, Op op, Value memory,
+                                     ValueRange indices, Value rows,
+                                     int64_t mostRows, SmemType tile) {
   std::optional<int64_t> packed = op.getPacked();
+  rows = op.getToEnd() ? emitRowsToEnd(b, memory, indices, mostRows, packed)
+                       : emitRows(b, rows, mostRows);
   size_t rowDim = cast<MemRefType>(memory.getType()).getRank() - 2;
-  Value rows = emitRows(b, single(operands.getRows()), tileRows);
-  // As a bulk copy does, which reads no number of rows.
-  if (op.getToEnd()) {
-    size_t dim = packed ? rowDim - 1 : rowDim;
-    Value left = arith::SubIOp::create(b, memref::DimOp::create(b, memory, dim),
-                                       indices[dim]);
-    left = arith::MulIOp::create(b, left, constant(b, packed.value_or(1)));
-    int64_t most = tileRows - tileRows % packed.value_or(1);
-    rows = arith::MinSIOp::create(b, left, constant(b, most));
-    rows = arith::MaxSIOp::create(b, rows, constant(b, 0));
-  }
   emitRangeChecks(b, memory, indices, rowDim, rows,
                   constant(b, tile.getColumns()), packed);
   auto metadata = memref::ExtractStridedMetadataOp::create(b, memory);
@@ -252,14 +256,25 @@ static SmallVector<Value> asTile(ImplicitLocOpBuilder &b, SmemType type,
 static SmallVector<Value> emulateFetch(FetchOp op, ManyValues<FetchOp> operands,
                                        EmulationBuilder &b) {
   SmemType type = op.getResult().getType();
-  SmallVector<Value> source = emitSource(b, op, operands, type.getRows(), type);
   Value memory = allocate(b, type);
-  SmallVector<Value> arguments = {
-      memref::ExtractAlignedPointerAsIndexOp::create(b, memory),
-      constant(b, type.getRows()),
-      constant(b, type.getColumns() * type.getElementBytes())};
-  llvm::append_range(arguments, source);
-  b.calls.create(b, b.getLoc(), "fetch", Type(), arguments);
+  int64_t parts = op.getNumParts(), rowsOfPart = type.getRows() / parts,
+          rowBytes = type.getColumns() * type.getElementBytes();
+  SmallVector<Value> indices = single(operands.getIndices()),
+                     rows = single(operands.getRows());
+  int64_t perPart = indices.size() / parts;
+  for (int64_t part = 0; part < parts; ++part) {
+    Value start = arith::AddIOp::create(
+        b, memref::ExtractAlignedPointerAsIndexOp::create(b, memory),
+        constant(b, part * rowsOfPart * rowBytes));
+    SmallVector<Value> arguments = {start, constant(b, rowsOfPart),
+                                    constant(b, rowBytes)};
+    llvm::append_range(
+        arguments,
+        emitSource(b, op, single(operands.getSource()),
+                   ArrayRef(indices).slice(part * perPart, perPart),
+                   rows.empty() ? Value() : rows[part], rowsOfPart, type));
+    b.calls.create(b, b.getLoc(), "fetch", Type(), arguments);
+  }
   SmallVector<Value> tile = asTile(b, type, memory);
   if (op.getFinite())
     makeFinite(b, tile[0]);
@@ -342,10 +357,11 @@ static SmallVector<Value> emulateCopyAsync(CopyAsyncOp op,
   SmallVector<Value> arguments = getStep(operands);
   Value part = single(operands.getPart());
   arguments.push_back(part ? part : constant(b, 0));
-  llvm::append_range(arguments,
-                     emitSource(b, op, operands,
-                                ring ? ring.getRowsOfCopy() : stage.getRows(),
-                                stage));
+  llvm::append_range(
+      arguments,
+      emitSource(b, op, single(operands.getSource()),
+                 single(operands.getIndices()), single(operands.getRows()),
+                 ring ? ring.getRowsOfCopy() : stage.getRows(), stage));
   b.call("copy_async", arguments);
   return {};
 }

@@ -1215,3 +1215,27 @@ func.func @f(%x: !x, %n: index) {
   }
   return
 }
+
+// -----
+
+func.func @f(%x: memref<4x8x64xf16>, %i: index) {
+  // expected-error @below {{fetches 16 rows in 3 parts, at 6 indices; at least two, of as many rows and indices each, and not packed}}
+  %t = tile.fetch %x[%i, %i, %i, %i, %i, %i] parts(3) : memref<4x8x64xf16> to !tile.smem<16x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<4x8x64xf16>, %i: index) {
+  // expected-error @below {{says of 1 parts how many rows exist, and has 2}}
+  %t = tile.fetch %x[%i, %i, %i, %i] parts(2) rows(%i) : memref<4x8x64xf16> to !tile.smem<16x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<4x8x64xf16>, %i: index) {
+  // expected-error @below {{needs an index for each dimension but the columns: 2, got 1}}
+  %t = tile.fetch %x[%i, %i] parts(2) : memref<4x8x64xf16> to !tile.smem<16x64xf16, swizzle = 128>
+  return
+}

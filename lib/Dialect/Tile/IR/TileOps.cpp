@@ -200,11 +200,24 @@ static LogicalResult verifyRest(Operation *op, std::optional<int64_t> packed,
 
 LogicalResult FetchOp::verify() {
   SmemType tile = getResult().getType();
-  if (failed(verifyRest(*this, getPacked(), getRows(), getToEnd(), tile)))
+  int64_t parts = getNumParts();
+  size_t counts = getRows().size();
+  if (getParts() && (parts < 2 || tile.getRows() % parts != 0 || getPacked() ||
+                     getIndices().size() % parts != 0))
+    return emitOpError("fetches ")
+           << tile.getRows() << " rows in " << parts << " parts, at "
+           << getIndices().size()
+           << " indices; at least two, of as many rows and indices each, and "
+              "not packed";
+  if (counts != 0 && static_cast<int64_t>(counts) != parts)
+    return emitOpError("says of ")
+           << counts << " parts how many rows exist, and has " << parts;
+  if (failed(
+          verifyRest(*this, getPacked(), getRowsOfPart(0), getToEnd(), tile)))
     return failure();
-  return verifyRowsOfMemory(*this, getSource().getType(), getIndices().size(),
-                            tile.getElementType(), tile.getColumns(),
-                            getPacked());
+  return verifyRowsOfMemory(*this, getSource().getType(),
+                            getIndicesOfPart(0).size(), tile.getElementType(),
+                            tile.getColumns(), getPacked());
 }
 
 LogicalResult CopyAsyncOp::verify() {

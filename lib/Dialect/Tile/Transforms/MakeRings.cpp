@@ -39,15 +39,16 @@ static SmallVector<Operation *> getSources(Block &block) {
   return sources;
 }
 
-/// Where a source takes its tile from, none for register tiles, its type, and
-/// whether the tile is finite.
-using Kind = std::tuple<Value, Type, Attribute>;
+/// Where a source takes its tile from, none for register tiles, its type,
+/// whether the tile is finite, and in how many parts it lies.
+using Kind = std::tuple<Value, Type, Attribute, int64_t>;
 
 static Kind getKind(Operation *source) {
   auto fetch = dyn_cast<FetchOp>(source);
   if (!fetch)
-    return {Value(), getTileType(source), Attribute()};
-  return {fetch.getSource(), getTileType(source), fetch.getFiniteAttr()};
+    return {Value(), getTileType(source), Attribute(), 1};
+  return {fetch.getSource(), getTileType(source), fetch.getFiniteAttr(),
+          fetch.getNumParts()};
 }
 
 /// The kinds of the sources, those of two sources twice.
@@ -162,9 +163,13 @@ static void expandSource(Operation *source, Value ring, Value step) {
     RingPutOp::create(b, loc, share.getX(), ring, step);
   } else {
     auto fetch = cast<FetchOp>(source);
-    CopyAsyncOp::create(b, loc, fetch.getSource(), fetch.getIndices(),
-                        fetch.getRows(), ring, step, /*part=*/Value(),
-                        fetch.getToEnd(), fetch.getPackedAttr());
+    for (int64_t part = 0; part < fetch.getNumParts(); ++part)
+      CopyAsyncOp::create(
+          b, loc, fetch.getSource(), fetch.getIndicesOfPart(part),
+          fetch.getRowsOfPart(part), ring, step,
+          fetch.getParts() ? arith::ConstantIndexOp::create(b, loc, part)
+                           : Value(),
+          fetch.getToEnd(), fetch.getPackedAttr());
   }
   b.setInsertionPoint(first);
   Value tile = RingWaitOp::create(b, loc, getTileType(source), ring, step);
@@ -260,7 +265,10 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
       stages = isOfSharedProduct(source) ? stagesOfSharedProducts : 1;
     auto type = RingType::get(&getContext(), stages,
                               cast<SmemType>(getTileType(source)));
-    return RingOp::create(b, source->getLoc(), type);
+    auto ring = RingOp::create(b, source->getLoc(), type);
+    if (auto fetch = dyn_cast<FetchOp>(source))
+      ring.setCopiesAttr(fetch.getPartsAttr());
+    return ring;
   }
 
   /// Sites of a block, one after the other, with sources of the same kinds.

@@ -29,11 +29,12 @@ namespace {
 /// What one loop does with one ring in each iteration.
 struct RingUse {
   RingOpInterface acquire;
-  CopyAsyncOp copy;
+  /// Of each part of a stage.
+  SmallVector<CopyAsyncOp, 1> copies;
   RingWaitOp wait;
   RingOpInterface release;
 
-  bool isComplete() { return acquire && copy && wait && release; }
+  bool isComplete() { return acquire && !copies.empty() && wait && release; }
 };
 
 /// One loop of a chain; rings are in the order of their waits.
@@ -59,7 +60,7 @@ public:
   bool append(Loop &loop);
   /// Whether nothing else copies to the rings, and copies of any step can be
   /// made anywhere: they depend on nothing in a loop but its induction
-  /// variable, which is the row or says where to read it.
+  /// variable, which is the row or says where to read it, or the page.
   bool canPrefetch();
   void prefetch();
   Location getLoc() { return loops.front().op.getLoc(); }
@@ -77,8 +78,10 @@ private:
   /// Whether what copies need is computed with the copy, since it may be read
   /// from memory, which only holds it for tiles that exist.
   bool readsRows();
-  /// Emits how many rows of the tile exist, where that is so; null: all.
-  Value emitRows(OpBuilder &b, size_t index, Value ring, const Tile &tile);
+  /// Emits how many rows of the tile, or of a part of it, exist, where that is
+  /// so; null: all.
+  Value emitRows(OpBuilder &b, size_t index, Value ring, size_t part,
+                 const Tile &tile);
 
   /// The op in front of which the copies of the first steps go.
   Operation *getStart();
@@ -87,10 +90,10 @@ private:
   /// What the loop `index` or one behind it copies to `ring` in the iteration
   /// that would be `iteration` if the loop went on without end.
   Tile emitTile(OpBuilder &b, size_t index, Value ring, Value iteration);
-  /// Emits the copy of `tile`, of the loop `index` or one behind it, to `ring`
-  /// as step `step`, if there is such a tile.
-  void emitCopy(OpBuilder &b, size_t index, Value ring, const Tile &tile,
-                Value step);
+  /// Emits the copies of `tile`, of the loop `index` or one behind it, to
+  /// `ring` as step `step`, if there is such a tile.
+  void emitCopies(OpBuilder &b, size_t index, Value ring, const Tile &tile,
+                  Value step);
 
   SmallVector<Loop> loops;
   /// What to add to a row behind the end of each loop but the last for the row
@@ -99,20 +102,25 @@ private:
 };
 } // namespace
 
-/// Whether one copy fills a stage of the op's ring. What several copies fill,
-/// or registers, stays where it is.
-static bool isFilledByOneCopy(RingOpInterface op) {
+/// Whether a copy fills each stage of the op's ring, or each of its parts. What
+/// a loop over the parts fills, or registers, stays where it is.
+static bool isFilledByCopies(RingOpInterface op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
-  return ring && ring.getNumCopies() == 1 && !ring.isFilledFromRegisters();
+  return ring && !ring.isFilledFromRegisters() &&
+         llvm::all_of(ring->getUsers(), [](Operation *user) {
+           auto copy = dyn_cast<CopyAsyncOp>(user);
+           return !copy || !copy.getPart() ||
+                  getConstantIntValue(copy.getPart());
+         });
 }
 
 static std::optional<Loop> analyze(scf::ForOp op) {
   Loop loop = {op, {}};
   for (auto wait : op.getOps<RingWaitOp>())
-    if (isFilledByOneCopy(wait))
+    if (isFilledByCopies(wait))
       loop.rings[wait.getRing()].wait = wait;
   for (auto inner : op.getOps<RingOpInterface>()) {
-    if (!isFilledByOneCopy(inner))
+    if (!isFilledByCopies(inner))
       continue;
     RingUse &use = loop.rings[inner.getRing()];
     switch (inner.getRingEffect()) {
@@ -120,7 +128,7 @@ static std::optional<Loop> analyze(scf::ForOp op) {
       use.acquire = inner;
       break;
     case RingEffect::Fill:
-      use.copy = dyn_cast<CopyAsyncOp>(inner.getOperation());
+      use.copies.push_back(cast<CopyAsyncOp>(inner.getOperation()));
       break;
     case RingEffect::Release:
       use.release = inner;
@@ -132,7 +140,9 @@ static std::optional<Loop> analyze(scf::ForOp op) {
   if (loop.rings.empty() || op.getNumRegionIterArgs() == 0)
     return std::nullopt;
   for (auto &[ring, use] : loop.rings)
-    if (!use.isComplete() || use.copy.getStep() != loop.getStep())
+    if (!use.isComplete() || llvm::any_of(use.copies, [&](CopyAsyncOp copy) {
+          return copy.getStep() != loop.getStep();
+        }))
       return std::nullopt;
   return loop;
 }
@@ -180,15 +190,21 @@ bool Chain::append(Loop &loop) {
       loop.rings.size() != last.rings.size())
     return false;
   for (auto [mine, theirs] : llvm::zip_equal(loop.rings, last.rings)) {
-    CopyAsyncOp copy = mine.second.copy, before = theirs.second.copy;
     if (mine.first != theirs.first ||
         getPlace(loop, mine.first).ahead != getPlace(last, mine.first).ahead ||
-        copy.getSource() != before.getSource() ||
-        copy.getPacked() != before.getPacked() ||
-        copy.getIndices().drop_back() != before.getIndices().drop_back() ||
-        !areAlike(copy.getIndices().back(), loop.op, before.getIndices().back(),
-                  last.op))
+        mine.second.copies.size() != theirs.second.copies.size())
       return false;
+    for (auto [copy, before] :
+         llvm::zip_equal(mine.second.copies, theirs.second.copies))
+      if (copy.getSource() != before.getSource() ||
+          copy.getPacked() != before.getPacked() ||
+          (copy.getPart() &&
+           !isEqualConstantIntOrValue(copy.getPart(), before.getPart())) ||
+          !llvm::equal(copy.getIndices(), before.getIndices(),
+                       [&](Value index, Value other) {
+                         return areAlike(index, loop.op, other, last.op);
+                       }))
+        return false;
   }
   loops.push_back(std::move(loop));
   return true;
@@ -246,17 +262,17 @@ bool Chain::canPrefetch() {
     if (!canHoist(op.getLowerBound(), start) ||
         !canHoist(op.getUpperBound(), start))
       return false;
-    for (auto &[ring, use] : loop.rings) {
-      own.insert(use.copy);
-      ValueRange indices = use.copy.getIndices();
-      if (!dependsOnIterationOnly(indices.back(), op, /*mayRead=*/true) ||
-          !llvm::all_of(
-              indices.drop_back(),
-              [&](Value index) { return op.isDefinedOutsideOfLoop(index); }) ||
-          (use.copy.getRows() &&
-           !dependsOnIterationOnly(use.copy.getRows(), op, /*mayRead=*/true)))
-        return false;
-    }
+    for (auto &[ring, use] : loop.rings)
+      for (CopyAsyncOp copy : use.copies) {
+        own.insert(copy);
+        SmallVector<Value> needed(copy.getIndices());
+        if (copy.getRows())
+          needed.push_back(copy.getRows());
+        if (!llvm::all_of(needed, [&](Value value) {
+              return dependsOnIterationOnly(value, op, /*mayRead=*/true);
+            }))
+          return false;
+      }
   }
   // The first steps would be copied once for each chain.
   for (auto &[ring, use] : loops.front().rings)
@@ -281,8 +297,12 @@ static Value cloneFor(OpBuilder &b, Value value, scf::ForOp loop,
 bool Chain::readsRows() {
   return llvm::any_of(loops, [](Loop &loop) {
     return llvm::any_of(loop.rings, [&](auto &entry) {
-      CopyAsyncOp copy = entry.second.copy;
+      CopyAsyncOp copy = entry.second.copies.front();
       return copy.getIndices().back() != loop.op.getInductionVar() ||
+             !llvm::all_of(copy.getIndices().drop_back(),
+                           [&](Value index) {
+                             return loop.op.isDefinedOutsideOfLoop(index);
+                           }) ||
              (copy.getRows() && !dependsOnIterationOnly(copy.getRows(), loop.op,
                                                         /*mayRead=*/false));
     });
@@ -292,7 +312,7 @@ bool Chain::readsRows() {
 Chain::Tile Chain::emitTile(OpBuilder &b, size_t index, Value ring,
                             Value iteration) {
   Loop &loop = loops[index];
-  CopyAsyncOp copy = loop.rings[ring].copy;
+  CopyAsyncOp copy = loop.rings[ring].copies.front();
   Location loc = copy.getLoc();
   bool hasRows = !readsRows();
   Tile tile = {iteration, hasRows ? Value(copy.getRows()) : Value(), {}};
@@ -323,9 +343,9 @@ Chain::Tile Chain::emitTile(OpBuilder &b, size_t index, Value ring,
   return tile;
 }
 
-Value Chain::emitRows(OpBuilder &b, size_t index, Value ring,
+Value Chain::emitRows(OpBuilder &b, size_t index, Value ring, size_t part,
                       const Tile &tile) {
-  CopyAsyncOp copy = loops[index].rings[ring].copy;
+  CopyAsyncOp copy = loops[index].rings[ring].copies[part];
   Value rows, existing = copy.getRows();
   if (existing) {
     IRMapping mapping;
@@ -334,7 +354,7 @@ Value Chain::emitRows(OpBuilder &b, size_t index, Value ring,
   }
   size_t numBehind = tile.existsIn.size();
   if (numBehind > 1)
-    rows = emitRows(b, index + 1, ring,
+    rows = emitRows(b, index + 1, ring, part,
                     {tile.iteration,
                      {},
                      {},
@@ -342,33 +362,37 @@ Value Chain::emitRows(OpBuilder &b, size_t index, Value ring,
   if (numBehind <= 1 || (!existing && !rows))
     return existing;
   Value all = arith::ConstantIndexOp::create(
-      b, copy.getLoc(), copy.getRing().getType().getTile().getRows());
+      b, copy.getLoc(), ring.getDefiningOp<RingOp>().getRowsOfCopy());
   return b.createOrFold<arith::SelectOp>(copy.getLoc(), tile.existsIn.front(),
                                          existing ? existing : all,
                                          rows ? rows : all);
 }
 
-void Chain::emitCopy(OpBuilder &b, size_t index, Value ring, const Tile &tile,
-                     Value step) {
-  CopyAsyncOp copy = loops[index].rings[ring].copy;
-  Location loc = copy.getLoc();
+void Chain::emitCopies(OpBuilder &b, size_t index, Value ring, const Tile &tile,
+                       Value step) {
+  scf::ForOp loop = loops[index].op;
+  MutableArrayRef<CopyAsyncOp> copies = loops[index].rings[ring].copies;
+  Location loc = copies.front().getLoc();
   OpBuilder::InsertionGuard insertion(b);
   if (tile.exists)
     b.setInsertionPointToStart(
         scf::IfOp::create(b, loc, tile.exists).thenBlock());
   RingAcquireOp::create(b, loc, ring, step);
-  SmallVector<Value> indices(copy.getIndices());
-  Value rows = tile.rows;
-  if (readsRows()) {
-    IRMapping mapping;
-    mapping.map(loops[index].op.getInductionVar(), tile.iteration);
-    indices.back() = cloneFor(b, indices.back(), loops[index].op, mapping);
-    rows = emitRows(b, index, ring, tile);
-  } else {
-    indices.back() = tile.iteration;
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), tile.iteration);
+  bool reads = readsRows();
+  for (auto [number, copy] : llvm::enumerate(copies)) {
+    SmallVector<Value> indices =
+        llvm::map_to_vector(copy.getIndices(), [&](Value index) {
+          return cloneFor(b, index, loop, mapping);
+        });
+    Value rows = reads ? emitRows(b, index, ring, number, tile) : tile.rows;
+    Value part = copy.getPart();
+    if (part)
+      part = cloneFor(b, part, loop, mapping);
+    CopyAsyncOp::create(b, loc, copy.getSource(), indices, rows, ring, step,
+                        part, copy.getToEnd(), copy.getPackedAttr());
   }
-  CopyAsyncOp::create(b, loc, copy.getSource(), indices, rows, ring, step,
-                      /*part=*/Value(), copy.getToEnd(), copy.getPackedAttr());
 }
 
 /// Moves what `[before, end)` computes from values known earlier to before it:
@@ -416,7 +440,7 @@ void Chain::prefetch() {
     Value number = b.createOrFold<arith::AddIOp>(loc, firstStep, offset);
     for (auto &[ring, use] : loops.front().rings)
       if (step < getPlace(loops.front(), ring).ahead)
-        emitCopy(b, 0, ring, emitTile(b, 0, ring, row), number);
+        emitCopies(b, 0, ring, emitTile(b, 0, ring, row), number);
     row = b.createOrFold<arith::AddIOp>(loc, row, first.getStep());
   }
 
@@ -432,8 +456,8 @@ void Chain::prefetch() {
         // This tile itself: what its copy needs may stand behind the place.
         IRMapping mapping;
         mapping.map(row, row);
-        Value rows = readsRows() ? Value() : use.copy.getRows();
-        emitCopy(
+        Value rows = readsRows() ? Value() : use.copies.front().getRows();
+        emitCopies(
             b, i, ring,
             {row, rows ? cloneFor(b, rows, loop.op, mapping) : Value(), {}},
             step);
@@ -444,12 +468,13 @@ void Chain::prefetch() {
           b.createOrFold<arith::MulIOp>(loc, ahead, first.getStep());
       row = arith::AddIOp::create(b, loc, row, distance);
       step = arith::AddIOp::create(b, loc, step, ahead);
-      emitCopy(b, i, ring, emitTile(b, i, ring, row), step);
+      emitCopies(b, i, ring, emitTile(b, i, ring, row), step);
     }
   for (Loop &loop : loops)
     for (auto &[ring, use] : loop.rings) {
       use.acquire->erase();
-      use.copy.erase();
+      for (CopyAsyncOp copy : use.copies)
+        copy.erase();
     }
 }
 

@@ -370,16 +370,22 @@ static void releaseEarly(RingWaitOp wait) {
   release->moveAfter(last);
 }
 
-/// Whether a role goes through a list in memory.
+/// Whether a role goes through a list in memory, entry by entry, or takes the
+/// pages of each tile from a table.
 static bool readsList(Region &role) {
   return role
       .walk([](memref::LoadOp load) {
         auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
-        return loop && !computesScalars(loop) &&
-                       llvm::is_contained(load.getIndices(),
-                                          loop.getInductionVar())
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
+        if (!loop || computesScalars(loop))
+          return WalkResult::advance();
+        bool isOfEntry =
+                 llvm::is_contained(load.getIndices(), loop.getInductionVar()),
+             isOfTile = loop.getOps<scf::ForOp>().empty() &&
+                        !llvm::all_of(load.getIndices(), [&](Value index) {
+                          return loop.isDefinedOutsideOfLoop(index);
+                        });
+        return isOfEntry || isOfTile ? WalkResult::interrupt()
+                                     : WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -141,17 +141,37 @@ def Tile_FetchOp : Tile_Op<"fetch",
     %qt = tile.fetch %q[%b, %i, %h] packed(4) rows(%n)
         : memref<?x?x?x64xf16, strided<[?, ?, ?, 1]>> to !tile.smem<64x64xf16, swizzle = 128>
     ```
+
+    The rows may lie in `parts` of as many rows: each has indices of its own, one part's behind the other's, and
+    its own number of `rows`, if these are given.
+
+    ```mlir
+    %kt = tile.fetch %k[%page, %h, %c0, %next, %h, %c0] parts(2) rows(%n, %m)
+        : memref<?x?x16x64xf16, strided<[?, ?, ?, 1]>> to !tile.smem<32x64xf16, swizzle = 128>
+    ```
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
-                       Optional<Index>:$rows, UnitAttr:$to_end,
-                       OptionalAttr<I64Attr>:$packed, UnitAttr:$finite);
+                       Variadic<Index>:$rows, UnitAttr:$to_end,
+                       OptionalAttr<I64Attr>:$packed,
+                       OptionalAttr<I64Attr>:$parts, UnitAttr:$finite);
   let results = (outs Tile_SmemType:$result);
   let assemblyFormat = [{
     $source `[` $indices `]` (`packed` `(` $packed^ `)`)?
-    (`rows` `(` $rows^ `)`)? (`to_end` $to_end^)? (`finite` $finite^)? attr-dict
+    (`parts` `(` $parts^ `)`)? (`rows` `(` $rows^ `)`)? (`to_end` $to_end^)? (`finite` $finite^)? attr-dict
     `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getNumParts() { return getParts().value_or(1); }
+    /// Where a part lies, and how many of its rows exist; null if all do.
+    ::mlir::OperandRange getIndicesOfPart(int64_t part) {
+      int64_t count = getIndices().size() / getNumParts();
+      return getIndices().slice(part * count, count);
+    }
+    ::mlir::Value getRowsOfPart(int64_t part) {
+      return getRows().empty() ? ::mlir::Value() : getRows()[part];
+    }
+  }];
 }
 
 def Tile_ShareOp : Tile_Op<"share"> {

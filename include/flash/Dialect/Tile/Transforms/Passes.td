@@ -215,8 +215,8 @@ def Prefetch : Pass<"tile-prefetch", "::mlir::gpu::GPUFuncOp"> {
     the loops. The loops of a chain, which all count the steps on, are treated
     as one: the tiles of the next come behind the end of the one before, wherever
     they lie. Where the rows of copies are read from memory that the kernel does not
-    write, such as a list of tiles, the row of a later step is read where there is such
-    a step; loops of a chain read rows alike. Where other loops copy to the same rings, or only an iteration can
+    write, such as a list of tiles or a table of pages, the row or page of a later step is read where there is such
+    a step; loops of a chain read them alike. The copies of a stage's parts, which are constants, start together. Where other loops copy to the same rings, or only an iteration can
     tell what it copies, copies stay where they are.
 
     With one stage this is the schedule of FlashAttention-2 (Dao, arXiv
