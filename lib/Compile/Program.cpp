@@ -226,6 +226,15 @@ flash::compile::getSizes(Value value, ArrayRef<TensorSpec> inputs) {
       sizes->truncate(1);
     return sizes;
   }
+  if (auto unpage = dyn_cast<flash::UnpageOp>(op)) {
+    auto sizes = getSizes(unpage.getMemory(), inputs),
+         table = getSizes(unpage.getTable(), inputs);
+    if (!sizes || !table)
+      return std::nullopt;
+    sizes->front() = table->front();
+    (*sizes)[2] *= table->back();
+    return sizes;
+  }
   if (auto pack = dyn_cast<flash::PackOp>(op))
     return getSizes(pack.getMemory(), inputs);
   if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {

@@ -71,9 +71,12 @@ Value flash::run::stripCasts(Value value) {
 }
 
 SmallVector<flash::AddressOpInterface>
-flash::run::getAddressesBy(BlockArgument argument) {
+flash::run::getPackedBy(BlockArgument argument) {
   SmallVector<AddressOpInterface> addresses;
   argument.getOwner()->walk([&](AddressOpInterface address) {
+    // Tables of pages are no offsets.
+    if (address.getContiguousRows())
+      return;
     for (Value operand : address->getOperands())
       if (stripCasts(operand) == argument && operand != address.getMemory() &&
           operand != address.getView()) {
@@ -156,7 +159,7 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
                 entry.getSymName(), unknown, example));
   auto whole = inlineCalls(entry);
   for (auto [index, spec] : llvm::enumerate(specs))
-    if (!getAddressesBy(whole->getArgument(index)).empty() &&
+    if (!getPackedBy(whole->getArgument(index)).empty() &&
         spec.shape.front() < 1)
       return createStringError(
           formatv("argument {0} says where sequences start, and where the last "

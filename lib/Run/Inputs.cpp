@@ -10,6 +10,7 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/InputSpecs.h"
 #include "flash/Run/Npy.h"
+#include "flash/Run/Pages.h"
 #include "flash/Run/RandomInputs.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -39,7 +40,7 @@ static std::optional<int64_t> getMostRows(BlockArgument argument,
 /// The number of rows of which the argument says where sequences start.
 static std::optional<int64_t> getPackedRows(BlockArgument argument,
                                             ArrayRef<TensorSpec> specs) {
-  for (flash::AddressOpInterface address : getAddressesBy(argument))
+  for (flash::AddressOpInterface address : getPackedBy(argument))
     if (auto sizes = getSizes(address.getMemory(), specs))
       return (*sizes)[2];
   return std::nullopt;
@@ -173,13 +174,25 @@ flash::run::makeInputs(func::FuncOp entry, ArrayRef<TensorSpec> specs,
     });
   if (failure)
     return std::move(failure);
-  for (const Fill &fill : options.fills)
-    if (llvm::Error error = applyFill(fill, inputs))
-      return std::move(error);
+  // Where pages lie depends on lengths.
+  auto isOfPages = [&](const Fill &fill) {
+    return fill.argument < inputs.size() &&
+           areInPages(entry.getArgument(fill.argument));
+  };
+  for (bool ofPages : {false, true}) {
+    if (ofPages && options.inputs.empty())
+      fillPages(entry, options.seed, inputs);
+    for (const Fill &fill : options.fills)
+      if (isOfPages(fill) == ofPages)
+        if (llvm::Error error = applyFill(fill, inputs))
+          return std::move(error);
+  }
   for (auto [i, input] : llvm::enumerate(inputs))
     if (auto rows = getPackedRows(whole->getArgument(i), specs))
       if (llvm::Error error = verifyOffsets(input, i, *rows))
         return std::move(error);
+  if (llvm::Error error = verifyPages(entry, inputs))
+    return std::move(error);
   return inputs;
 }
 

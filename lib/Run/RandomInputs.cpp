@@ -130,6 +130,18 @@ void flash::run::fillOffsets(HostTensor &tensor, int64_t rows, uint64_t seed) {
     tensor.set(i, offsets[i]);
 }
 
+std::vector<int64_t> flash::run::permute(int64_t count, uint64_t seed,
+                                         uint64_t stream) {
+  Generator generator(seed, stream);
+  std::vector<int64_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  for (int64_t i = 0; i < count; ++i)
+    std::swap(
+        order[i],
+        order[i + static_cast<int64_t>(generator.nextUnit() * (count - i))]);
+  return order;
+}
+
 void flash::run::fillBlocks(HostTensor &list, HostTensor &counts,
                             int64_t numBlocks, uint64_t seed, uint64_t stream) {
   Generator generator(seed, stream);

@@ -14,7 +14,8 @@ def ConvertFlashToSCF : Pass<"convert-flash-to-scf", "::mlir::func::FuncOp"> {
   let summary = "Make loops of kernels and visits, and slices of what they load and store";
   let description = [{
     Each `flash.kernel` becomes an `scf.forall`, whose terminator has what `flash.store_rows` stores as slices.
-    Rows of an address operation (`AddressOpInterface`) are read and written where they lie in memory. A view that is used as a
+    Rows of an address operation (`AddressOpInterface`) are read and written where they lie in memory. A tile whose rows lie
+    in parts, such as pages, is put together from these by `tensor.concat`, or with `only-kernels` off by insertions. A view that is used as a
     tensor is copied, which is an error with the option `only-kernels`.
 
     Each `flash.visit` becomes the loops over the tiles that its mask, its list or its range leaves, with

@@ -31,9 +31,8 @@ mlir::OwningOpRef<mlir::func::FuncOp> inlineCalls(mlir::func::FuncOp entry);
 /// What a tensor is a cast of.
 mlir::Value stripCasts(mlir::Value value);
 
-/// The addresses that read in the argument where rows lie.
-llvm::SmallVector<AddressOpInterface>
-getAddressesBy(mlir::BlockArgument argument);
+/// The addresses whose rows follow each other from offsets in the argument on.
+llvm::SmallVector<AddressOpInterface> getPackedBy(mlir::BlockArgument argument);
 
 } // namespace flash::run
 

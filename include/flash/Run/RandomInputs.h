@@ -25,6 +25,9 @@ void fillUniform(HostTensor &tensor, int64_t lo, int64_t hi, uint64_t seed,
 /// same ones for tensors of the same number of sequences and rows.
 void fillOffsets(HostTensor &tensor, int64_t rows, uint64_t seed);
 
+/// The numbers below `count` in any order.
+std::vector<int64_t> permute(int64_t count, uint64_t seed, uint64_t stream);
+
 /// Fills a list of blocks that an attention takes and its counts, `[b, h, m,
 /// n]` and `[b, h, m, 2]`: of `numBlocks` blocks any number up to `n`, each
 /// once and in any order, of which any number is partial. Entries behind these

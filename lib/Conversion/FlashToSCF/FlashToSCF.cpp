@@ -27,26 +27,99 @@ namespace flash {
 using namespace mlir;
 using namespace flash;
 
-static void lower(LoadRowsOp load) {
+/// Emits the tile whose rows, from `first` of the view on, lie in parts of
+/// `contiguous` rows, or in one. Rows that do not exist may have no place in
+/// memory.
+static Value extractParts(OpBuilder &b, AddressOpInterface address,
+                          ArrayRef<OpFoldResult> first, OpFoldResult rows,
+                          int64_t tile, int64_t contiguous) {
+  Location loc = address.getLoc();
+  AffineExpr row = b.getAffineDimExpr(0), last = b.getAffineDimExpr(1),
+             zero = b.getAffineConstantExpr(0);
+  auto notBelowZero = [&](AffineExpr expr, OpFoldResult operand) {
+    return affine::makeComposedFoldedAffineMax(
+        b, loc, AffineMap::get(1, 0, {expr, zero}, b.getContext()), {operand});
+  };
+  // In front of the loops over tiles, in which parts are then found alike.
+  OpFoldResult lastOfBatch;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    if (auto batch = dyn_cast<Value>(first[0]))
+      b.setInsertionPointAfterValue(batch);
+    Value batch = getValueOrCreateConstantIndexOp(b, loc, first[0]);
+    lastOfBatch = notBelowZero(row - 1, address.emitLength(b, loc, batch));
+  }
+  int64_t rowsOfPart = std::min(tile, contiguous);
+  SmallVector<Value> parts;
+  for (int64_t start = 0; start < tile; start += rowsOfPart) {
+    SmallVector<OpFoldResult> position(first);
+    position[2] = affine::makeComposedFoldedAffineMin(
+        b, loc, AffineMap::get(2, 0, {row + start, last}, b.getContext()),
+        {first[2], lastOfBatch});
+    OpFoldResult existing = rows;
+    if (getConstantIntValue(rows) == tile)
+      existing = b.getIndexAttr(rowsOfPart);
+    else if (rowsOfPart < tile)
+      existing = notBelowZero(
+          row, affine::makeComposedFoldedAffineMin(
+                   b, loc,
+                   AffineMap::get(
+                       1, 0, {row - start, b.getAffineConstantExpr(rowsOfPart)},
+                       b.getContext()),
+                   {rows}));
+    position = address.emitAddress(b, loc, position);
+    // Whole parts start where rows that follow each other do.
+    if (contiguous <= tile)
+      position[2] = b.getIndexAttr(0);
+    parts.push_back(extractRows(b, loc, address.getMemory(), position, existing,
+                                rowsOfPart));
+  }
+  if (parts.size() == 1)
+    return parts.front();
+  return tensor::ConcatOp::create(b, loc, /*dim=*/0, parts);
+}
+
+static LogicalResult lower(LoadRowsOp load, bool onlyKernels) {
   OpBuilder b(load);
   Location loc = load.getLoc();
   SmallVector<OpFoldResult> first = getAsOpFoldResult(load.getPosition());
   Value source = load.getSource();
-  if (auto address = source.getDefiningOp<AddressOpInterface>()) {
-    first = address.emitAddress(b, loc, first);
-    source = address.getMemory();
-  }
   int64_t tile = load.getTile().getType().getDimSize(0),
           heads = load.getPacked().value_or(1);
   OpFoldResult rows = load.getRows() ? getAsOpFoldResult(load.getRows())
                                      : b.getIndexAttr(tile / heads);
-  Value rowsOfTile =
-      heads > 1
-          ? packRows(b, loc, source, first, heads, rows, tile, load.getToEnd())
-          : extractRows(b, loc, source, first, rows, tile,
-                        /*columns=*/std::nullopt, load.getToEnd());
+  auto address = source.getDefiningOp<AddressOpInterface>();
+  std::optional<int64_t> contiguous =
+      address ? address.getContiguousRows() : std::nullopt;
+  if (contiguous &&
+      (heads > 1 || (*contiguous % tile != 0 && tile % *contiguous != 0)))
+    return load.emitOpError("takes a tile of ")
+           << tile << " rows of " << heads << " heads of a view in which "
+           << *contiguous << " rows follow each other; the rows of a tile are "
+           << "of one head and divide that number, or are a multiple of it";
+  Value rowsOfTile;
+  if (contiguous) {
+    rowsOfTile = extractParts(b, address, first, rows, tile, *contiguous);
+    // On a CPU the parts are copied together.
+    auto concat = rowsOfTile.getDefiningOp<tensor::ConcatOp>();
+    if (concat && !onlyKernels) {
+      rowsOfTile = concat.decomposeOperation(b)->front();
+      concat.erase();
+    }
+  } else {
+    if (address) {
+      first = address.emitAddress(b, loc, first);
+      source = address.getMemory();
+    }
+    rowsOfTile = heads > 1
+                     ? packRows(b, loc, source, first, heads, rows, tile,
+                                load.getToEnd())
+                     : extractRows(b, loc, source, first, rows, tile,
+                                   /*columns=*/std::nullopt, load.getToEnd());
+  }
   load.replaceAllUsesWith(rowsOfTile);
   load.erase();
+  return success();
 }
 
 /// Bounds and sets are of where the step is, which is computed in front of the
@@ -343,63 +416,82 @@ static void numberUnits(RowLoop loop) {
 // Views that programs without kernels have in memory
 //===----------------------------------------------------------------------===//
 
+/// Emits a loop from 0 to `end` that goes on with a tensor.
+static Value emitLoop(OpBuilder &b, Location loc, Value end, int64_t step,
+                      Value init,
+                      function_ref<Value(Value at, Value tensor)> body) {
+  auto loop =
+      scf::ForOp::create(b, loc, arith::ConstantIndexOp::create(b, loc, 0), end,
+                         arith::ConstantIndexOp::create(b, loc, step), init);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(
+      b, loc, body(loop.getInductionVar(), loop.getRegionIterArgs()[0]));
+  return loop.getResult(0);
+}
+
 /// Copies the rows of each batch from `from` to `to`, of which one is the view
-/// and the other is in memory.
+/// and the other is in memory: all at once, or each part of them.
 static Value copyBatches(OpBuilder &b, AddressOpInterface address, Value from,
                          Value to) {
   Location loc = address.getLoc();
   Value batches = getValueOrCreateConstantIndexOp(
       b, loc, address.emitSizes(b, loc).front());
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  auto loop = scf::ForOp::create(
-      b, loc, arith::ConstantIndexOp::create(b, loc, 0), batches,
-      arith::ConstantIndexOp::create(b, loc, 1), to);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value batch = loop.getInductionVar();
   auto type = cast<RankedTensorType>(from.getType());
   int64_t rank = type.getRank();
-  SmallVector<OpFoldResult> inView(rank, zero), inMemory(rank, zero),
-      sizes = tensor::getMixedSizes(b, loc, from);
-  inView[0] = batch;
-  llvm::copy(address.emitAddress(b, loc, ArrayRef(inView).take_front(3)),
-             inMemory.begin());
-  sizes[0] = one;
-  sizes[2] = address.emitLength(b, loc, batch);
-  SmallVector<int64_t> shape(type.getShape());
-  shape[0] = 1;
-  shape[2] = ShapedType::kDynamic;
-  SmallVector<OpFoldResult> ones(rank, one);
   bool isStore = address.isStore();
-  Value rows =
-      tensor::ExtractSliceOp::create(b, loc, type.clone(shape), from,
-                                     isStore ? inView : inMemory, sizes, ones);
-  Value next =
-      tensor::InsertSliceOp::create(b, loc, rows, loop.getRegionIterArgs()[0],
-                                    isStore ? inMemory : inView, sizes, ones);
-  scf::YieldOp::create(b, loc, next);
-  return loop.getResult(0);
+  auto copy = [&](Value batch, OpFoldResult row, Value rows,
+                  Value to) -> Value {
+    SmallVector<OpFoldResult> inView(rank, zero), inMemory(rank, zero),
+        sizes = tensor::getMixedSizes(b, loc, from), ones(rank, one);
+    inView[0] = batch;
+    inView[2] = row;
+    llvm::copy(address.emitAddress(b, loc, ArrayRef(inView).take_front(3)),
+               inMemory.begin());
+    sizes[0] = one;
+    sizes[2] = rows;
+    SmallVector<int64_t> shape(type.getShape());
+    shape[0] = 1;
+    shape[2] = ShapedType::kDynamic;
+    Value copied = tensor::ExtractSliceOp::create(
+        b, loc, type.clone(shape), from, isStore ? inView : inMemory, sizes,
+        ones);
+    return tensor::InsertSliceOp::create(
+        b, loc, copied, to, isStore ? inMemory : inView, sizes, ones);
+  };
+  return emitLoop(b, loc, batches, 1, to, [&](Value batch, Value to) -> Value {
+    Value length = address.emitLength(b, loc, batch);
+    std::optional<int64_t> contiguous = address.getContiguousRows();
+    if (!contiguous)
+      return copy(batch, zero, length, to);
+    AffineExpr row = b.getAffineDimExpr(0), end = b.getAffineDimExpr(1);
+    return emitLoop(b, loc, length, *contiguous, to, [&](Value at, Value to) {
+      Value rows = affine::makeComposedAffineMin(
+          b, loc,
+          AffineMap::get(2, 0,
+                         {end - row, b.getAffineConstantExpr(*contiguous)},
+                         b.getContext()),
+          {OpFoldResult(at), OpFoldResult(length)});
+      return copy(batch, at, rows, to);
+    });
+  });
 }
 
 /// How many rows of each batch exist, as a tensor of `type`.
 static Value makeLengths(OpBuilder &b, AddressOpInterface address, Type type) {
   Location loc = address.getLoc();
   auto tensor = cast<RankedTensorType>(type);
-  Value empty = tensor::EmptyOp::create(
-      b, loc, {address.emitSizes(b, loc).front()}, tensor.getElementType());
-  auto loop = scf::ForOp::create(
-      b, loc, arith::ConstantIndexOp::create(b, loc, 0),
-      getValueOrCreateConstantIndexOp(b, loc, address.emitSizes(b, loc)[0]),
-      arith::ConstantIndexOp::create(b, loc, 1), empty);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value batch = loop.getInductionVar();
-  Value length = arith::IndexCastOp::create(b, loc, tensor.getElementType(),
-                                            address.emitLength(b, loc, batch));
-  Value next = tensor::InsertOp::create(b, loc, length,
-                                        loop.getRegionIterArgs()[0], batch);
-  scf::YieldOp::create(b, loc, next);
-  return loop.getResult(0);
+  OpFoldResult batches = address.emitSizes(b, loc).front();
+  Value empty =
+      tensor::EmptyOp::create(b, loc, {batches}, tensor.getElementType());
+  return emitLoop(
+      b, loc, getValueOrCreateConstantIndexOp(b, loc, batches), 1, empty,
+      [&](Value batch, Value lengths) -> Value {
+        Value length = arith::IndexCastOp::create(
+            b, loc, tensor.getElementType(), address.emitLength(b, loc, batch));
+        return tensor::InsertOp::create(b, loc, length, lengths, batch);
+      });
 }
 
 /// Refuses what would be copied between a view and memory outside of kernels,
@@ -498,7 +590,8 @@ struct ConvertFlashToSCF
     SmallVector<LoadRowsOp> loads;
     getOperation().walk([&](LoadRowsOp load) { loads.push_back(load); });
     for (LoadRowsOp load : loads)
-      lower(load);
+      if (failed(lower(load, onlyKernels)))
+        return signalPassFailure();
     SmallVector<AddressOpInterface> addresses;
     getOperation().walk(
         [&](AddressOpInterface address) { addresses.push_back(address); });

@@ -107,3 +107,76 @@ func.func @beyond(%v: tensor<2x4x8xf32>, %x: tensor<1x4x8xf32>) -> tensor<1x4x8x
   %p = flash.pack %v by %offsets into %x : tensor<2x4x8xf32>, tensor<3xi32> into tensor<1x4x8xf32>
   return %p : tensor<1x4x8xf32>
 }
+
+// -----
+
+func.func @unpage(%x: tensor<9x4x?x8xf16>, %t: tensor<3x5xi32>, %n: tensor<3xi32>) {
+  // expected-error @below {{pages are [P, H, page, D] of a number of rows that is static and at least 1, got 'tensor<9x4x?x8xf16>'}}
+  %0 = flash.unpage %x by %t lengths(%n : tensor<3xi32>) : tensor<9x4x?x8xf16>, tensor<3x5xi32> -> tensor<3x4x?x8xf16>
+  return
+}
+
+// -----
+
+func.func @unpage(%x: tensor<9x4x16x8xf16>, %t: tensor<3x5xi32>, %n: tensor<3xi32>) {
+  // expected-error @below {{the view of 'tensor<9x4x16x8xf16>' by 'tensor<3x5xi32>' is 'tensor<3x4x80x8xf16>', got 'tensor<3x4x16x8xf16>'}}
+  %0 = flash.unpage %x by %t lengths(%n : tensor<3xi32>) : tensor<9x4x16x8xf16>, tensor<3x5xi32> -> tensor<3x4x16x8xf16>
+  return
+}
+
+// -----
+
+func.func @unpage(%x: tensor<9x4x16x8xf16>, %t: tensor<3x?xi32>, %n: tensor<2xi32>) {
+  // expected-error @below {{has a length for each sequence of 'tensor<3x?xi32>', got 'tensor<2xi32>'}}
+  %0 = flash.unpage %x by %t lengths(%n : tensor<2xi32>) : tensor<9x4x16x8xf16>, tensor<3x?xi32> -> tensor<3x4x?x8xf16>
+  return
+}
+
+// -----
+
+func.func @other_lengths(%q: tensor<3x4x9x8xf16>, %x: tensor<9x4x16x8xf16>, %t: tensor<3x5xi32>, %n: tensor<3xi32>, %m: tensor<3xi32>) {
+  %0 = flash.unpage %x by %t lengths(%n : tensor<3xi32>) : tensor<9x4x16x8xf16>, tensor<3x5xi32> -> tensor<3x4x80x8xf16>
+  // expected-error @below {{takes rows of flash.unpage, and needs key_lengths that are its lengths}}
+  %1 = flash.attention %q, %0, %0 key_lengths(%m : tensor<3xi32>)
+      : (tensor<3x4x9x8xf16>, tensor<3x4x80x8xf16>, tensor<3x4x80x8xf16>) -> tensor<3x4x9x8xf16>
+  return
+}
+
+// -----
+
+func.func @queries(%x: tensor<9x4x16x8xf16>, %t: tensor<3x5xi32>, %n: tensor<3xi32>) {
+  %0 = flash.unpage %x by %t lengths(%n : tensor<3xi32>) : tensor<9x4x16x8xf16>, tensor<3x5xi32> -> tensor<3x4x80x8xf16>
+  // expected-error @below {{takes rows of flash.unpage as queries, which lie in parts; keys and values of flash.attention alone do}}
+  %1 = flash.attention %0, %0, %0 query_lengths(%n : tensor<3xi32>) key_lengths(%n : tensor<3xi32>)
+      : (tensor<3x4x80x8xf16>, tensor<3x4x80x8xf16>, tensor<3x4x80x8xf16>) -> tensor<3x4x80x8xf16>
+  return
+}
+
+// -----
+
+func.func @gradient(%q: tensor<3x4x9x8xf16>, %x: tensor<9x4x16x8xf16>, %t: tensor<3x5xi32>, %n: tensor<3xi32>, %lse: tensor<3x4x9xf32>) {
+  %0 = flash.unpage %x by %t lengths(%n : tensor<3xi32>) : tensor<9x4x16x8xf16>, tensor<3x5xi32> -> tensor<3x4x80x8xf16>
+  // expected-error @below {{takes rows of flash.unpage, which lie in parts; keys and values of flash.attention alone do}}
+  %1:3 = flash.attention_grad %q, %0, %0, %q, %lse, %q key_lengths(%n : tensor<3xi32>)
+      : (tensor<3x4x9x8xf16>, tensor<3x4x80x8xf16>, tensor<3x4x80x8xf16>, tensor<3x4x9x8xf16>, tensor<3x4x9xf32>, tensor<3x4x9x8xf16>)
+      -> (tensor<3x4x9x8xf16>, tensor<3x4x80x8xf16>, tensor<3x4x80x8xf16>)
+  return
+}
+
+// -----
+
+func.func @kernel(%x: tensor<9x4x16x8xf16>, %t: tensor<3x5xi32>, %n: tensor<3xi32>, %e: tensor<3x4x80x8xf16>) {
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  %c80 = arith.constant 80 : index
+  %0 = flash.unpage %x by %t lengths(%n : tensor<3xi32>) : tensor<9x4x16x8xf16>, tensor<3x5xi32> -> tensor<3x4x80x8xf16>
+  // expected-error @below {{over the rows of a view has a grid that ends in (batch, head, row), of one batch at a time, and a view in memory such as flash.unpack gives}}
+  %1 = flash.kernel over(%c3, %c4, %c80) by [1, 1, 16] rows(%0 : tensor<3x4x80x8xf16>) outs(%e : tensor<3x4x80x8xf16>) {
+  ^bb0(%i: index, %h: index, %row: index, %to: tensor<3x4x80x8xf16>):
+    %tile = flash.load_rows %0[%i, %h, %row] : tensor<3x4x80x8xf16> -> tensor<16x8xf16>
+    flash.store {
+      flash.store_rows %tile into %to[%i, %h, %row] : tensor<16x8xf16> into tensor<3x4x80x8xf16>
+    }
+  }
+  return
+}

@@ -466,6 +466,7 @@ def main():
     parser.add_argument("--matrix", action="store_true", help="the 192 cases of matrix()")
     parser.add_argument("--gradients", action="store_true", help="those of gradient_cases()")
     parser.add_argument("--packed", action="store_true", help="those of packed_cases() in packed.py")
+    parser.add_argument("--paged", action="store_true", help="those of paged_cases() in paged.py")
     parser.add_argument("--places", action="store_true", help="of --packed: the bits of sequences at other places and alone")
     arguments = parser.parse_args()
     check = run
@@ -476,6 +477,10 @@ def main():
         check = packed.run_places if arguments.places else packed.run
         if arguments.places:
             everything = [case for case in everything if packed.may_move(case)]
+    elif arguments.paged:
+        import paged
+
+        everything, check = paged.paged_cases(), paged.run
     else:
         everything = matrix() if arguments.matrix else gradient_cases() if arguments.gradients else cases()
     if arguments.target == "emulate:sm_90a":

@@ -236,3 +236,75 @@ LogicalResult PackOp::verify() {
            << " that are the lengths of the same offsets";
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Rows in pages
+//===----------------------------------------------------------------------===//
+
+/// An element of a tensor of integers, as an index.
+static Value extractIndex(OpBuilder &b, Location loc, Value tensor,
+                          ValueRange at) {
+  Value element = tensor::ExtractOp::create(b, loc, tensor, at);
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), element);
+}
+
+SmallVector<OpFoldResult>
+UnpageOp::emitAddress(OpBuilder &b, Location loc,
+                      ArrayRef<OpFoldResult> position) {
+  AffineExpr row = b.getAffineDimExpr(0);
+  auto ofRow = [&](AffineExpr expr) {
+    return affine::makeComposedFoldedAffineApply(b, loc, expr, {position[2]});
+  };
+  Value batch = getValueOrCreateConstantIndexOp(b, loc, position[0]),
+        column = getValueOrCreateConstantIndexOp(
+            b, loc, ofRow(row.floorDiv(getPageRows())));
+  Value page = extractIndex(b, loc, getTable(), {batch, column});
+  Value last = getValueOrCreateConstantIndexOp(
+      b, loc,
+      affine::makeComposedFoldedAffineApply(
+          b, loc, row - 1, {tensor::getMixedSize(b, loc, getMemory(), 0)}));
+  page = arith::MinSIOp::create(b, loc, page, last);
+  page = arith::MaxSIOp::create(b, loc, page,
+                                arith::ConstantIndexOp::create(b, loc, 0));
+  return {page, position[1], ofRow(row % getPageRows())};
+}
+
+Value UnpageOp::emitLength(OpBuilder &b, Location loc, Value batch) {
+  Value length = extractIndex(b, loc, getLengths(), batch);
+  length = arith::MaxSIOp::create(b, loc, length,
+                                  arith::ConstantIndexOp::create(b, loc, 0));
+  return arith::MinSIOp::create(
+      b, loc, length,
+      getValueOrCreateConstantIndexOp(b, loc, emitSizes(b, loc)[2]));
+}
+
+SmallVector<OpFoldResult> UnpageOp::emitSizes(OpBuilder &b, Location loc) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, getMemory());
+  sizes[0] = tensor::getMixedSize(b, loc, getTable(), 0);
+  sizes[2] = affine::makeComposedFoldedAffineApply(
+      b, loc, b.getAffineDimExpr(0) * getPageRows(),
+      {tensor::getMixedSize(b, loc, getTable(), 1)});
+  return sizes;
+}
+
+LogicalResult UnpageOp::verify() {
+  RankedTensorType memory = getMemory().getType(), table = getTable().getType();
+  if (memory.getRank() != 4 || memory.isDynamicDim(2) ||
+      memory.getDimSize(2) < 1)
+    return emitOpError("pages are [P, H, page, D] of a number of rows that is "
+                       "static and at least 1, got ")
+           << memory;
+  SmallVector<int64_t> shape(memory.getShape());
+  shape[0] = table.getDimSize(0);
+  shape[2] = table.isDynamicDim(1) ? ShapedType::kDynamic
+                                   : table.getDimSize(1) * getPageRows();
+  auto expected = RankedTensorType::get(shape, memory.getElementType());
+  if (getView().getType() != expected)
+    return emitOpError("the view of ")
+           << memory << " by " << table << " is " << expected << ", got "
+           << getView().getType();
+  if (getLengths().getType().getDimSize(0) != table.getDimSize(0))
+    return emitOpError("has a length for each sequence of ")
+           << table << ", got " << getLengths().getType();
+  return success();
+}

@@ -122,10 +122,21 @@ LogicalResult flash::detail::verifyAttention(AttentionOpInterface op) {
         {op.getKey(), op.getKeyLengths(), "key_lengths"},
         {op.getValue(), op.getKeyLengths(), "key_lengths"}}) {
     auto address = rows.getDefiningOp<AddressOpInterface>();
-    if (address && !address.hasLengths(lengths))
+    if (!address)
+      continue;
+    bool areInParts = address.getContiguousRows().has_value();
+    if (areInParts && (rows == op.getQuery() || isa<AttentionGradOp>(op)))
+      return op->emitOpError("takes rows of ")
+             << address->getName()
+             << (rows == op.getQuery() ? " as queries" : "")
+             << ", which lie in parts; keys and values of flash.attention "
+                "alone "
+                "do";
+    if (!address.hasLengths(lengths))
       return op->emitOpError("takes rows of ")
              << address->getName() << ", and needs " << name
-             << " that are the lengths of the same offsets";
+             << (areInParts ? " that are its lengths"
+                            : " that are the lengths of the same offsets");
   }
   if (op.getSink() &&
       failed(verifySameSize(op, "query heads and number of sinks",

@@ -70,9 +70,11 @@ LogicalResult KernelOp::verify() {
   for (int64_t step : getSteps())
     if (step <= 0)
       return emitOpError("positions are at least 1 apart, got ") << step;
+  auto address = getRows() ? getRows().getDefiningOp<AddressOpInterface>()
+                           : AddressOpInterface();
   if (getRows() && (getEnds().size() < 3 || getRows().getType().getRank() < 3 ||
-                    getSteps().take_back(3).front() != 1 ||
-                    !getRows().getDefiningOp<AddressOpInterface>()))
+                    getSteps().take_back(3).front() != 1 || !address ||
+                    address.getContiguousRows()))
     return emitOpError("over the rows of a view has a grid that ends in "
                        "(batch, head, row), of one batch at a time, and a view "
                        "in memory such as flash.unpack gives");

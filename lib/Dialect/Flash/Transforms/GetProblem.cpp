@@ -82,7 +82,9 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
       op.getLengths() || op.getQueryLengths() || op.getKeyLengths();
   for (auto [rows, length] : {std::pair(Value(op.getQuery()), &problem.queries),
                               {op.getKey(), &problem.keys}}) {
-    if (!rows.getDefiningOp<AddressOpInterface>())
+    auto address = rows.getDefiningOp<AddressOpInterface>();
+    // Each batch has pages of its own, or may have.
+    if (!address || address.getContiguousRows())
       continue;
     problem.hasPackedRows = true;
     // A sequence of the mean length stands for those that share the rows.
@@ -199,13 +201,13 @@ std::string flash::findFusionFault(AttentionGradOp op,
   return "";
 }
 
-/// The divisor of `size` that is nearest to `tile`, of two the larger one.
-static int64_t getNearestDivisor(int64_t size, int64_t tile) {
-  // 1 is one.
+/// The positive number that fits and is nearest to `tile`, of two the larger
+/// one; there is one.
+static int64_t getNearest(int64_t tile, function_ref<bool(int64_t)> fits) {
   for (int64_t distance = 0;; ++distance)
-    for (int64_t divisor : {tile + distance, tile - distance})
-      if (divisor > 0 && size % divisor == 0)
-        return divisor;
+    for (int64_t other : {tile + distance, tile - distance})
+      if (other > 0 && fits(other))
+        return other;
 }
 
 namespace {
@@ -245,24 +247,68 @@ std::string flash::findBlockFault(std::optional<ArrayRef<int64_t>> blockSizes,
       return llvm::formatv("{0} must divide the {1} {2} of a block, got {3}; "
                            "the nearest is {4}",
                            tile.name, tile.block, tile.blockName, *size,
-                           getNearestDivisor(tile.block, *size));
+                           getNearest(*size, [&](int64_t divisor) {
+                             return tile.block % divisor == 0;
+                           }));
   return "";
 }
 
-void flash::fitToBlocks(AttentionOpInterface op, const Problem &problem,
-                        const TargetInfo &machine, const Schedule &given,
-                        Schedule &schedule) {
-  std::optional<ArrayRef<int64_t>> blocks = op.getBlockSizes();
-  if (findBlockFault(blocks, schedule, problem.isGradient).empty())
+/// Why tiles of keys or values cannot be parts of pages, or several pages.
+static std::string findPageFault(AttentionOpInterface op,
+                                 const TargetInfo &machine,
+                                 const Schedule &schedule) {
+  // Of a GPU's shared memory, which a swizzle changes alike; tiles that are
+  // written are a multiple anywhere.
+  constexpr int64_t rowsOfGroup = 8;
+  int64_t tile = schedule.keyTile.value_or(1); // 1 fits.
+  for (Value rows : {op.getKey(), op.getValue()}) {
+    auto address = rows.getDefiningOp<AddressOpInterface>();
+    std::optional<int64_t> page =
+        address ? address.getContiguousRows() : std::nullopt;
+    if (!page)
+      continue;
+    auto fits = [&](int64_t tile) {
+      return tile % *page == 0 || *page % tile == 0;
+    };
+    if (machine.isGpu && tile > *page && *page % rowsOfGroup != 0)
+      return llvm::formatv(
+          "pages that are shorter than a tile have a multiple of {0} rows on a "
+          "GPU, got {1}; the nearest is {2}",
+          rowsOfGroup, *page, llvm::alignTo(*page, rowsOfGroup));
+    if (!fits(tile))
+      return llvm::formatv(
+          "key_tile must divide the {0} rows of a page, or be a multiple of "
+          "them, got {1}; the nearest is {2}",
+          *page, tile, getNearest(tile, [&](int64_t tile) {
+            return tile % rowsOfGroup == 0 && fits(tile);
+          }));
+  }
+  return "";
+}
+
+std::string flash::findTileFault(AttentionOpInterface op,
+                                 const TargetInfo &machine,
+                                 const Schedule &schedule) {
+  std::string fault = findBlockFault(op.getBlockSizes(), schedule,
+                                     isa<AttentionGradOp>(op.getOperation()));
+  return fault.empty() ? findPageFault(op, machine, schedule) : fault;
+}
+
+void flash::fitTiles(AttentionOpInterface op, const Problem &problem,
+                     const TargetInfo &machine, const Schedule &given,
+                     Schedule &schedule) {
+  if (findTileFault(op, machine, schedule).empty())
     return;
-  SmallVector<TileOfBlock> tiles = getTilesOfBlocks(*blocks);
   // A CPU can have any tiles, and longer ones than these have no use.
   if (!machine.isGpu) {
-    for (const TileOfBlock &tile : tiles)
-      if (std::optional<int64_t> &size = schedule.*tile.key;
-          size && !(given.*tile.key))
-        while (tile.block % *size != 0)
-          --*size;
+    if (std::optional<ArrayRef<int64_t>> blocks = op.getBlockSizes())
+      for (const TileOfBlock &tile : getTilesOfBlocks(*blocks))
+        if (std::optional<int64_t> &size = schedule.*tile.key;
+            size && !(given.*tile.key))
+          while (tile.block % *size != 0)
+            --*size;
+    while (!given.keyTile && !findPageFault(op, machine, schedule).empty())
+      --*schedule.keyTile;
     return;
   }
   auto complete = problem.isGradient ? completeGradSchedule : completeSchedule;
@@ -276,7 +322,7 @@ void flash::fitToBlocks(AttentionOpInterface op, const Problem &problem,
                                      static_cast<double>(*(proposed.*size))));
     if (distance < least && fit.isFused() == proposed.isFused() &&
         complete(problem, machine, fit).empty() &&
-        findBlockFault(blocks, fit, problem.isGradient).empty()) {
+        findTileFault(op, machine, fit).empty()) {
       least = distance;
       schedule = fit;
     }
@@ -288,10 +334,10 @@ std::string flash::proposeSchedule(AttentionGradOp op, const Problem &problem,
                                    Schedule &schedule) {
   auto propose = [&](const Schedule &given) {
     schedule = given.over(chooseGradSchedule(problem, machine, given));
-    fitToBlocks(op, problem, machine, given, schedule);
+    fitTiles(op, problem, machine, given, schedule);
     std::string fault = completeGradSchedule(problem, machine, schedule);
     if (fault.empty())
-      fault = findBlockFault(op.getBlockSizes(), schedule, /*isGradient=*/true);
+      fault = findTileFault(op, machine, schedule);
     return fault.empty() ? findFusionFault(op, schedule) : fault;
   };
   Schedule given = schedule;

@@ -139,20 +139,18 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     if ((!schedule.queryTile || schedule.queryTile == measured->queryTile) &&
         (!schedule.keyTile || schedule.keyTile == measured->keyTile) &&
         (!schedule.features || schedule.hasRoles() == measured->hasRoles()) &&
-        findBlockFault(op.getBlockSizes(), *measured, /*isGradient=*/false)
-            .empty())
+        findTileFault(op, machine, *measured).empty())
       schedule = schedule.over(*measured);
     problem.packedHeads = choosePackedHeads(problem, machine, schedule);
     const Schedule known = schedule;
     schedule = schedule.over(chooseSchedule(problem, machine, schedule));
-    fitToBlocks(op, problem, machine, known, schedule);
+    fitTiles(op, problem, machine, known, schedule);
     // The CPU has few threads, for which the query tiles are enough.
     if (target == "cpu")
       schedule.numSplits = schedule.splitCtas = schedule.splitKeys =
           std::nullopt;
     if (failed(complain(op, completeSchedule(problem, machine, schedule))) ||
-        failed(complain(op, findBlockFault(op.getBlockSizes(), schedule,
-                                           /*isGradient=*/false))))
+        failed(complain(op, findTileFault(op, machine, schedule))))
       return failure();
     if (failed(selectForSequences(op, written, schedule)))
       return failure();
@@ -176,8 +174,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       FailureOr<Schedule> measured = lookUp(op, problem);
       if (failed(measured))
         return failure();
-      if (findBlockFault(op.getBlockSizes(), *measured, /*isGradient=*/true)
-              .empty())
+      if (findTileFault(op, machine, *measured).empty())
         schedule = *measured;
     }
     // That there is no map decides what is one program.

@@ -158,6 +158,15 @@ std::optional<Sizes> Specialize::getSizes(Value tensor) {
     return getSizes(cast.getSource());
   if (auto unpack = tensor.getDefiningOp<UnpackOp>())
     return getSizes(unpack.getMemory());
+  if (auto unpage = tensor.getDefiningOp<UnpageOp>()) {
+    std::optional<Sizes> sizes = getSizes(unpage.getMemory()),
+                         table = getSizes(unpage.getTable());
+    if (!sizes || !table || ShapedType::isDynamic(table->back()))
+      return std::nullopt;
+    sizes->front() = table->front();
+    (*sizes)[2] *= table->back();
+    return sizes;
+  }
   if (auto op = tensor.getDefiningOp<AttentionOp>()) {
     std::optional<Sizes> sizes = getSizes(op.getQuery());
     if (sizes && tensor == op.getOutput())
@@ -176,12 +185,13 @@ static void setDim(Value tensor, int64_t dim, int64_t size) {
 
 void Specialize::refineArgument(Value tensor, ArrayRef<int64_t> sizes,
                                 ArrayRef<int64_t> dims) {
-  if (auto unpack = tensor.getDefiningOp<UnpackOp>()) {
+  auto address = tensor.getDefiningOp<AddressOpInterface>();
+  if (address && !address.isStore()) {
     constexpr int64_t heads = 1;
-    refineArgument(unpack.getMemory(), sizes, heads);
-    if (auto open = unpack.getMemory().getDefiningOp<tensor::CastOp>())
-      unpack.getMemoryMutable().assign(open.getSource());
-    setDim(unpack.getView(), heads, sizes[heads]);
+    refineArgument(address.getMemory(), sizes, heads);
+    if (auto open = address.getMemory().getDefiningOp<tensor::CastOp>())
+      address->replaceUsesOfWith(open, open.getSource());
+    setDim(address.getView(), heads, sizes[heads]);
     return;
   }
   auto argument = dyn_cast<BlockArgument>(tensor);
@@ -405,9 +415,10 @@ LogicalResult Specialize::select(AttentionOp op) {
   func.walk([&](AttentionOp found) { copy = found; });
   if (isScheduled) {
     Schedule chosen = copy.getSchedule()->getValue();
+    // The copy's rows lie neither behind each other nor in pages.
+    fitTiles(op, getProblem(copy), machine, given, chosen);
     if (chosen.splitCtas)
       openSplits(chosen, getProblem(copy));
-    // The copy's rows do not lie behind each other.
     bool arePacked = getProblem(op).hasPackedRows;
     if (arePacked && !given.features &&
         chosen.has(ScheduleFeatures::Persistent)) {

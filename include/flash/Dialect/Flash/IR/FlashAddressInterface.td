@@ -24,8 +24,15 @@ def Flash_AddressOpInterface : OpInterface<"AddressOpInterface"> {
     InterfaceMethod<"The view: a result, or the operand that is stored.",
       "::mlir::TypedValue<::mlir::RankedTensorType>", "getView">,
     InterfaceMethod<[{
-      Emits where the row (batch, head, row) of the view lies in memory; the rows behind it
-      that exist follow it there.
+      How many rows of a batch follow each other in memory, from each multiple of this number on; nothing if all
+      of them do. Kernels do not go over rows that lie in such parts, and store none: these addresses need no
+      tiles and no gaps.
+    }], "std::optional<int64_t>", "getContiguousRows", (ins), [{}], [{
+      return std::nullopt;
+    }]>,
+    InterfaceMethod<[{
+      Emits where the row (batch, head, row) of the view lies in memory; the rows behind it that exist follow it
+      there, as far as they are contiguous. Where rows lie in parts it exists, or is the first one of its batch.
     }], "::llvm::SmallVector<::mlir::OpFoldResult>", "emitAddress",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc,
            "::llvm::ArrayRef<::mlir::OpFoldResult>":$position)>,
@@ -37,7 +44,9 @@ def Flash_AddressOpInterface : OpInterface<"AddressOpInterface"> {
       Emits the ranges of rows in memory, each with its first row and the row behind its last one, that are no
       rows of a batch. A kernel that stores the view does not write them.
     }], "::llvm::SmallVector<std::pair<::mlir::Value, ::mlir::Value>>", "emitGaps",
-      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc)>,
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc), [{}], [{
+      llvm_unreachable("rows lie in parts");
+    }]>,
     InterfaceMethod<"Emits the sizes of the view.",
       "::llvm::SmallVector<::mlir::OpFoldResult>", "emitSizes",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc)>,
@@ -48,17 +57,23 @@ def Flash_AddressOpInterface : OpInterface<"AddressOpInterface"> {
       that exists has a number below it, and the tiles of a batch follow each other, so that what a kernel keeps
       of tiles needs memory for the bound alone.
     }], "::mlir::Value", "emitTileCount",
-      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "int64_t":$rows)>,
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "int64_t":$rows), [{}], [{
+      llvm_unreachable("rows lie in parts");
+    }]>,
     InterfaceMethod<"Emits the number of a batch's first tile.",
       "::mlir::Value", "emitFirstTile",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc,
-           "::mlir::Value":$batch, "int64_t":$rows)>,
+           "::mlir::Value":$batch, "int64_t":$rows), [{}], [{
+      llvm_unreachable("rows lie in parts");
+    }]>,
     InterfaceMethod<[{
       Emits the batch of the tile with this number. The numbers behind a batch's last tile and before the next
       batch's first one are of no tile; the batch is the one before.
     }], "::mlir::Value", "emitBatchOfTile",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc,
-           "::mlir::Value":$number, "int64_t":$rows)>
+           "::mlir::Value":$number, "int64_t":$rows), [{}], [{
+      llvm_unreachable("rows lie in parts");
+    }]>
   ];
   let extraClassDeclaration = [{
     /// The address at which `result` is stored, if it is used nowhere else.

@@ -110,4 +110,54 @@ def Flash_PackOp : Flash_PackedRowsOp<"pack", [AllTypesMatch<["memory", "result"
   }];
 }
 
+/// The pages of each sequence.
+def Flash_TableTensor : Flash_MatrixOf<[I32]>;
+
+def Flash_UnpageOp : Flash_Op<"unpage", [Pure, Flash_AddressOpInterface]> {
+  let summary = "sequences that lie in pages, as a batch";
+  let description = [{
+    Rows of `memory : [P, H, page, D]` lie in P pages, which sequences take as they grow. Page i of sequence b is
+    the page `table[b, i]`, of `table : [B, C]`. The result is a view of the sequences as a batch `[B, H, N, D]`,
+    with N = C * page, in which row n of batch b is row `n mod page` of the page `table[b, n floordiv page]`.
+    `lengths : [B]` says how many rows each sequence has; rows behind its last one do not exist and are zeros.
+    Lengths are clamped to 0 and N. Entries of the table behind a sequence's last page are not used and may be
+    anything.
+
+    The others lie between 0 and P, which `--check` and the emulations verify; they are clamped, so that no row
+    outside `memory` is read. Sequences may share pages.
+
+    No kernel has the view in memory: `flash.attention` takes it as keys or values, beside the same lengths as
+    `key_lengths`, and reads the rows where they lie. A tile of keys is one part of a page, or it is several
+    pages: `key_tile` divides the page's rows, or is a multiple of them.
+
+    Example:
+
+    ```mlir
+    %ks = flash.unpage %k by %table lengths(%n : tensor<?xi32>)
+        : tensor<?x8x16x64xf16>, tensor<?x?xi32> -> tensor<?x8x?x64xf16>
+    ```
+  }];
+  let arguments = (ins Flash_FloatTensor:$memory, Flash_TableTensor:$table,
+    Flash_LengthsTensor:$lengths);
+  let results = (outs Flash_FloatTensor:$view);
+  let assemblyFormat = [{
+    $memory `by` $table `lengths` `(` $lengths `:` type($lengths) `)` attr-dict `:`
+    type($memory) `,` type($table) `->` type($view)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getPageRows() { return getMemory().getType().getDimSize(2); }
+    // Of AddressOpInterface.
+    std::optional<int64_t> getContiguousRows() { return getPageRows(); }
+    bool hasLengths(::mlir::Value lengths) { return lengths == getLengths(); }
+    ::llvm::SmallVector<::mlir::OpFoldResult>
+    emitAddress(::mlir::OpBuilder &b, ::mlir::Location loc,
+                ::llvm::ArrayRef<::mlir::OpFoldResult> position);
+    ::mlir::Value emitLength(::mlir::OpBuilder &b, ::mlir::Location loc,
+                             ::mlir::Value batch);
+    ::llvm::SmallVector<::mlir::OpFoldResult>
+    emitSizes(::mlir::OpBuilder &b, ::mlir::Location loc);
+  }];
+}
+
 #endif // FLASH_ADDRESSES_TD

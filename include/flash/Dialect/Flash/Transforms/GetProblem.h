@@ -43,12 +43,17 @@ std::string findFusionFault(AttentionGradOp op, const Schedule &schedule);
 std::string findBlockFault(std::optional<llvm::ArrayRef<int64_t>> blockSizes,
                            const Schedule &schedule, bool isGradient);
 
-/// Replaces the tiles of a complete proposal that do not divide the blocks of
-/// the lists that a caller gives, where `given` leaves them open, by the
-/// nearest that do and that the machine can have; none if it can have none.
-void fitToBlocks(AttentionOpInterface op, const Problem &problem,
-                 const TargetInfo &machine, const Schedule &given,
-                 Schedule &schedule);
+/// The same, and why tiles of keys or values cannot be parts of pages, or
+/// several pages, on the machine.
+std::string findTileFault(AttentionOpInterface op, const TargetInfo &machine,
+                          const Schedule &schedule);
+
+/// Replaces the tiles of a complete proposal that have such a fault, where
+/// `given` leaves them open, by the nearest that have none and that the machine
+/// can have; none if it can have none.
+void fitTiles(AttentionOpInterface op, const Problem &problem,
+              const TargetInfo &machine, const Schedule &given,
+              Schedule &schedule);
 
 /// Fills in what the schedule of gradients leaves open, which are of the
 /// problem on the machine; what is wrong with it, if anything is.

@@ -1,0 +1,38 @@
+// A tile of keys divides the rows of a page, or is several pages, whichever the models would have.
+// RUN: flash-opt %s --split-input-file --flash-select-schedule=target=cpu | FileCheck %s --check-prefix=CPU
+// RUN: flash-opt %s --split-input-file --flash-select-schedule=target=sm_80 | FileCheck %s --check-prefix=SM80
+// RUN: flash-opt %s --split-input-file --flash-select-schedule=target=sm_90a | FileCheck %s --check-prefix=SM90
+// RUN: not flash-opt %s --split-input-file --flash-select-schedule='target=cpu schedule=key_tile=40' 2>&1 | FileCheck %s --check-prefix=WRITTEN
+// RUN: not flash-opt %s --split-input-file --flash-select-schedule='target=sm_80 schedule=key_tile=112' 2>&1 | FileCheck %s --check-prefix=GPU
+
+!q = tensor<8x8x64x64xf16>
+!view = tensor<8x2x4800x64xf16>
+// CPU-LABEL:  func @of_48(
+// CPU:        key_tile = 96
+// SM80-LABEL: func @of_48(
+// SM80:       key_tile = 96
+// SM90-LABEL: func @of_48(
+// SM90:       key_tile = 144, {{.*}}specialize_warps
+// WRITTEN:    key_tile must divide the 48 rows of a page, or be a multiple of them, got 40; the nearest is 48
+// GPU:        key_tile must divide the 48 rows of a page, or be a multiple of them, got 112; the nearest is 96
+func.func @of_48(%q: !q, %k: tensor<900x2x48x64xf16>, %table: tensor<8x100xi32>, %n: tensor<8xi32>) -> !q {
+  %ks = flash.unpage %k by %table lengths(%n : tensor<8xi32>) : tensor<900x2x48x64xf16>, tensor<8x100xi32> -> !view
+  %o = flash.attention %q, %ks, %ks key_lengths(%n : tensor<8xi32>) : (!q, !view, !view) -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<?x8x1x64xf16>
+!view = tensor<?x2x?x64xf16>
+// Pages are sequences' own: the keys of one token are split as those of batches are.
+// CPU-LABEL:  func @token(
+// SM80-LABEL: func @token(
+// SM80:       split_ctas
+// SM90-LABEL: func @token(
+// SM90:       split_ctas
+func.func @token(%q: !q, %k: tensor<?x2x16x64xf16>, %table: tensor<?x?xi32>, %n: tensor<?xi32>) -> !q {
+  %ks = flash.unpage %k by %table lengths(%n : tensor<?xi32>) : tensor<?x2x16x64xf16>, tensor<?x?xi32> -> !view
+  %o = flash.attention %q, %ks, %ks key_lengths(%n : tensor<?xi32>) : (!q, !view, !view) -> !q
+  return %o : !q
+}
