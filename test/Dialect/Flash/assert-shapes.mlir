@@ -292,3 +292,17 @@ func.func @given_blocks(%q: tensor<2x4x300x16xf32>, %l: tensor<?x1x?x?xi32>, %n:
       : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
   return %o : tensor<2x4x300x16xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func @pages(
+// CHECK:         %[[COLUMNS:.*]] = tensor.dim %[[TABLE:.*]], %c1{{.*}} : tensor<2x?xi32>
+// CHECK:         %[[MOST:.*]] = arith.minui %[[COLUMNS]], %c1
+// CHECK:         %[[PAGES:.*]] = tensor.dim %{{.*}}, %c0{{.*}} : tensor<?x2x16x16xf32>
+// CHECK:         %[[ARE:.*]] = arith.cmpi ule, %[[MOST]], %[[PAGES]]
+// CHECK:         cf.assert %[[ARE]], "flash.attention at {{.*}}: the table has room for pages, and there is none"
+func.func @pages(%q: tensor<2x4x8x16xf32>, %k: tensor<?x2x16x16xf32>, %table: tensor<2x?xi32>, %n: tensor<2xi32>) -> tensor<2x4x8x16xf32> {
+  %ks = flash.unpage %k by %table lengths(%n : tensor<2xi32>) : tensor<?x2x16x16xf32>, tensor<2x?xi32> -> tensor<2x2x?x16xf32>
+  %o = flash.attention %q, %ks, %ks key_lengths(%n : tensor<2xi32>) : (tensor<2x4x8x16xf32>, tensor<2x2x?x16xf32>, tensor<2x2x?x16xf32>) -> tensor<2x4x8x16xf32>
+  return %o : tensor<2x4x8x16xf32>
+}

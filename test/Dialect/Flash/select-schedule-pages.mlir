@@ -1,4 +1,4 @@
-// A tile of keys divides the rows of a page, or is several pages, whichever the models would have.
+// A tile of keys divides the rows of a page, or is several pages, whichever the models would have; they choose the rest for it.
 // RUN: flash-opt %s --split-input-file --flash-select-schedule=target=cpu | FileCheck %s --check-prefix=CPU
 // RUN: flash-opt %s --split-input-file --flash-select-schedule=target=sm_80 | FileCheck %s --check-prefix=SM80
 // RUN: flash-opt %s --split-input-file --flash-select-schedule=target=sm_90a | FileCheck %s --check-prefix=SM90
@@ -12,7 +12,7 @@
 // SM80-LABEL: func @of_48(
 // SM80:       key_tile = 96
 // SM90-LABEL: func @of_48(
-// SM90:       key_tile = 144, {{.*}}specialize_warps
+// SM90:       key_tile = 144, {{.*}}specialize_warps{{.*}}split_ctas
 // WRITTEN:    key_tile must divide the 48 rows of a page, or be a multiple of them, got 40; the nearest is 48
 // GPU:        key_tile must divide the 48 rows of a page, or be a multiple of them, got 112; the nearest is 96
 func.func @of_48(%q: !q, %k: tensor<900x2x48x64xf16>, %table: tensor<8x100xi32>, %n: tensor<8xi32>) -> !q {

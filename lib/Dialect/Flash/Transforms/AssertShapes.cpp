@@ -83,6 +83,7 @@ private:
                    RankedTensorType type, const Twine &name);
   void rowSizes(Value tensor, const Twine &name);
   void gradientSizes(AttentionGradOp grad);
+  void pages(UnpageOp view);
   void atLeast(const Size &size, const Size &wanted, Operation *read,
                const Twine &message);
   void blockSizes(Value tiles, ArrayRef<Size> extents);
@@ -465,6 +466,18 @@ void ShapeAsserter::readSizes(ArrayRef<Size> extents) {
     }
 }
 
+/// Entries of the table are clamped to the pages, of which there is one then.
+void ShapeAsserter::pages(UnpageOp view) {
+  Size pages = Size::of(view.getMemory(), 0);
+  if (pages.isStatic() && pages.constant > 0)
+    return;
+  Value most =
+      arith::MinUIOp::create(b, loc, get(Size::of(view.getTable(), 1)),
+                             arith::ConstantIndexOp::create(b, loc, 1));
+  assertThat(arith::CmpIPredicate::ule, most, get(pages),
+             "the table has room for pages, and there is none");
+}
+
 void ShapeAsserter::run() {
   Value query = op.getQuery(), key = op.getKey(), value = op.getValue();
   int64_t rank = op.getQuery().getType().getRank();
@@ -483,6 +496,9 @@ void ShapeAsserter::run() {
   }
   sameSize(Size::of(key, rank - 2), Size::of(value, rank - 2),
            "lengths of key and value");
+  for (Value rows : {key, value})
+    if (auto view = rows.getDefiningOp<UnpageOp>())
+      pages(view);
   for (Value lengths :
        {op.getLengths(), op.getQueryLengths(), op.getKeyLengths()})
     if (lengths)

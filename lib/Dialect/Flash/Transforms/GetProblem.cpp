@@ -294,6 +294,33 @@ std::string flash::findTileFault(AttentionOpInterface op,
   return fault.empty() ? findPageFault(op, machine, schedule) : fault;
 }
 
+/// Replaces the tile of keys of a proposal by the nearest that fits to pages,
+/// for which the model chooses the rest; of two, by one whose warps have roles
+/// or not as before.
+static void fitToPages(AttentionOpInterface op, const Problem &problem,
+                       const TargetInfo &machine, const Schedule &given,
+                       Schedule &schedule) {
+  double least = std::numeric_limits<double>::infinity();
+  const Schedule proposed = schedule;
+  llvm::SmallDenseSet<int64_t> seen;
+  for (const Schedule &candidate : listSchedules(problem, machine)) {
+    Schedule known = given;
+    known.keyTile = candidate.keyTile;
+    if (given.keyTile || !seen.insert(*known.keyTile).second ||
+        !findPageFault(op, machine, known).empty())
+      continue;
+    Schedule fit = known.over(chooseSchedule(problem, machine, known));
+    double distance =
+        (fit.hasRoles() == proposed.hasRoles() ? 0 : 1) +
+        std::abs(std::log2(static_cast<double>(*fit.keyTile) /
+                           static_cast<double>(*proposed.keyTile)));
+    if (distance < least && completeSchedule(problem, machine, fit).empty()) {
+      least = distance;
+      schedule = fit;
+    }
+  }
+}
+
 void flash::fitTiles(AttentionOpInterface op, const Problem &problem,
                      const TargetInfo &machine, const Schedule &given,
                      Schedule &schedule) {
@@ -311,6 +338,8 @@ void flash::fitTiles(AttentionOpInterface op, const Problem &problem,
       --*schedule.keyTile;
     return;
   }
+  if (!op.getBlockSizes())
+    return fitToPages(op, problem, machine, given, schedule);
   auto complete = problem.isGradient ? completeGradSchedule : completeSchedule;
   double least = std::numeric_limits<double>::infinity();
   Schedule proposed = schedule;
