@@ -26,8 +26,9 @@ struct Problem {
   /// Heads of all batches, rows of queries of all of them, and the lengths of
   /// one. Products are cut off where no schedule distinguishes them any more.
   std::optional<int64_t> heads, queries, keys;
-  /// Rows lie in memory as an operation says (`AddressOpInterface`): how long
-  /// each batch is only the data tell, and the rows are a bound. Where sizes
+  /// Batches share the rows in memory as an operation says
+  /// (`AddressOpInterface`, not in pages of their own): how long each batch is
+  /// only the data tell, and the rows are a bound. Where sizes
   /// are open, the models then split no keys: a count of splits that the sizes
   /// decide would make the bits of a sequence depend on the other ones.
   bool hasPackedRows = false;
