@@ -45,8 +45,11 @@ llvm::Expected<CpuProgram> CpuProgram::compile(ModuleOp source, StringRef entry,
   };
 
   auto func = module->lookupSymbol<func::FuncOp>(entry);
-  if (variant == Variant::Reference && !options.isReference)
-    addReferenceResults(func); // A check needs more.
+  if (variant == Variant::Reference && !options.isReference) {
+    // A check needs more.
+    inlineCalls(func);
+    addReferenceResults(func);
+  }
   for (Type type : func.getResultTypes()) {
     DType dtype = *getDType(cast<ShapedType>(type).getElementType());
     program.resultTypes.push_back(

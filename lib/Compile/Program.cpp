@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/DebugStringHelper.h"
@@ -49,6 +50,35 @@ static llvm::Error checkSignature(func::FuncOp entry) {
         formatv("@{0} has no results; return what it computes as tensors",
                 entry.getSymName()));
   return llvm::Error::success();
+}
+
+void flash::compile::inlineCalls(func::FuncOp entry) {
+  // Functions that call themselves would never end.
+  constexpr unsigned most = 1000;
+  unsigned count = 0;
+  for (bool isChanged = true; isChanged;) {
+    isChanged = false;
+    SmallVector<func::CallOp> calls;
+    entry.walk([&](func::CallOp call) { calls.push_back(call); });
+    for (func::CallOp call : calls) {
+      auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+          call, call.getCalleeAttr());
+      if (!callee || callee == entry ||
+          !llvm::hasSingleElement(callee.getBody()) || ++count > most)
+        continue;
+      OpBuilder b(call);
+      IRMapping map;
+      map.map(callee.getArguments(), call.getOperands());
+      Block &body = callee.getBody().front();
+      for (Operation &op : body.without_terminator())
+        b.clone(op, map);
+      for (auto [result, value] : llvm::zip_equal(
+               call.getResults(), body.getTerminator()->getOperands()))
+        result.replaceAllUsesWith(map.lookupOrDefault(value));
+      call.erase();
+      isChanged = true;
+    }
+  }
 }
 
 /// The name at a place of the text, without the `%`; empty if there is none.

@@ -121,11 +121,13 @@ llvm::Expected<Expectation>
 flash::run::runReference(Session &session, const Program &program,
                          const Options &options,
                          llvm::ArrayRef<HostTensor> inputs, size_t numResults) {
+  InlinedProgram inlined(program);
+  mlir::func::FuncOp entry = inlined.entry;
   std::vector<TensorSpec> specs;
   for (const HostTensor &input : inputs)
     specs.push_back(input.getSpec());
   Options ofReference = options;
-  std::optional<double> scoreBytes = countScoreBytes(program.entry, specs);
+  std::optional<double> scoreBytes = countScoreBytes(entry, specs);
   ofReference.optimizeReference = !scoreBytes || *scoreBytes > mostQuickBytes;
   auto reference = session.compile(program, Variant::Reference, ofReference);
   if (!reference)
@@ -143,7 +145,7 @@ flash::run::runReference(Session &session, const Program &program,
   }
   Expectation expected;
   expected.hint = getHint(*program.module);
-  ReferenceResults added = getReferenceResults(program.entry);
+  ReferenceResults added = getReferenceResults(entry);
   auto behind = llvm::ArrayRef(*results).drop_front(numResults);
   std::vector<std::vector<double>> magnitudes;
   for (const HostTensor &lse : behind.take_front(added.logSumExps)) {
@@ -151,13 +153,11 @@ flash::run::runReference(Session &session, const Program &program,
     for (double magnitude : magnitudes.back())
       expected.scoreMagnitude = std::max(expected.scoreMagnitude, magnitude);
   }
-  for (auto [number, attention] : getOutputResults(program.entry))
+  for (auto [number, attention] : getOutputResults(entry))
     expected.rowMagnitudes[number] = magnitudes[attention];
-  expected.gradients =
-      describeGradients(program.entry, behind.take_back(added.terms));
-  expected.logSumExps = getLogSumExpResults(program.entry);
-  auto whole = inlineCalls(program.entry);
-  expected.rowsOfSequences = getRowsOfSequences(*whole, inputs);
+  expected.gradients = describeGradients(entry, behind.take_back(added.terms));
+  expected.logSumExps = getLogSumExpResults(entry);
+  expected.rowsOfSequences = getRowsOfSequences(entry, inputs);
   expected.results = std::move(*results);
   for (const auto &[number, rows] : expected.rowsOfSequences)
     clearOtherRows(expected.results[number], rows);

@@ -201,7 +201,8 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
   if (!program)
     return program.takeError();
   double parseTime = watch.lap();
-  mlir::func::FuncOp entry = program->entry;
+  InlinedProgram inlined(*program);
+  mlir::func::FuncOp entry = inlined.entry;
   if (llvm::Error error = checkOutputs(entry, options))
     return error;
   if (llvm::Error error = checkLevel(*program->module, options))

@@ -7,10 +7,10 @@
 
 #include "flash/Run/InputSpecs.h"
 
+#include "flash/Compile/RunPasses.h"
 #include "flash/Run/Npy.h"
 #include "flash/Support/InputFile.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/Support/DebugStringHelper.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -33,35 +33,11 @@ llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
                               isForAll);
 }
 
-OwningOpRef<func::FuncOp> flash::run::inlineCalls(func::FuncOp entry) {
-  OwningOpRef<func::FuncOp> whole(entry.clone());
-  // Functions that call themselves end somewhere.
-  constexpr unsigned deepest = 16;
-  for (unsigned depth = 0; depth < deepest; ++depth) {
-    SmallVector<func::CallOp> calls;
-    whole->walk([&](func::CallOp call) { calls.push_back(call); });
-    bool isChanged = false;
-    for (func::CallOp call : calls) {
-      auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-          entry->getParentOp(), call.getCalleeAttr());
-      if (!callee || !llvm::hasSingleElement(callee.getBody()))
-        continue;
-      OpBuilder b(call);
-      IRMapping map;
-      map.map(callee.getArguments(), call.getOperands());
-      Block &body = callee.getBody().front();
-      for (Operation &op : body.without_terminator())
-        b.clone(op, map);
-      for (auto [result, value] : llvm::zip_equal(
-               call.getResults(), body.getTerminator()->getOperands()))
-        result.replaceAllUsesWith(map.lookupOrDefault(value));
-      call.erase();
-      isChanged = true;
-    }
-    if (!isChanged)
-      break;
-  }
-  return whole;
+flash::run::InlinedProgram::InlinedProgram(const Program &program) {
+  StringRef name = func::FuncOp(program.entry).getSymName();
+  module = copyProgram(*program.module, name);
+  entry = module->lookupSymbol<func::FuncOp>(name);
+  inlineCalls(entry);
 }
 
 Value flash::run::stripCasts(Value value) {
@@ -157,9 +133,8 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
         formatv("arguments of @{0} have dynamic dimensions: {1}; give files "
                 "with --inputs or their sizes, for example{2}",
                 entry.getSymName(), unknown, example));
-  auto whole = inlineCalls(entry);
   for (auto [index, spec] : llvm::enumerate(specs))
-    if (!getPackedBy(whole->getArgument(index)).empty() &&
+    if (!getPackedBy(entry.getArgument(index)).empty() &&
         spec.shape.front() < 1)
       return createStringError(
           formatv("argument {0} says where sequences start, and where the last "

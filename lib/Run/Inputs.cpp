@@ -143,7 +143,6 @@ flash::run::makeInputs(func::FuncOp entry, ArrayRef<TensorSpec> specs,
         "--inputs names {0} file{1}, but @{2} has {3} argument{4}",
         options.inputs.size(), options.inputs.size() == 1 ? "" : "s",
         entry.getSymName(), specs.size(), specs.size() == 1 ? "" : "s"));
-  auto whole = inlineCalls(entry);
   std::vector<HostTensor> inputs;
   for (auto [i, spec] : llvm::enumerate(specs)) {
     if (!options.inputs.empty()) {
@@ -158,17 +157,17 @@ flash::run::makeInputs(func::FuncOp entry, ArrayRef<TensorSpec> specs,
       return input.takeError();
     if (isFloat(spec.dtype))
       fillNormal(*input, options.seed, i);
-    else if (auto rows = getPackedRows(whole->getArgument(i), specs))
+    else if (auto rows = getPackedRows(entry.getArgument(i), specs))
       fillOffsets(*input, *rows, options.seed);
     else
       fillUniform(*input, 0,
-                  getMostRows(whole->getArgument(i), specs).value_or(7),
+                  getMostRows(entry.getArgument(i), specs).value_or(7),
                   options.seed, i);
     inputs.push_back(std::move(*input));
   }
   llvm::Error failure = llvm::Error::success();
   if (options.inputs.empty())
-    whole->walk([&](flash::AttentionOpInterface op) {
+    entry.walk([&](flash::AttentionOpInterface op) {
       if (op.getBlockSizes() && !failure)
         failure = makeBlocks(op, specs, options.seed, inputs);
     });
@@ -188,7 +187,7 @@ flash::run::makeInputs(func::FuncOp entry, ArrayRef<TensorSpec> specs,
           return std::move(error);
   }
   for (auto [i, input] : llvm::enumerate(inputs))
-    if (auto rows = getPackedRows(whole->getArgument(i), specs))
+    if (auto rows = getPackedRows(entry.getArgument(i), specs))
       if (llvm::Error error = verifyOffsets(input, i, *rows))
         return std::move(error);
   if (llvm::Error error = verifyPages(entry, inputs))

@@ -361,7 +361,8 @@ llvm::Expected<bool> flash::run::tuneProgram(Session &session,
                                              const Options &options,
                                              Report &report) {
   llvm::raw_ostream &os = session.getOutput();
-  func::FuncOp entry = program.entry;
+  InlinedProgram inlined(program);
+  func::FuncOp entry = inlined.entry;
   // Before minutes of work.
   if (!options.tuningFile.empty() &&
       llvm::sys::fs::exists(options.tuningFile)) {

@@ -41,6 +41,10 @@ llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
                                     llvm::raw_ostream &os,
                                     bool isForAll = false);
 
+/// Puts the bodies of the functions that a function calls in place of the
+/// calls, so that it says itself what its arguments and results are.
+void inlineCalls(mlir::func::FuncOp entry);
+
 /// Whether the program launches block programs itself, so that no level above
 /// says what it computes.
 bool isBlockLevel(mlir::ModuleOp program);

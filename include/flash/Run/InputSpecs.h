@@ -24,9 +24,14 @@ llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
 llvm::Expected<std::vector<TensorSpec>> getInputSpecs(mlir::func::FuncOp entry,
                                                       const Options &options);
 
-/// A copy of the function with the bodies of those that it calls in place of
-/// the calls, to ask what its arguments are for. It stands in no module.
-mlir::OwningOpRef<mlir::func::FuncOp> inlineCalls(mlir::func::FuncOp entry);
+/// A copy of a program whose function calls no other one (`inlineCalls`): what
+/// arguments and results are for is asked of it.
+struct InlinedProgram {
+  explicit InlinedProgram(const Program &program);
+
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::func::FuncOp entry;
+};
 
 /// What a tensor is a cast of.
 mlir::Value stripCasts(mlir::Value value);

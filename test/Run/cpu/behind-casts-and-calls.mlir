@@ -9,6 +9,10 @@
 // RUN: not flash-run %s --target=cpu --function=behind_call --shape 0=1x2x50x16 --fill=1=51@3 2>&1 | FileCheck %s --check-prefix=REFUSED
 // REFUSED: argument 1 says where sequences start among 50 rows, but offset 3 is 51
 
+// Gradients that a call returns are compared as gradients, to which other tolerances belong.
+// RUN: flash-run %s --target=cpu --function=gradients_behind_call --check | FileCheck %s --check-prefix=GRADIENT
+// GRADIENT: check: ok {{.*}}(tolerance 0.002)
+
 // Lists of blocks are made, too.
 // RUN: flash-run %s --target=cpu --function=lists --check | FileCheck %s
 // RUN: flash-run %s --target=cpu --function=lists --check --seed=1 | FileCheck %s
@@ -48,4 +52,16 @@ func.func @lists(%q: !x, %list: tensor<1x2x3x3xi32>, %counts: tensor<1x2x3x2xi32
   %l = tensor.cast %list : tensor<1x2x3x3xi32> to tensor<1x?x3x?xi32>
   %r = flash.attention %q, %q, %q blocks(%l, %counts : tensor<1x?x3x?xi32>, tensor<1x2x3x2xi32>) of [128, 128] : (!x, !x, !x) -> !x
   return %r : !x
+}
+
+!y = tensor<1x2x50x64xf16>
+func.func private @gradients(%do: !y, %q: !y) -> (!y, !y, !y) {
+  %r, %lse = flash.attention %q, %q, %q : (!y, !y, !y) -> (!y, tensor<1x2x50xf32>)
+  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %r, %lse, %do : (!y, !y, !y, !y, tensor<1x2x50xf32>, !y) -> (!y, !y, !y)
+  return %dq, %dk, %dv : !y, !y, !y
+}
+
+func.func @gradients_behind_call(%q: !y, %do: !y) -> (!y, !y, !y) {
+  %dq, %dk, %dv = call @gradients(%do, %q) : (!y, !y) -> (!y, !y, !y)
+  return %dq, %dk, %dv : !y, !y, !y
 }
