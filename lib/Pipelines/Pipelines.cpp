@@ -174,6 +174,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   scheduled.addPass(tile::createDelayWaits());
   scheduled.addPass(tile::createDeferProducts());
   scheduled.addPass(tile::createOverlap());
+  scheduled.addPass(tile::createPipeline());
   scheduled.addPass(tile::createPingPong());
   scheduled.addPass(tile::createDelayFinite());
   scheduled.addPass(tile::createVerifyAsync());

@@ -32,7 +32,8 @@ flash::verifyDeclaredAttribute(Operation *op, NamedAttribute attribute,
       return error << "it declares none";
     return error << "the nearest is '" << nearest << "'";
   }
-  if (!llvm::is_contained(found->operations, op->getName().getStringRef())) {
+  if (!found->operations.empty() &&
+      !llvm::is_contained(found->operations, op->getName().getStringRef())) {
     InFlightDiagnostic error = op->emitOpError("has an attribute '")
                                << name << "', which belongs to ";
     llvm::interleave(

@@ -22,7 +22,7 @@ namespace flash {
 struct DeclaredAttribute {
   /// With the dialect's prefix.
   llvm::StringLiteral name;
-  /// The names of the operations that may have it.
+  /// The names of the operations that may have it; none if any may.
   llvm::ArrayRef<llvm::StringLiteral> operations;
   /// What its value must be, such as "an i64", and whether it is.
   llvm::StringLiteral kind;

@@ -914,3 +914,14 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A pipeline is expanded before.
+gpu.module @m {
+  gpu.func @kernel(%x: f32) kernel {
+    // expected-error @below {{is part of a pipeline that has not been expanded; run tile-pipeline before}}
+    %y = arith.addf %x, %x {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : f32
+    gpu.return
+  }
+}

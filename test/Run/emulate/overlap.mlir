@@ -1,7 +1,7 @@
 // Overlap of four products: two that need nothing of others, and two that add to
 // what the loop carries, of tiles which the first two read, too. The rotated loop
 // gives the bits that the loop gives.
-// RUN: flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(tile-overlap,tile-verify-async)))' -o %t.mlir
+// RUN: flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(tile-overlap,tile-pipeline,tile-verify-async)))' -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir
 // RUN: flash-run %s --target=emulate --seed=5 --outputs=%t-a.npy,%t-b.npy
 // RUN: flash-run %t.mlir --target=emulate --seed=5 --outputs=%t-c.npy,%t-d.npy

@@ -1,7 +1,7 @@
 // A register tile in shared memory, read transposed by the next product: fetched
 // and shared as it stands, through rings, and by warps with roles, to the same bits.
 // DEFINE: %{rings} = gpu.module(gpu.func(tile-make-rings)),
-// DEFINE: %{verify} = gpu.module(gpu.func(tile-overlap,tile-verify-async)),canonicalize,cse
+// DEFINE: %{verify} = gpu.module(gpu.func(tile-overlap,tile-pipeline,tile-verify-async)),canonicalize,cse
 // RUN: flash-opt %s --pass-pipeline='builtin.module(%{rings}%{verify})' -o %t-rings.mlir
 // RUN: FileCheck %s --input-file=%t-rings.mlir
 // RUN: flash-opt %s --pass-pipeline='builtin.module(%{rings}tile-specialize-warps,%{verify})' -o %t-roles.mlir

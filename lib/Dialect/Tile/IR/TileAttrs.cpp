@@ -289,3 +289,25 @@ RankedTensorType flash::tile::getLanesType(RankedTensorType rows) {
   return RankedTensorType::get({rows.getDimSize(0), lanes},
                                rows.getElementType(), layout);
 }
+
+//===----------------------------------------------------------------------===//
+// Pipelines
+//===----------------------------------------------------------------------===//
+
+LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t stage, int64_t cluster) {
+  if (stage != 0 && stage != 1)
+    return emitError() << "a pipeline has the stages 0 and 1, got " << stage;
+  if (cluster < 0)
+    return emitError() << "clusters are numbered from 0 on, got " << cluster;
+  return success();
+}
+
+PipelineAttr PipelineAttr::of(Operation *op) {
+  return TileDialect::PipelineAttrHelper(op->getContext()).getAttr(op);
+}
+
+void PipelineAttr::set(Operation *op, int64_t stage, int64_t cluster) {
+  TileDialect::PipelineAttrHelper(op->getContext())
+      .setAttr(op, get(op->getContext(), stage, cluster));
+}

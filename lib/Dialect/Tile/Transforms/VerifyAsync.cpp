@@ -405,6 +405,9 @@ struct VerifyAsync : flash::tile::impl::VerifyAsyncBase<VerifyAsync> {
   void runOnOperation() override {
     // What a role must not do comes before how it does it.
     auto verify = [](Operation *op) -> WalkResult {
+      if (PipelineAttr::of(op))
+        return op->emitOpError("is part of a pipeline that has not been "
+                               "expanded; run tile-pipeline before");
       return TypeSwitch<Operation *, LogicalResult>(op)
           .Case([](RingWaitOp op) { return verifyWait(op); })
           .Case([](RingOpInterface op) { return verifyStep(op); })

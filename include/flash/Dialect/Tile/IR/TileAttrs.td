@@ -131,4 +131,34 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
   let assemblyFormat = "`<` $kind `>`";
 }
 
+def Tile_PipelineAttr : AttrDef<Tile_Dialect, "Pipeline"> {
+  let mnemonic = "pipeline";
+  let summary = "when an operation of a loop runs";
+  let description = [{
+    The discardable attribute `tile.pipeline` of an operation in the body of an `scf.for`. What is of
+    `stage` 1 runs an iteration later than what is of stage 0. Within an iteration of the pipelined
+    loop `cluster` 0 comes first; of one cluster stage 1 does, and else operations keep their order. What needs something of a
+    later cluster runs behind that. An operation without the attribute runs as soon as what it needs
+    has been computed.
+
+    Passes that decide what overlaps set it, `tile-pipeline` verifies and expands it, and
+    until then it changes nothing.
+
+    ```mlir
+    %op = tile.mma_async %p, %vt add %acc {tile.pipeline = #tile.pipeline<stage = 1, cluster = 1>} : ...
+    ```
+
+    On a `tile.ring.release` behind the loop, stage 0 says that it comes before the last
+    operations of stage 1.
+  }];
+  let parameters = (ins "int64_t":$stage, "int64_t":$cluster);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// When the operation runs; null if it does not say.
+    static PipelineAttr of(::mlir::Operation *op);
+    static void set(::mlir::Operation *op, int64_t stage, int64_t cluster);
+  }];
+}
+
 #endif // FLASH_TILE_ATTRS_TD

@@ -40,8 +40,9 @@ def Tile_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
-  // On `scf.forall`.
-  let discardableAttrs = (ins "::flash::tile::OrderAttr":$order);
+  // The first on `scf.forall`, the other on operations of loops.
+  let discardableAttrs = (ins "::flash::tile::OrderAttr":$order,
+                              "::flash::tile::PipelineAttr":$pipeline);
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;

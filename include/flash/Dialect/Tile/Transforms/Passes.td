@@ -463,42 +463,71 @@ def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
     For kernels whose `flash.schedule` has `overlap`. A product is deferred if it
     needs what is computed from other products of its iteration, and nothing but
     the loop's next iteration needs it: it adds to a value that the loop carries.
-    Leading products need no other. Loops that have both are rotated: the
-    deferred products of an iteration run while the next one has its leading
-    products and computes the maxima of these (FlashAttention-3, arXiv
+    Leading products need no other. In loops that have both, deferred products are of stage 1 of a
+    pipeline (`#tile.pipeline`), which `tile-pipeline` expands: those of an iteration run while the next one has its
+    leading products and computes the maxima of these (FlashAttention-3, arXiv
     2407.08608, section 3.2, with the exponentials too, which ptxas does
     not leave there; so they come behind the deferred products, beside the
     rounding and the sums, which are interleaved with them). What else depends on a
-    product stays behind the leading ones. The
-    first iteration without its deferred products comes before the loop, the last
-    deferred products after it. Behind a loop that is always entered, since its
-    bounds are constants or a choice around it guarantees an iteration, other loops
-    go on with what it carries: the last deferred products of one run in the
-    first iteration of the next.
+    product stays behind the leading ones.
+
+    | cluster | stage | |
+    |---|---|---|
+    | 0 | 0 | leading products, with what they need |
+    | 1 | 1 | deferred products start |
+    | 2 | 0 | what needs neither them nor what is behind them |
+    | 3 | 1 | deferred products end, and their tiles are given back |
+    | 4 | 0 | what needs their results, or their registers |
 
     Who reads the tile of a deferred product in the iteration itself, to leave out
     values of masked keys or as a leading product does, gets it by
     `tile.ring.peek`. What all leading products read, the queries, is given back
-    before the last deferred product.
+    before the last deferred product: its release is of stage 0.
+
+    ```mlir
+    %sp = tile.mma_async %q, %kt transpose_b : ...
+    %s = tile.mma_wait %sp : ...
+    ...                                        // %p from %s
+    %op = tile.mma_async %p, %vt add %scaled : ...
+    // becomes
+    %sp = tile.mma_async %q, %kt transpose_b {tile.pipeline = #tile.pipeline<stage = 0, cluster = 0>} : ...
+    %s = tile.mma_wait %sp {tile.pipeline = #tile.pipeline<stage = 0, cluster = 2>} : ...
+    ...                                        // maxima of %s: 2, rescaled, exponentials, rounded: 4
+    %op = tile.mma_async %p, %vt add %scaled {tile.pipeline = #tile.pipeline<stage = 1, cluster = 1>} : ...
+    ```
+  }];
+}
+
+def Pipeline : Pass<"tile-pipeline", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Make pipelines of loops whose operations say when they run";
+  let description = [{
+    Each iteration of the pipelined loop has stage 0 of its own work and stage 1 of the work of the
+    iteration before, in the order of clusters (`#tile.pipeline`). Stage 0 of the first
+    iteration comes before the loop, stage 1 of the last one behind it. The loop carries
+    what stage 1 needs; a value that stage 1 gives is used where it is given, and not carried.
+
+    A loop that may have no iteration comes into a choice by its bounds. Behind a loop that is always entered, since its
+    bounds are constants or a choice around it guarantees an iteration, other loops
+    go on with what it carries: stage 1 of the last iteration of one runs in the
+    first iteration of the next. A release of stage 0 behind the loops, of a tile that they alone read, comes
+    before the last operations of stage 1.
+
+    Stage 0 that needs what stage 1 of its iteration gives is an error. That the order of waits and
+    releases is right as well, `tile-verify-async` checks.
 
     ```mlir
     scf.for %j = %lo to %hi step %n iter_args(%acc = ...) {
-      %sp = tile.mma_async %q, %kt transpose_b : ...
-      %s = tile.mma_wait %sp : ...
-      ...                                        // %p from %s
-      %op = tile.mma_async %p, %vt add %scaled : ...
-      %o = tile.mma_wait %op : ...
+      %s = ... {tile.pipeline = #tile.pipeline<stage = 0, cluster = 0>}
+      %p = ... %s {tile.pipeline = #tile.pipeline<stage = 0, cluster = 2>}
+      %o = ... %p, %acc {tile.pipeline = #tile.pipeline<stage = 1, cluster = 1>}
       scf.yield %o
     }
-    // becomes, between the first and the last tile,
-    scf.for %j = %second to %hi step %n iter_args(%scaled = ..., %p = ...) {
-      %sp = tile.mma_async %q, %kt transpose_b : ...
-      %op = tile.mma_async %p, %vt add %scaled : ...
-      %s = tile.mma_wait %sp younger(%op : ...) : ...
-      ...                                        // maxima of %s
-      %o = tile.mma_wait %op : ...
-      ...                                        // rescaled; exponentials, rounded
-      scf.yield %scaled1, %p1
+    // becomes, between the first and the last iteration,
+    scf.for %j = %second to %hi step %n iter_args(%p = ..., %acc = ...) {
+      %s = ...
+      %o = ... %p, %acc
+      %p1 = ... %s
+      scf.yield %p1, %o
     }
     ```
   }];

@@ -1,0 +1,35 @@
+// Loops whose operations say when they run.
+// RUN: flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(tile-pipeline)))' | FileCheck %s
+
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  // An iteration has stage 1 of the one before, in the order of clusters. What that gives is not carried, since
+  // all that uses it comes behind it, also what says that it runs before; what it needs is carried. An operation that
+  // does not say when it runs does so as soon as it can.
+  // CHECK-LABEL: gpu.func @clusters(
+  // CHECK-SAME:    %[[X:.*]]: tensor<{{.*}}>, %[[Y:.*]]: tensor
+  // CHECK:       %[[E0:.*]] = math.exp2 %[[X]]
+  // CHECK:       %[[N0:.*]] = arith.addf %[[X]], %[[Y]]
+  // CHECK:       %[[S0:.*]] = arith.mulf %[[E0]], %[[Y]]
+  // CHECK:       %[[L:.*]]:2 = scf.for %{{.*}} = %{{.*}} to %c4 step %c1 iter_args(%[[A:.*]] = %[[N0]], %[[S:.*]] = %[[S0]])
+  // CHECK-NEXT:    %[[E:.*]] = math.exp2 %[[A]]
+  // CHECK-NEXT:    %[[N:.*]] = arith.addf %[[A]], %[[Y]]
+  // CHECK-NEXT:    %[[Z:.*]] = arith.addf %[[S]], %[[Y]]
+  // CHECK-NEXT:    %[[M:.*]] = arith.mulf %[[E]], %[[Z]]
+  // CHECK-NEXT:    scf.yield %[[N]], %[[M]]
+  // CHECK:       arith.addf %[[L]]#1, %[[Y]]
+  // CHECK-NEXT:  gpu.return
+  gpu.func @clusters(%x: !scores, %y: !scores) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %r:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %x, %b = %y) -> (!scores, !scores) {
+      %e = math.exp2 %a : !scores
+      %m = arith.mulf %e, %b {tile.pipeline = #tile.pipeline<stage = 0, cluster = 0>} : !scores
+      %s = arith.addf %m, %y {tile.pipeline = #tile.pipeline<stage = 1, cluster = 2>} : !scores
+      %n = arith.addf %a, %y : !scores
+      scf.yield %n, %s : !scores, !scores
+    }
+    gpu.return
+  }
+}
