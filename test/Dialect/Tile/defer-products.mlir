@@ -1,5 +1,5 @@
 // What stands behind the loops whose last product is deferred.
-// RUN: flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(tile-make-rings)),tile-specialize-warps,gpu.module(gpu.func(tile-defer-products,tile-verify-async)))' | FileCheck %s
+// RUN: flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(tile-make-rings)),tile-specialize-warps,gpu.module(gpu.func(tile-defer-products,tile-pipeline,tile-verify-async)))' | FileCheck %s
 
 // Tiles that the product does not read are given back first.
 

@@ -2,7 +2,7 @@
 // two stages, as where the product alone reads it, the consumers give it back behind the
 // product, and the role has all steps, one later where the product is deferred.
 // RUN: flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(tile-make-rings)),tile-specialize-warps,gpu.module(gpu.func(tile-verify-async)))' | FileCheck %s --check-prefixes=CHECK,NOW
-// RUN: flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(tile-make-rings)),tile-specialize-warps,gpu.module(gpu.func(tile-defer-products,tile-verify-async)))' | FileCheck %s --check-prefixes=CHECK,LATER
+// RUN: flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(tile-make-rings)),tile-specialize-warps,gpu.module(gpu.func(tile-defer-products,tile-pipeline,tile-verify-async)))' | FileCheck %s --check-prefixes=CHECK,LATER
 // RUN: flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(tile-make-rings)),tile-specialize-warps,tile-allocate-smem,tile-lower-roles)' | FileCheck %s --check-prefix=ROLES
 // RUN: not flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(tile-make-rings,tile-lower-rings)))' 2>&1 | FileCheck %s --check-prefix=RINGS
 // RINGS: 'tile.store_diagonals' op is for a role of one warp, and the warps of this kernel have no roles

@@ -18,6 +18,58 @@ gpu.module @m {
 
 // -----
 
+// A tile is given back in the iteration of what reads it.
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @released(%q: !tile, %x: !scores, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %r = tile.ring : !ring
+    %o:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %t = %c0) -> (!scores, index) {
+      %kt = tile.ring.wait %r[%t] {tile.pipeline = #tile.pipeline<stage = 0, cluster = 0>} : !ring
+      %p = tile.mma_async %q, %kt add %a warpgroup {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !tile, !tile, !scores -> !tile.pending<!scores>
+      // expected-note @below {{which is of stage 1}}
+      %s = tile.mma_wait %p : !tile.pending<!scores>
+      // expected-error @below {{is of stage 0 and needs what stage 1 of its iteration computes}}
+      tile.ring.release %r[%t] {tile.pipeline = #tile.pipeline<stage = 0, cluster = 0>} : !ring
+      %next = arith.addi %t, %c1 : index
+      scf.yield %s, %next : !scores, index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Of a tile that threads put into a ring the result goes to another role.
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!half = tensor<64x64xf16, #tile.fragment<4>>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @kept(%q: !tile, %h: !half, %x: !scores, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %r = tile.ring : !ring
+    %o:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %t = %c0) -> (!scores, index) {
+      tile.ring.acquire %r[%t] : !ring
+      tile.ring.put %h to %r[%t] : !half to !ring
+      // expected-error @below {{takes what stage 0 does not put into the ring, or its result does not go into a ring for another role}}
+      %kt = tile.ring.wait %r[%t] {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !ring
+      %p = tile.mma_async %q, %kt add %a warpgroup {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !tile, !tile, !scores -> !tile.pending<!scores>
+      %s = tile.mma_wait %p {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !tile.pending<!scores>
+      tile.ring.release %r[%t] {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !ring
+      %next = arith.addi %t, %c1 : index
+      scf.yield %s, %next : !scores, index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // expected-error @below {{'builtin.module' op needs a #tile.pipeline as attribute 'tile.pipeline', got 1 : i64}}
 module attributes {tile.pipeline = 1} {
 }

@@ -2,7 +2,7 @@
 // the other of which one may be empty: to the bits that they have in their own
 // iteration.
 // DEFINE: %{rings} = gpu.module(gpu.func(tile-make-rings)),tile-specialize-warps
-// DEFINE: %{rest} = gpu.module(gpu.func(tile-delay-waits,tile-defer-products,tile-verify-async)),canonicalize,cse
+// DEFINE: %{rest} = gpu.module(gpu.func(tile-delay-waits,tile-defer-products,tile-pipeline,tile-verify-async)),canonicalize,cse
 // RUN: sed 's/|defer_products//' %s > %t-own.mlir
 // RUN: flash-opt %t-own.mlir --pass-pipeline='builtin.module(%{rings},%{rest})' -o %t-a.mlir
 // RUN: flash-opt %s --pass-pipeline='builtin.module(%{rings},%{rest})' -o %t-b.mlir

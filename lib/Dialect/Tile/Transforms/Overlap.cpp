@@ -54,7 +54,6 @@ struct Products {
   }
 };
 
-using Ops = llvm::SmallPtrSet<Operation *, 8>;
 } // namespace
 
 static std::optional<DeferredProduct> matchDeferred(scf::ForOp loop,
@@ -127,40 +126,22 @@ static bool isOfRounding(Operation *op, MmaAsyncOp product) {
 }
 
 /// Whether the op must, or should, come behind the deferred products of the
-/// iteration before, as `last` does.
-static bool comesLast(Operation *op, Products &parts, const Ops &last) {
-  // The operands of a product in flight must stay where they are, so the next
-  // are rounded to their registers behind it. Exponentials, which ptxas
-  // puts behind the wait for it anyway, stand beside the rounding: work for
-  // while the next of them is computed.
-  for (DeferredProduct &part : parts.deferred)
-    if (isOfRounding(op, part.product))
-      return true;
-  bool found = false;
-  // A tile is awaited behind what puts it there.
-  if (auto wait = dyn_cast<RingWaitOp>(op))
-    for (Operation *user : wait.getRing().getUsers())
-      found |= isa<RingPutOp>(user) && last.contains(user);
-  // A tile is given back behind all that read it.
-  if (isa<RingReleaseOp>(op))
-    for (auto wait : parts.loop.getOps<RingWaitOp>())
-      found |= wait.getRelease() == op &&
-               llvm::any_of(wait->getUsers(), [&](Operation *user) {
-                 return last.contains(user);
-               });
-  op->walk([&](Operation *inner) {
-    for (DeferredProduct &part : parts.deferred) {
-      // In a ring of one stage the tile comes only when that product has ended.
-      auto ringOp = dyn_cast<RingOpInterface>(inner);
-      found |= ringOp && ringOp.hasRingEffect(RingEffect::Ask) &&
-               ringOp.getRing() == part.wait.getRing();
-      for (Value operand : inner->getOperands())
-        found |= operand == parts.loop.getRegionIterArg(part.accumulator) ||
-                 operand == part.wait.getTile() ||
-                 last.contains(operand.getDefiningOp());
-    }
+/// iteration before though it needs nothing of them.
+static bool comesLast(Operation *op, Products &parts) {
+  return llvm::any_of(parts.deferred, [&](DeferredProduct &part) {
+    // In a ring of one stage the tile comes only when that product has ended.
+    bool asks = op->walk([&](RingOpInterface inner) {
+                    return inner.hasRingEffect(RingEffect::Ask) &&
+                                   inner.getRing() == part.wait.getRing()
+                               ? WalkResult::interrupt()
+                               : WalkResult::advance();
+                  }).wasInterrupted();
+    // The operands of a product in flight must stay where they are, so the next
+    // are rounded to their registers behind it. Exponentials, which ptxas
+    // puts behind the wait for it anyway, stand beside the rounding: work for
+    // while the next of them is computed.
+    return asks || isOfRounding(op, part.product);
   });
-  return found;
 }
 
 /// Adds the op, and what computes its operands in the loop.
@@ -178,57 +159,47 @@ static void addSlice(Operation *op, scf::ForOp loop,
 }
 
 /// Gives what is of stage 0 and reads the tile of a deferred product a look at
-/// it: the wait is of stage 1.
-static void peek(DeferredProduct &part, Products &parts, Ops &first,
-                 Ops &last) {
+/// it, at the place of the wait, which is of stage 1.
+static void peek(DeferredProduct &part, Products &parts) {
   auto isOfNext = [&](OpOperand &use) {
     return !parts.isDeferred(use.getOwner());
   };
   Value tile = part.wait.getTile();
   if (llvm::none_of(tile.getUses(), isOfNext))
     return;
-  // In front of the wait, or of the first leading product that reads it.
+  // In front of the first leading product that reads it, if there is one.
   Operation *before = part.wait;
-  for (Operation *user : tile.getUsers())
-    if (Operation *own = parts.loop.getBody()->findAncestorOpInBlock(*user);
-        first.contains(own) &&
-        (before == part.wait || own->isBeforeInBlock(before)))
-      before = own;
+  for (MmaAsyncOp product : llvm::reverse(parts.leading))
+    if (llvm::is_contained(product->getOperands(), tile))
+      before = product;
   OpBuilder b(before);
   auto look = RingPeekOp::create(b, parts.loop.getLoc(), tile.getType(),
                                  part.wait.getRing(), part.wait.getStep());
   tile.replaceUsesWithIf(look, isOfNext);
-  (before == part.wait ? last : first).insert(look);
+  if (before == part.wait)
+    PipelineAttr::set(look, /*stage=*/0, 2 * parts.deferred.size() + 1);
 }
 
 /// Says of each operation of the loop in which iteration it runs, and where.
 static void decide(Products &parts) {
   Block &body = *parts.loop.getBody();
-  Ops first, last;
+  llvm::SmallPtrSet<Operation *, 8> first;
   for (MmaAsyncOp product : parts.leading)
     addSlice(product, parts.loop, first);
-  for (DeferredProduct &part : parts.deferred)
-    first.erase(part.wait);
-  for (Operation &op : body.without_terminator())
-    if (!parts.isDeferred(&op) && !first.contains(&op) &&
-        comesLast(&op, parts, last))
-      last.insert(&op);
-  for (Operation &op : body.without_terminator()) {
-    if (!parts.isDeferred(&op) && !last.contains(&op))
-      first.insert(&op);
-    if (&op == parts.leading.front())
-      break;
-  }
-  for (DeferredProduct &part : parts.deferred)
-    peek(part, parts, first, last);
   // The starts of deferred products come behind the leading ones, their ends
-  // behind what needs neither.
+  // behind what needs neither, and the rest behind these.
   int64_t count = parts.deferred.size(), middle = count + 1;
-  for (Operation &op : body.without_terminator())
-    PipelineAttr::set(&op, /*stage=*/0,
-                      first.contains(&op)  ? 0
-                      : last.contains(&op) ? middle + count + 1
-                                           : middle);
+  for (Operation &op : body.without_terminator()) {
+    // Another pass may have put it into a later stage.
+    PipelineAttr own = PipelineAttr::of(&op);
+    bool isFirst = first.contains(&op);
+    bool isLast = !isFirst && comesLast(&op, parts);
+    isFirst |= op.isBeforeInBlock(parts.leading.front());
+    PipelineAttr::set(&op, own ? own.getStage() : 0,
+                      isLast    ? middle + count
+                      : isFirst ? 0
+                                : middle);
+  }
   for (auto [i, part] : llvm::enumerate(parts.deferred)) {
     for (Operation *op :
          {part.wait.getOperation(), part.product.getOperation()})
@@ -236,22 +207,20 @@ static void decide(Products &parts) {
     for (Operation *op :
          {part.result.getOperation(), part.release.getOperation()})
       PipelineAttr::set(op, /*stage=*/1, middle + 1 + i);
+    peek(part, parts);
   }
 }
 
 /// Has what nothing but leading products read, the queries, given back before
 /// the last of the others: its next tile may come.
-static void releaseEarly(MutableArrayRef<Products> loops) {
-  for (Products &parts : loops) {
-    auto wait = parts.leading.front().getA().getDefiningOp<RingWaitOp>();
-    if (wait && parts.loop.isDefinedOutsideOfLoop(wait) && wait.getRelease() &&
-        llvm::all_of(wait->getUsers(), [&](Operation *user) {
-          return llvm::any_of(loops, [&](Products &other) {
-            return llvm::is_contained(other.leading, user);
-          });
-        }))
-      PipelineAttr::set(wait.getRelease(), /*stage=*/0, /*cluster=*/0);
-  }
+static void releaseEarly(Products &parts) {
+  auto wait = parts.leading.front().getA().getDefiningOp<RingWaitOp>();
+  if (wait && parts.loop.isDefinedOutsideOfLoop(wait) && wait.getRelease() &&
+      llvm::all_of(wait->getUsers(), [&](Operation *user) {
+        PipelineAttr time = PipelineAttr::of(user);
+        return isa<MmaAsyncOp>(user) && time && time.getCluster() == 0;
+      }))
+    PipelineAttr::set(wait.getRelease(), /*stage=*/0, /*cluster=*/0);
 }
 
 namespace {
@@ -271,7 +240,8 @@ struct Overlap : flash::tile::impl::OverlapBase<Overlap> {
     });
     for (Products &parts : loops)
       decide(parts);
-    releaseEarly(loops);
+    for (Products &parts : loops)
+      releaseEarly(parts);
   }
 };
 } // namespace

@@ -7,12 +7,15 @@
 
 #include "LoopEntry.h"
 #include "Products.h"
+#include "RingSteps.h"
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Schedule/Schedule.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Debug.h"
 
 namespace flash::tile {
@@ -24,6 +27,200 @@ namespace flash::tile {
 
 using namespace mlir;
 using namespace flash::tile;
+
+static bool isOfStage1(Operation &op) {
+  PipelineAttr time = PipelineAttr::of(&op);
+  return time && time.getStage() == 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Stage 1 behind tiles that stage 0 puts into rings
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What stage 1 of a loop does with a tile that stage 0 puts into a ring: it
+/// takes nothing else from the iteration before.
+struct WorkOnPut {
+  explicit WorkOnPut(RingWaitOp wait);
+  /// The operations of stage 0 on the ring.
+  SmallVector<RingOpInterface> getStage0();
+
+  RingWaitOp wait;
+  SmallVector<Operation *> ops;
+  /// Where the result goes, for another role.
+  RingPutOp result;
+};
+} // namespace
+
+WorkOnPut::WorkOnPut(RingWaitOp wait) : wait(wait) {
+  llvm::SmallPtrSet<Operation *, 8> own = {wait, wait.getRelease()};
+  for (Operation &op : *wait->getBlock()) {
+    // Products that may go on are no need of a wait.
+    OperandRange operands = op.getOperands().take_front(
+        isa<MmaWaitOp>(op) ? 1 : op.getNumOperands());
+    bool isOwn = llvm::any_of(operands, [&](Value operand) {
+      return own.contains(operand.getDefiningOp());
+    });
+    if (!isOfStage1(op) || !isOwn)
+      continue;
+    own.insert(&op);
+    result = dyn_cast<RingPutOp>(op);
+  }
+  for (Operation &op : *wait->getBlock()) {
+    auto acquire = dyn_cast<RingAcquireOp>(op);
+    if (own.contains(&op) || (acquire && isOfStage1(op) && result &&
+                              acquire.getRing() == result.getRing()))
+      ops.push_back(&op);
+  }
+}
+
+SmallVector<RingOpInterface> WorkOnPut::getStage0() {
+  return llvm::filter_to_vector(
+      wait->getBlock()->getOps<RingOpInterface>(), [&](RingOpInterface op) {
+        return op.getRing() == wait.getRing() && !isOfStage1(*op);
+      });
+}
+
+/// The step behind `step` as many further as tiles have had a step more, this
+/// one included or not.
+static Value emitShifted(OpBuilder &b, Location loc, Value step, Block *block,
+                         bool includesTile) {
+  if (auto loop = dyn_cast<scf::ForOp>(block->getParentOp()))
+    step = b.createOrFold<arith::AddIOp>(loc, step, loop.getInductionVar());
+  if (!includesTile)
+    return step;
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  return arith::AddIOp::create(b, loc, step, one);
+}
+
+/// Emits the work on what the last iteration puts, behind the loops and the
+/// releases there of tiles that it does not read: whoever copies the next ones
+/// need not wait for it.
+static void emitLast(OpBuilder &b, WorkOnPut &work, Value end, Block *block) {
+  auto isRead = [&](RingReleaseOp release) {
+    return llvm::any_of(work.ops, [&](Operation *op) {
+      return llvm::any_of(op->getOperands(), [&](Value tile) {
+        RingOp ring = getRing(tile);
+        return ring && ring.getResult() == release.getRing();
+      });
+    });
+  };
+  Operation *last = end.getDefiningOp();
+  SmallVector<RingReleaseOp> unread;
+  for (Operation *op = last->getNextNode(); isa_and_present<RingReleaseOp>(op);
+       op = op->getNextNode())
+    if (auto release = cast<RingReleaseOp>(op); !isRead(release))
+      unread.push_back(release);
+  for (RingReleaseOp release : unread) {
+    release->moveAfter(last);
+    last = release;
+  }
+  b.setInsertionPointAfter(last);
+  IRMapping mapping;
+  mapping.map(work.wait.getStep(), emitShifted(b, last->getLoc(), end, block,
+                                               /*includesTile=*/false));
+  for (Operation *op : work.ops) {
+    Operation *clone = b.clone(*op, mapping);
+    clone->removeDiscardableAttr(TileDialect::PipelineAttrHelper::getNameStr());
+    // What else ran in the loop has ended.
+    if (auto wait = dyn_cast<MmaWaitOp>(clone))
+      wait.getYoungerMutable().clear();
+  }
+}
+
+/// Lets another role read a step later, behind the step of nothing with which
+/// each tile begins.
+static void shift(OpBuilder &b, RingOp ring, const Reader &reader) {
+  Location loc = ring.getLoc();
+  // A wait and its release name the same value.
+  DenseMap<std::pair<Block *, Value>, Value> nextSteps;
+  Operation *first = nullptr;
+  reader.block->walk([&](RingOpInterface op) {
+    if (op.getRing() != ring)
+      return;
+    Operation *around = reader.block->findAncestorOpInBlock(*op);
+    if (!first || around->isBeforeInBlock(first))
+      first = around;
+    Value step = op.getStep();
+    Value &next = nextSteps[{op->getBlock(), step}];
+    if (!next) {
+      b.setInsertionPoint(op);
+      next = emitShifted(b, loc, step, reader.block, /*includesTile=*/true);
+    }
+    op->replaceUsesOfWith(step, next);
+  });
+  b.setInsertionPoint(first);
+  Value start =
+      emitShifted(b, loc, reader.first, reader.block, /*includesTile=*/false);
+  RingWaitOp::create(b, loc, ring.getType().getTile(), ring, start);
+  RingReleaseOp::create(b, loc, ring, start);
+}
+
+/// Expands the works on what is put into one ring. Since nothing but the ring
+/// carries what they need, stage 0 of the first iteration need not come before
+/// the loops: zeros are put instead, and nobody asks for what comes of them. So
+/// all count a step more for each tile.
+static LogicalResult expand(MutableArrayRef<WorkOnPut> works,
+                            bool isPersistent) {
+  WorkOnPut &first = works.front();
+  RingWaitOp wait = first.wait;
+  RingOp ring = getRing(wait);
+  for (WorkOnPut &work : works) {
+    SmallVector<RingOpInterface> stage0 = work.getStage0();
+    if (stage0.size() != 2 || !isa<RingAcquireOp>(stage0.front()) ||
+        !isa<RingPutOp>(stage0.back()) || !work.result ||
+        !work.result.getRing().getDefiningOp<RingOp>() ||
+        !wait->getParentOfType<WarpSpecializeOp>())
+      return work.wait.emitOpError(
+          "is of stage 1, and takes what stage 0 does not put into the ring, "
+          "or "
+          "its result does not go into a ring for another role");
+  }
+  auto results = first.result.getRing().getDefiningOp<RingOp>();
+  Block *block = getBlockOfTile(wait, isPersistent);
+  StepCount steps = getStepCount(wait.getStep(), block);
+  FailureOr<Reader> ofResults = findReader(results, wait, isPersistent),
+                    ofPuts = findReader(ring, wait, isPersistent);
+  if (!steps.end || failed(ofResults) || failed(ofPuts) || !ofResults->block)
+    return wait.emitOpError("is of stage 1, and its steps are not counted from "
+                            "0 on by all roles");
+  Location loc = ring.getLoc();
+  OpBuilder b(block->findAncestorOpInBlock(*wait));
+  Value start = emitShifted(b, loc, steps.start, block, /*includesTile=*/false);
+  auto put = cast<RingPutOp>(first.getStage0().back().getOperation());
+  Value nothing =
+      arith::ConstantOp::create(b, loc, b.getZeroAttr(put.getX().getType()));
+  RingAcquireOp::create(b, loc, ring, start);
+  RingPutOp::create(b, loc, nothing, ring, start);
+  emitLast(b, first, steps.end, block);
+  for (WorkOnPut &work : works) {
+    Value step = work.wait.getStep();
+    SmallVector<RingOpInterface> stage0 = work.getStage0();
+    Operation *acquire = stage0.front(), *before = acquire->getPrevNode();
+    b.setInsertionPoint(acquire);
+    Value next = emitShifted(b, loc, step, block, /*includesTile=*/true),
+          own = emitShifted(b, loc, step, block, /*includesTile=*/false);
+    PipelineAttr time = PipelineAttr::of(acquire);
+    for (Operation *op = acquire->getPrevNode(); time && op != before;
+         op = op->getPrevNode())
+      PipelineAttr::set(op, time.getStage(), time.getCluster());
+    for (RingOpInterface op : stage0)
+      op->replaceUsesOfWith(step, next);
+    // The steps say now that it is an iteration later.
+    for (Operation *op : work.ops) {
+      op->replaceUsesOfWith(step, own);
+      PipelineAttr::set(op, /*stage=*/0, PipelineAttr::of(op).getCluster());
+    }
+  }
+  shift(b, results, *ofResults);
+  if (ofPuts->block)
+    shift(b, ring, *ofPuts);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Loops that carry what stage 1 needs
+//===----------------------------------------------------------------------===//
 
 namespace {
 /// A loop whose operations say when they run.
@@ -63,7 +260,9 @@ private:
   Carried getCarried(IRMapping &it);
   /// Calls the function for each value that the operation, of the body, takes
   /// from the loop, and for the operation of the body that computes it; null
-  /// for what the loop carries.
+  /// for what the loop carries. A tile is awaited behind what puts it there,
+  /// and given back behind all that read it: these are operations without a
+  /// value.
   void forEachNeed(Operation *user,
                    function_ref<void(Value, Operation *)> visit);
 
@@ -98,6 +297,23 @@ void Loop::forEachNeed(Operation *user,
         visit(operand, definition);
     }
   });
+  auto visitBefore = [&](Operation *other) {
+    other = op.getBody()->findAncestorOpInBlock(*other);
+    if (other && other->isBeforeInBlock(user))
+      visit(Value(), other);
+  };
+  if (auto wait = dyn_cast<RingWaitOp>(user))
+    for (Operation *other : wait.getRing().getUsers())
+      if (isa<RingPutOp>(other))
+        visitBefore(other);
+  if (isa<RingReleaseOp>(user))
+    for (auto wait : op.getBody()->getOps<RingWaitOp>())
+      if (wait.getRelease() == user)
+        for (Operation *reader : wait->getUsers()) {
+          visitBefore(reader);
+          if (isa<MmaAsyncOp>(reader))
+            llvm::for_each(reader->getUsers(), visitBefore);
+        }
 }
 
 Operation *Loop::getLateDefinition(Value carried) {
@@ -221,11 +437,6 @@ SmallVector<Value> Loop::emitLast(OpBuilder &b, const Carried &carried) {
   return results;
 }
 
-static bool isOfStage1(Operation &op) {
-  PipelineAttr time = PipelineAttr::of(&op);
-  return time && time.getStage() == 1;
-}
-
 /// Makes a choice that reaches the loop where it is entered.
 static scf::IfOp emitGuard(scf::ForOp loop) {
   OpBuilder b(loop);
@@ -307,49 +518,51 @@ static void expand(MutableArrayRef<Loop> chain) {
   }
 }
 
-/// Adds the loops behind the first, which is always entered, that go on with
-/// all its values one after the other.
-static void addLoopsBehind(Chain &chain, ArrayRef<Loop> others) {
-  if (!isAlwaysEntered(chain.front().op))
-    return;
-  for (Operation *op = chain.front().op->getNextNode(); op;
-       op = op->getNextNode()) {
-    auto loop = dyn_cast<scf::ForOp>(op);
-    if (!loop)
-      continue;
-    const Loop *next = llvm::find_if(
-        others, [&](const Loop &other) { return other.op == op; });
-    scf::ForOp before = chain.back().op;
-    if (next == others.end() || !next->hasShapeOf(chain.front()) ||
-        !llvm::equal(loop.getInitArgs(), before.getResults()) ||
-        !llvm::all_of(before.getResults(),
-                      [](Value result) { return result.hasOneUse(); }))
-      return;
-    chain.push_back(*next);
-  }
+/// Whether the loop is the next one behind the chain, whose first is always
+/// entered, and goes on with all its values.
+static bool goesOn(Chain &chain, Loop &loop) {
+  scf::ForOp before = chain.back().op;
+  Operation *behind = before->getNextNode();
+  while (behind && !isa<scf::ForOp>(behind))
+    behind = behind->getNextNode();
+  return behind == loop.op && isAlwaysEntered(chain.front().op) &&
+         loop.hasShapeOf(chain.front()) &&
+         llvm::equal(loop.op.getInitArgs(), before.getResults()) &&
+         llvm::all_of(before.getResults(),
+                      [](Value result) { return result.hasOneUse(); });
 }
 
 namespace {
 struct Pipeline : flash::tile::impl::PipelineBase<Pipeline> {
   void runOnOperation() override {
-    Chain loops;
-    getOperation().walk<WalkOrder::PreOrder>([&](scf::ForOp op) {
-      if (llvm::any_of(*op.getBody(), isOfStage1))
-        loops.emplace_back(op);
+    bool isPersistent = flash::getSchedule(getOperation())
+                            .has(flash::ScheduleFeatures::Persistent);
+    llvm::MapVector<Value, SmallVector<WorkOnPut>> works;
+    getOperation().walk<WalkOrder::PreOrder>([&](RingWaitOp wait) {
+      if (isa<scf::ForOp>(wait->getParentOp()) && isOfStage1(*wait) &&
+          getRing(wait) && getRing(wait).isFilledFromRegisters())
+        works[wait.getRing()].emplace_back(wait);
     });
-    for (Loop &loop : loops)
-      if (failed(loop.schedule()))
+    for (auto &[ring, ofRing] : works)
+      if (failed(expand(ofRing, isPersistent)))
         return signalPassFailure();
     SmallVector<Chain> chains;
-    for (Loop &loop : loops) {
-      if (llvm::any_of(chains, [&](ArrayRef<Loop> chain) {
-            return llvm::any_of(
-                chain, [&](const Loop &other) { return other.op == loop.op; });
-          }))
-        continue;
-      chains.emplace_back(1, loop);
-      addLoopsBehind(chains.back(), loops);
-    }
+    WalkResult walk =
+        getOperation().walk<WalkOrder::PreOrder>([&](scf::ForOp op) {
+          if (llvm::none_of(*op.getBody(), isOfStage1))
+            return WalkResult::advance();
+          Loop loop(op);
+          if (failed(loop.schedule()))
+            return WalkResult::interrupt();
+          auto *chain = llvm::find_if(
+              chains, [&](Chain &chain) { return goesOn(chain, loop); });
+          if (chain == chains.end())
+            chain = &chains.emplace_back();
+          chain->push_back(std::move(loop));
+          return WalkResult::advance();
+        });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
     for (Chain &chain : chains) {
       LLVM_DEBUG(llvm::dbgs() << chain.front().op.getLoc() << ": "
                               << chain.size() << " loops in one pipeline\n");
