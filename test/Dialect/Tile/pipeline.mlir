@@ -32,4 +32,25 @@ gpu.module @m {
     }
     gpu.return
   }
+
+  // A loop of four iterations in a choice by what the kernel is given.
+  // CHECK-LABEL: gpu.func @given(
+  // CHECK-SAME:    %[[C:[a-z0-9]+]]: i1
+  // CHECK:       scf.if %[[C]] {
+  // CHECK-NEXT:    math.exp2
+  // CHECK:         scf.for
+  // CHECK:       gpu.return
+  gpu.func @given(%x: !scores, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    scf.if %c {
+      %r = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %x) -> !scores {
+        %e = math.exp2 %x : !scores
+        %s = arith.addf %e, %a {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !scores
+        scf.yield %s : !scores
+      }
+    }
+    gpu.return
+  }
 }

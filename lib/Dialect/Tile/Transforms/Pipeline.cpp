@@ -486,7 +486,8 @@ static void expand(MutableArrayRef<Loop> chain) {
   // No register has the result while the queries are awaited, unless others ask
   // for it, too.
   if (guard && guard.getCondition().hasOneUse())
-    guard.getCondition().getDefiningOp()->moveBefore(guard);
+    if (Operation *condition = guard.getCondition().getDefiningOp())
+      condition->moveBefore(guard);
   SmallVector<RingReleaseOp> releases = getEarlyReleases(
       chain, guard ? guard.getOperation() : last.getOperation());
   OpBuilder b(last);
