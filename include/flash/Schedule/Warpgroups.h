@@ -63,7 +63,7 @@ constexpr int64_t registersOfBusyProducer = 40;
 constexpr int64_t registersOfSharedScalars = 32;
 
 /// Registers of a producer that goes through a list in memory, such as a block
-/// map, beside warps that check values.
+/// map, beside warps that check values, or that copies tiles in parts.
 constexpr int64_t registersOfListReader = 56;
 
 /// Registers of a warp that adds up diagonals: two elements of eight matrices

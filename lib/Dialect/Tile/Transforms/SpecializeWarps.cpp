@@ -370,22 +370,25 @@ static void releaseEarly(RingWaitOp wait) {
   release->moveAfter(last);
 }
 
-/// Whether a role goes through a list in memory, entry by entry, or takes the
-/// pages of each tile from a table.
+/// Whether a role goes through a list in memory.
 static bool readsList(Region &role) {
   return role
       .walk([](memref::LoadOp load) {
         auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
-        if (!loop || computesScalars(loop))
-          return WalkResult::advance();
-        bool isOfEntry =
-                 llvm::is_contained(load.getIndices(), loop.getInductionVar()),
-             isOfTile = loop.getOps<scf::ForOp>().empty() &&
-                        !llvm::all_of(load.getIndices(), [&](Value index) {
-                          return loop.isDefinedOutsideOfLoop(index);
-                        });
-        return isOfEntry || isOfTile ? WalkResult::interrupt()
-                                     : WalkResult::advance();
+        return loop && !computesScalars(loop) &&
+                       llvm::is_contained(load.getIndices(),
+                                          loop.getInductionVar())
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Whether a role copies tiles in parts, each from a place of its own.
+static bool copiesParts(Region &role) {
+  return role
+      .walk([](CopyAsyncOp copy) {
+        return copy.getPart() ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -453,8 +456,8 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   auto nextBlock = [&] { return OpBuilder::atBlockEnd(getBlock(role++)); };
   if (failed(slice(RoleSlice(nextBlock(), isCopy))))
     return failure();
-  // That of a block map.
-  if (readsList(roles.getRoles()[1]))
+  // That of a block map, or a table of pages.
+  if (readsList(roles.getRoles()[1]) || copiesParts(roles.getRoles()[1]))
     roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfListReader);
   if (ClaimOp claim = findClaim(kernel); claim && !claim.getShared().empty())
     roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfSharedScalars);
