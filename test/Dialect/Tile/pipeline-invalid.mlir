@@ -70,6 +70,42 @@ gpu.module @m {
 
 // -----
 
+// The step of nothing with which stage 1 begins moves all others: their numbers are counted from 0 on.
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!sums = !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+!half = tensor<64x64xf16, #tile.fragment<4>>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @uncounted(%q: !tile, %h: !half, %n: index, %sums: memref<?x64x64xf32>, %counts: memref<?xi32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %r = tile.ring : !ring
+    %s = tile.ring : !sums
+    tile.warp_specialize @math(warps = 4, registers = 232) {
+      scf.for %i = %c0 to %n step %c1 {
+        tile.ring.acquire %r[%c0] {tile.pipeline = #tile.pipeline<stage = 0, cluster = 0>} : !ring
+        tile.ring.put %h to %r[%c0] {tile.pipeline = #tile.pipeline<stage = 0, cluster = 0>} : !half to !ring
+        // expected-error @below {{is of stage 1, and its steps are not counted from 0 on by all roles}}
+        %kt = tile.ring.wait %r[%c0] {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !ring
+        %p = tile.mma_async %kt, %q warpgroup {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !tile, !tile -> !tile.pending<!scores>
+        %d = tile.mma_wait %p {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !tile.pending<!scores>
+        tile.ring.release %r[%c0] {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !ring
+        tile.ring.acquire %s[%c0] {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !sums
+        tile.ring.put %d to %s[%c0] {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !scores to !sums
+      }
+    } @adds(warps = 1, registers = 40) {
+      scf.for %i = %c0 to %n step %c1 {
+        %t = tile.ring.wait %s[%c0] : !sums
+        tile.ring.release %s[%c0] : !sums
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // expected-error @below {{'builtin.module' op needs a #tile.pipeline as attribute 'tile.pipeline', got 1 : i64}}
 module attributes {tile.pipeline = 1} {
 }

@@ -173,8 +173,7 @@ static LogicalResult expand(MutableArrayRef<WorkOnPut> works,
         !wait->getParentOfType<WarpSpecializeOp>())
       return work.wait.emitOpError(
           "is of stage 1, and takes what stage 0 does not put into the ring, "
-          "or "
-          "its result does not go into a ring for another role");
+          "or its result does not go into a ring for another role");
   }
   auto results = first.result.getRing().getDefiningOp<RingOp>();
   Block *block = getBlockOfTile(wait, isPersistent);
