@@ -9,7 +9,7 @@
 
 // At level 2, with other rows: what is touched beyond the heads or the queries is seen.
 // RUN: flash-run %s --target=emulate --schedule=query_tile=16,key_tile=32,packed_heads=3 --dump=l2 > %t.mlir
-// RUN: sed 's/packed(3) rows(%[^ ]*) to/packed(16) to/' %t.mlir > %t.heads.mlir
+// RUN: sed 's/packed(3) rows(%[^ ]*) to_end to/packed(16) to/' %t.mlir > %t.heads.mlir
 // RUN: not flash-run %t.heads.mlir --target=emulate --shape 0=2x12x7x32 2>&1 | FileCheck %s --check-prefix=HEADS
 // HEADS: error: tile.copy_async at {{.*}} touches indices {{[0-9]+}} to {{[0-9]+}} of dimension 2, which has 12
 // RUN: sed 's/\(tile.store .*\) packed(3) rows(%[^ ]*) : tensor<16x32xf16/\1 packed(3) : tensor<16x32xf16/' %t.mlir > %t.queries.mlir
