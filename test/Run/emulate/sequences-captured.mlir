@@ -20,6 +20,11 @@
 // RUN: flash-run %s --function=padded --target=cpu %{padded} --check
 // RUN: flash-run %s --function=padded --target=emulate %{padded} --check
 // RUN: flash-run %s --function=padded --target=emulate:sm_90a %{padded} --check
+// Keys of packed sequences, of which not all take part.
+// DEFINE: %{shorter} = %{offsets} %{poison} --fill 7=1 --fill 7=44@0 --fill 7=0@3
+// RUN: flash-run %s --function=shorter --target=cpu %{sizes} %{shorter} --check
+// RUN: flash-run %s --function=shorter --target=emulate %{sizes} %{shorter} --check
+// RUN: flash-run %s --function=shorter --target=emulate:sm_90a %{sizes} %{shorter} --check
 
 !q = tensor<1x4x?x64xf16>
 !k = tensor<1x2x?x64xf16>
@@ -180,4 +185,25 @@ func.func @padded(%q: !pq, %k: !pk, %nq: !pn, %nk: !pn, %lengths: !pn, %do: tens
     flash.yield %r : f32
   } : (!pq, !pk, !pk, !pq, !pl, !pq) -> (!pq, !pk, !pk, !slopes, !distances, !pairs, !keys)
   return %0#3, %0#4, %0#5, %0#6 : !slopes, !distances, !pairs, !keys
+}
+
+func.func @shorter(%q: !q, %k: !k, %v: !v, %of_queries: tensor<5xi32>, %of_keys: tensor<5xi64>, %do: !o, %slopes: !slopes, %lengths: !n) -> !slopes {
+  %qs, %nq = flash.unpack %q by %of_queries : !q, tensor<5xi32> -> !qs, !n
+  %ks, %nk = flash.unpack %k by %of_keys : !k, tensor<5xi64> -> !ks, !n
+  %vs, %nv = flash.unpack %v by %of_keys : !v, tensor<5xi64> -> !vs, !n
+  %dos, %no = flash.unpack %do by %of_queries : !o, tensor<5xi32> -> !os, !n
+  %os, %ls = flash.attention %qs, %ks, %vs lengths(%lengths : !n) query_lengths(%nq : !n) key_lengths(%nk : !n) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %slope = tensor.extract %slopes[%h] : !slopes
+    %a = arith.mulf %s, %slope : f32
+    flash.yield %a : f32
+  } : (!qs, !ks, !vs) -> (!os, !ls)
+  %0:4 = flash.attention_grad %qs, %ks, %vs, %os, %ls, %dos lengths(%lengths : !n) query_lengths(%nq : !n) key_lengths(%nk : !n)
+      wrt(%slopes : !slopes) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %slope = tensor.extract %slopes[%h] : !slopes
+    %a = arith.mulf %s, %slope : f32
+    flash.yield %a : f32
+  } : (!qs, !ks, !vs, !os, !ls, !os) -> (!qs, !ks, !vs, !slopes)
+  return %0#3 : !slopes
 }

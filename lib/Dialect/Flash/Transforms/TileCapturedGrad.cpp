@@ -215,9 +215,7 @@ private:
   VisitedTiles getRange(VisitKind kind, const TiledDim &dim, OpFoldResult end);
   /// The keys of the batch that take part.
   TiledDim getUsedKeys(const TiledDim &dim, Value batch) {
-    if (!op.getLengths())
-      return dim;
-    return {tile, getLength(b, b.getLoc(), dim.end, op.getLengths(), batch)};
+    return ofBatch(dim, op.getLengths(), batch);
   }
   /// Whether an index is the batch, the head, the query or the key itself.
   bool isIndexOf(Value indexed, Coordinate::Kind kind);
