@@ -10,6 +10,16 @@ func.func @written(%q: !t, %l: !l) -> !t {
 
 // -----
 
+!t = tensor<1x4x256x64xf16>
+!l = tensor<?x?x?x?xi32>
+func.func @of_20(%q: !t, %l: !l) -> !t {
+  // expected-error @below {{cannot be scheduled: blocks have a multiple of 8 keys, got 20; the nearest is 24}}
+  %o = flash.attention %q, %q, %q blocks(%l, %l : !l, !l) of [128, 20] : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
 !t = tensor<2x16x4096x64xf16>
 !l = tensor<?x?x?x?xi32>
 func.func @written_keys(%q: !t, %l: !l) -> !t {

@@ -38,3 +38,19 @@ func.func @of_48(%q: !t, %l: !l) -> !t {
   %o = flash.attention %q, %q, %q blocks(%l, %l : !l, !l) of [48, 80] : (!t, !t, !t) -> !t
   return %o : !t
 }
+
+// -----
+
+!t = tensor<2x16x4096x64xf16>
+!l = tensor<?x?x?x?xi32>
+// Of divisors those that are tiles: 76 is none.
+// CPU-LABEL:  func @of_304(
+// CPU:        schedule(<query_tile = 152, key_tile = 152,
+// SM80-LABEL: func @of_304(
+// SM80:       schedule(<query_tile = 16, key_tile = 16,
+// SM90-LABEL: func @of_304(
+// SM90:       schedule(<query_tile = 16, key_tile = 16,
+func.func @of_304(%q: !t, %l: !l) -> !t {
+  %o = flash.attention %q, %q, %q blocks(%l, %l : !l, !l) of [304, 304] : (!t, !t, !t) -> !t
+  return %o : !t
+}

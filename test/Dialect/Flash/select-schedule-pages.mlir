@@ -8,7 +8,7 @@
 !q = tensor<8x8x64x64xf16>
 !view = tensor<8x2x4800x64xf16>
 // CPU-LABEL:  func @of_48(
-// CPU:        key_tile = 96
+// CPU:        key_tile = 144
 // SM80-LABEL: func @of_48(
 // SM80:       key_tile = 96
 // SM90-LABEL: func @of_48(
@@ -17,6 +17,25 @@
 // GPU:        key_tile must divide the 48 rows of a page, or be a multiple of them, got 112; the nearest is 96
 func.func @of_48(%q: !q, %k: tensor<900x2x48x64xf16>, %table: tensor<8x100xi32>, %n: tensor<8xi32>) -> !q {
   %ks = flash.unpage %k by %table lengths(%n : tensor<8xi32>) : tensor<900x2x48x64xf16>, tensor<8x100xi32> -> !view
+  %o = flash.attention %q, %ks, %ks key_lengths(%n : tensor<8xi32>) : (!q, !view, !view) -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<8x8x64x64xf16>
+!view = tensor<8x2x4000x64xf16>
+// Of pages that no tile of the models fits to.
+// CPU-LABEL:  func @of_40(
+// CPU:        key_tile = 120
+// SM80-LABEL: func @of_40(
+// SM80:       key_tile = 80
+// SM90-LABEL: func @of_40(
+// SM90:       key_tile = 160
+// WRITTEN-NOT: the 40 rows of a page
+// GPU:        the 40 rows of a page, or be a multiple of them, got 112; the nearest is 80
+func.func @of_40(%q: !q, %k: tensor<900x2x40x64xf16>, %table: tensor<8x100xi32>, %n: tensor<8xi32>) -> !q {
+  %ks = flash.unpage %k by %table lengths(%n : tensor<8xi32>) : tensor<900x2x40x64xf16>, tensor<8x100xi32> -> !view
   %o = flash.attention %q, %ks, %ks key_lengths(%n : tensor<8xi32>) : (!q, !view, !view) -> !q
   return %o : !q
 }

@@ -22,6 +22,14 @@ using namespace flash;
 /// That of programs of gradients, where a schedule is still to be chosen.
 static constexpr int64_t typicalTile = 128;
 
+/// Of the rows of any tile.
+static constexpr int64_t tileMultiple = 8;
+
+/// Longer ones have no use, and do not fit into a GPU's registers.
+static int64_t getLargestKeyTile(const TargetInfo &machine) {
+  return machine.isGpu ? 256 : 1024;
+}
+
 /// The rows of a tensor of such sizes, if it is known.
 static std::optional<int64_t> getRows(ArrayRef<int64_t> sizes) {
   int64_t size = sizes[sizes.size() - 2];
@@ -241,49 +249,93 @@ std::string flash::findBlockFault(std::optional<ArrayRef<int64_t>> blockSizes,
   if (isGradient && schedule.addsInOrder())
     return "products = 5 goes through lists of tiles of queries that have "
            "ranks, which lists that are given have not; choose products = 7";
-  for (const TileOfBlock &tile : getTilesOfBlocks(*blockSizes))
-    if (std::optional<int64_t> size = schedule.*tile.key;
-        size && tile.block % *size != 0)
-      return llvm::formatv("{0} must divide the {1} {2} of a block, got {3}; "
-                           "the nearest is {4}",
-                           tile.name, tile.block, tile.blockName, *size,
-                           getNearest(*size, [&](int64_t divisor) {
-                             return tile.block % divisor == 0;
-                           }));
+  for (const TileOfBlock &tile : getTilesOfBlocks(*blockSizes)) {
+    std::optional<int64_t> size = schedule.*tile.key;
+    if (!size || (tile.block % *size == 0 && *size % tileMultiple == 0))
+      continue;
+    if (tile.block % tileMultiple != 0)
+      return llvm::formatv("blocks have a multiple of {0} {1}, got {2}; the "
+                           "nearest is {3}",
+                           tileMultiple, tile.blockName, tile.block,
+                           llvm::alignTo(tile.block, tileMultiple));
+    return llvm::formatv("{0} must divide the {1} {2} of a block, got {3}; "
+                         "the nearest is {4}",
+                         tile.name, tile.block, tile.blockName, *size,
+                         getNearest(*size, [&](int64_t divisor) {
+                           return tile.block % divisor == 0 &&
+                                  divisor % tileMultiple == 0;
+                         }));
+  }
   return "";
+}
+
+/// Of the keys of a tile; tensor cores sum over twice as many with 16 bits.
+static int64_t getKeyMultiple(AttentionOpInterface op,
+                              const TargetInfo &machine) {
+  bool areHalf = !op.getQuery().getType().getElementType().isF32();
+  return machine.isGpu && areHalf ? 2 * tileMultiple : tileMultiple;
+}
+
+/// Of the tiles that the machine can have and that fit, the nearest.
+static std::optional<int64_t>
+findNearestTile(AttentionOpInterface op, const TargetInfo &machine,
+                int64_t tile, function_ref<bool(int64_t)> fits) {
+  int64_t multiple = getKeyMultiple(op, machine);
+  std::optional<int64_t> nearest;
+  for (int64_t other = multiple; other <= getLargestKeyTile(machine);
+       other += multiple)
+    if (fits(other) &&
+        (!nearest || std::abs(other - tile) <= std::abs(*nearest - tile)))
+      nearest = other;
+  return nearest;
 }
 
 /// Why tiles of keys or values cannot be parts of pages, or several pages.
 static std::string findPageFault(AttentionOpInterface op,
                                  const TargetInfo &machine,
                                  const Schedule &schedule) {
-  // Of a GPU's shared memory, which a swizzle changes alike; tiles that are
-  // written are a multiple anywhere.
-  constexpr int64_t rowsOfGroup = 8;
+  SmallVector<int64_t, 2> pages;
+  for (Value rows : {op.getKey(), op.getValue()})
+    if (auto address = rows.getDefiningOp<AddressOpInterface>())
+      if (std::optional<int64_t> page = address.getContiguousRows())
+        pages.push_back(*page);
+  auto fits = [&](int64_t page, int64_t tile) {
+    // Pages fill groups of a GPU's shared memory, which a swizzle changes
+    // alike.
+    bool areWhole = !machine.isGpu || page % tileMultiple == 0;
+    return page % tile == 0 || (tile % page == 0 && areWhole);
+  };
+  auto findNearest = [&](int64_t tile, ArrayRef<int64_t> pages) {
+    return findNearestTile(op, machine, tile, [&](int64_t tile) {
+      return llvm::all_of(pages,
+                          [&](int64_t page) { return fits(page, tile); });
+    });
+  };
   int64_t tile = schedule.keyTile.value_or(1); // 1 fits.
-  for (Value rows : {op.getKey(), op.getValue()}) {
-    auto address = rows.getDefiningOp<AddressOpInterface>();
-    std::optional<int64_t> page =
-        address ? address.getContiguousRows() : std::nullopt;
-    if (!page)
-      continue;
-    auto fits = [&](int64_t tile) {
-      return tile % *page == 0 || *page % tile == 0;
-    };
-    if (machine.isGpu && tile > *page && *page % rowsOfGroup != 0)
-      return llvm::formatv(
-          "pages that are shorter than a tile have a multiple of {0} rows on a "
-          "GPU, got {1}; the nearest is {2}",
-          rowsOfGroup, *page, llvm::alignTo(*page, rowsOfGroup));
-    if (!fits(tile))
-      return llvm::formatv(
-          "key_tile must divide the {0} rows of a page, or be a multiple of "
-          "them, got {1}; the nearest is {2}",
-          *page, tile, getNearest(tile, [&](int64_t tile) {
-            return tile % rowsOfGroup == 0 && fits(tile);
-          }));
-  }
-  return "";
+  const int64_t *unfit =
+      llvm::find_if(pages, [&](int64_t page) { return !fits(page, tile); });
+  if (unfit == pages.end())
+    return "";
+  if (std::optional<int64_t> nearest = findNearest(tile, pages))
+    return llvm::formatv(
+        "key_tile must divide the {0} rows of a page, or be a multiple of "
+        "them, got {1}; the nearest is {2}",
+        *unfit, tile, *nearest);
+  // There is none for some pages, or none for both kinds.
+  const int64_t *alone = llvm::find_if(
+      pages, [&](int64_t page) { return !findNearest(tile, page); });
+  bool isAlone = alone != pages.end();
+  int64_t page = isAlone ? *alone : pages.front(), other = pages.back();
+  int64_t nearest = getNearest(page, [&](int64_t rows) {
+    return findNearest(tile, {rows, isAlone ? rows : other}).has_value();
+  });
+  return llvm::formatv(
+      "there is no key_tile for pages of {0} rows{1}: it is a multiple of {2} "
+      "up to {3} that divides the rows of a page or is a multiple of them{4}; "
+      "the nearest is {5}",
+      page, isAlone ? "" : llvm::formatv(" beside pages of {0}", other).str(),
+      getKeyMultiple(op, machine), getLargestKeyTile(machine),
+      machine.isGpu ? ", which on a GPU are a multiple of 8" : "", nearest);
 }
 
 std::string flash::findTileFault(AttentionOpInterface op,
@@ -300,25 +352,34 @@ std::string flash::findTileFault(AttentionOpInterface op,
 static void fitToPages(AttentionOpInterface op, const Problem &problem,
                        const TargetInfo &machine, const Schedule &given,
                        Schedule &schedule) {
+  if (given.keyTile)
+    return;
   double least = std::numeric_limits<double>::infinity();
   const Schedule proposed = schedule;
   llvm::SmallDenseSet<int64_t> seen;
-  for (const Schedule &candidate : listSchedules(problem, machine)) {
+  auto tryTile = [&](int64_t tile) {
     Schedule known = given;
-    known.keyTile = candidate.keyTile;
-    if (given.keyTile || !seen.insert(*known.keyTile).second ||
-        !findPageFault(op, machine, known).empty())
-      continue;
+    known.keyTile = tile;
+    if (!seen.insert(tile).second || !findPageFault(op, machine, known).empty())
+      return;
     Schedule fit = known.over(chooseSchedule(problem, machine, known));
     double distance =
         (fit.hasRoles() == proposed.hasRoles() ? 0 : 1) +
-        std::abs(std::log2(static_cast<double>(*fit.keyTile) /
+        std::abs(std::log2(static_cast<double>(tile) /
                            static_cast<double>(*proposed.keyTile)));
     if (distance < least && completeSchedule(problem, machine, fit).empty()) {
       least = distance;
       schedule = fit;
     }
-  }
+  };
+  for (const Schedule &candidate : listSchedules(problem, machine))
+    tryTile(*candidate.keyTile);
+  // Pages to which none of these fits have others, if any.
+  if (std::isinf(least))
+    for (int64_t tile = getKeyMultiple(op, machine);
+         tile <= getLargestKeyTile(machine);
+         tile += getKeyMultiple(op, machine))
+      tryTile(tile);
 }
 
 void flash::fitTiles(AttentionOpInterface op, const Problem &problem,
@@ -326,16 +387,21 @@ void flash::fitTiles(AttentionOpInterface op, const Problem &problem,
                      Schedule &schedule) {
   if (findTileFault(op, machine, schedule).empty())
     return;
-  // A CPU can have any tiles, and longer ones than these have no use.
+  // A CPU can have any tiles, each by itself.
   if (!machine.isGpu) {
-    if (std::optional<ArrayRef<int64_t>> blocks = op.getBlockSizes())
-      for (const TileOfBlock &tile : getTilesOfBlocks(*blocks))
-        if (std::optional<int64_t> &size = schedule.*tile.key;
-            size && !(given.*tile.key))
-          while (tile.block % *size != 0)
-            --*size;
-    while (!given.keyTile && !findPageFault(op, machine, schedule).empty())
-      --*schedule.keyTile;
+    for (auto tile : {&Schedule::queryTile, &Schedule::keyTile,
+                      &Schedule::queryStep, &Schedule::keyStep}) {
+      if (!(schedule.*tile) || given.*tile)
+        continue;
+      std::optional<int64_t> nearest =
+          findNearestTile(op, machine, *(schedule.*tile), [&](int64_t size) {
+            Schedule alone;
+            alone.*tile = size;
+            return findTileFault(op, machine, alone).empty();
+          });
+      if (nearest)
+        schedule.*tile = nearest;
+    }
     return;
   }
   if (!op.getBlockSizes())
