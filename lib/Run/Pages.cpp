@@ -51,7 +51,9 @@ static void forEachPage(
     const PagedInput &input, ArrayRef<HostTensor> inputs,
     function_ref<void(int64_t sequence, int64_t column, int64_t rows)> visit) {
   ArrayRef<int64_t> shape = inputs[input.table].getSpec().shape;
-  for (int64_t sequence = 0; sequence < shape[0]; ++sequence) {
+  int64_t sequences =
+      std::min(shape[0], inputs[input.lengths].getSpec().getNumElements());
+  for (int64_t sequence = 0; sequence < sequences; ++sequence) {
     auto length = static_cast<int64_t>(inputs[input.lengths].get(sequence));
     int64_t left = std::min(length, shape[1] * input.page);
     for (int64_t column = 0; left > 0; ++column, left -= input.page)
@@ -115,6 +117,13 @@ llvm::Error flash::run::verifyPages(func::FuncOp entry,
   for (const PagedInput &input : getPagedInputs(entry)) {
     const HostTensor &table = inputs[input.table];
     int64_t pages = inputs[input.memory].getSpec().shape[0];
+    int64_t sequences = table.getSpec().shape[0],
+            lengths = inputs[input.lengths].getSpec().getNumElements();
+    if (lengths != sequences)
+      return llvm::createStringError(
+          llvm::formatv("argument {0} has a length for each of the {1} "
+                        "sequences of argument {2}, got {3}",
+                        input.lengths, sequences, input.table, lengths));
     forEachPage(input, inputs, [&](int64_t sequence, int64_t column, auto) {
       int64_t page = table.get(sequence * table.getSpec().shape[1] + column);
       if (fault.empty() && (page < 0 || page >= pages))

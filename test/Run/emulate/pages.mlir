@@ -19,6 +19,12 @@
 // RUN: not flash-run %s --target=cpu %{sizes} --fill 5=20 --fill 4=-1@2 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: argument 4 says which of the 11 pages of argument 2 a sequence has, but page 0 of sequence 2 is -1; pages in which there are rows are from 0 and below 11
 
+// Fewer lengths than the table has sequences; pages of which no tile of the models is a part or several.
+// DEFINE: %{few} = --function=rows --shape 0=3x4x5x64 --shape 1=40x2x3x64 --shape 2=3x12
+// RUN: not flash-run %s --target=cpu %{few} --shape 3=2 --check 2>&1 | FileCheck %s --check-prefix=FEW
+// RUN: flash-run %s --target=cpu %{few} --shape 3=3 --check
+// FEW: argument 3 has a length for each of the 3 sequences of argument 2, got 2
+
 // One token of each sequence, whose keys are split, with heads that share a tile; and queries that are packed.
 // DEFINE: %{token} = --function=token --shape 1=70x2x16x64 --shape 2=4x20 --fill 3=320@0 --fill 3=5@1 --fill 3=0@2
 // RUN: flash-run %s --target=cpu %{token} --check
@@ -55,6 +61,13 @@ func.func @paged(%q: !q, %k: !k, %v: !v, %of_keys: tensor<3x?xi32>, %of_values: 
     flash.yield %r : f32
   } : (!q, tensor<3x2x?x64xf16>, tensor<3x2x?x48xf16>) -> (!o, tensor<3x4x?xf32>)
   return %o, %lse : !o, tensor<3x4x?xf32>
+}
+
+!any = tensor<?x4x?x64xf16>
+func.func @rows(%q: !any, %k: tensor<?x2x3x64xf16>, %table: tensor<?x?xi32>, %n: tensor<?xi32>) -> !any {
+  %ks = flash.unpage %k by %table lengths(%n : tensor<?xi32>) : tensor<?x2x3x64xf16>, tensor<?x?xi32> -> tensor<?x2x?x64xf16>
+  %o = flash.attention %q, %ks, %ks key_lengths(%n : tensor<?xi32>) : (!any, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>) -> !any
+  return %o : !any
 }
 
 !cache = tensor<?x2x16x64xf16>
