@@ -123,8 +123,8 @@ def Flash_UnpageOp : Flash_Op<"unpage", [Pure, Flash_AddressOpInterface]> {
     Lengths are clamped to 0 and N. Entries of the table behind a sequence's last page are not used and may be
     anything.
 
-    The others lie between 0 and P, which `--check` and the emulations verify; they are clamped, so that no row
-    outside `memory` is read. Sequences may share pages.
+    The others are at least 0 and below P, which `flash-run` verifies where the table and the lengths are arguments;
+    they are clamped, so that no row outside `memory` is read. Sequences may share pages.
 
     No kernel has the view in memory: `flash.attention` takes it as keys or values, beside the same lengths as
     `key_lengths`, and reads the rows where they lie. A tile of keys is one part of a page, or it is several
