@@ -67,8 +67,8 @@ def Flash_UnpackOp : Flash_PackedRowsOp<"unpack"> {
     behind a sequence's last one do not exist and are zeros. The second result `[B]` has how many
     rows each sequence has.
 
-    Offsets do not decrease and lie between 0 and T, which `--check` and the emulations verify; others are
-    clamped, so that no row outside `memory` is read.
+    Offsets do not decrease and lie between 0 and T, which `flash-run` verifies where they are an argument; others
+    are clamped, so that no row outside `memory` is read.
 
     No kernel has the view in memory: `flash.attention` reads the rows where they lie.
 
