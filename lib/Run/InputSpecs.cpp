@@ -10,7 +10,7 @@
 #include "flash/Compile/RunPasses.h"
 #include "flash/Run/Npy.h"
 #include "flash/Support/InputFile.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "flash/Support/StripCasts.h"
 #include "mlir/Support/DebugStringHelper.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -38,12 +38,6 @@ flash::run::InlinedProgram::InlinedProgram(const Program &program) {
   module = copyProgram(*program.module, name);
   entry = module->lookupSymbol<func::FuncOp>(name);
   inlineCalls(entry);
-}
-
-Value flash::run::stripCasts(Value value) {
-  while (auto cast = value.getDefiningOp<tensor::CastOp>())
-    value = cast.getSource();
-  return value;
 }
 
 SmallVector<flash::AddressOpInterface>

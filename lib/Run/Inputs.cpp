@@ -12,6 +12,7 @@
 #include "flash/Run/Npy.h"
 #include "flash/Run/Pages.h"
 #include "flash/Run/RandomInputs.h"
+#include "flash/Support/StripCasts.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -29,7 +30,7 @@ static std::optional<int64_t> getMostRows(BlockArgument argument,
          {std::pair<Value, Value>(attention.getLengths(), attention.getKey()),
           {attention.getKeyLengths(), attention.getKey()},
           {attention.getQueryLengths(), attention.getQuery()}})
-      if (lengths && stripCasts(lengths) == argument)
+      if (lengths && flash::stripCasts(lengths) == argument)
         if (auto sizes = getSizes(rows, specs))
           most = (*sizes)[sizes->size() - 2];
     return most ? WalkResult::interrupt() : WalkResult::advance();
@@ -69,7 +70,7 @@ static llvm::Error makeBlocks(flash::AttentionOpInterface op,
                               ArrayRef<TensorSpec> specs, uint64_t seed,
                               std::vector<HostTensor> &inputs) {
   auto getNumber = [](Value list) -> std::optional<unsigned> {
-    if (auto argument = dyn_cast<BlockArgument>(stripCasts(list)))
+    if (auto argument = dyn_cast<BlockArgument>(flash::stripCasts(list)))
       return argument.getArgNumber();
     return std::nullopt;
   };
@@ -175,8 +176,7 @@ flash::run::makeInputs(func::FuncOp entry, ArrayRef<TensorSpec> specs,
     return std::move(failure);
   // Where pages lie depends on lengths.
   auto isOfPages = [&](const Fill &fill) {
-    return fill.argument < inputs.size() &&
-           areInPages(entry.getArgument(fill.argument));
+    return areInPages(entry, fill.argument);
   };
   for (bool ofPages : {false, true}) {
     if (ofPages && options.inputs.empty())

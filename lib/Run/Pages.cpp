@@ -9,20 +9,13 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/RandomInputs.h"
+#include "flash/Support/StripCasts.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace flash::run;
-
-bool flash::run::areInPages(BlockArgument argument) {
-  return llvm::any_of(argument.getUsers(), [&](Operation *user) {
-    auto unpage = dyn_cast<flash::UnpageOp>(user);
-    return unpage &&
-           (unpage.getTable() == argument || unpage.getMemory() == argument);
-  });
-}
 
 namespace {
 /// An operation over inputs.
@@ -35,14 +28,20 @@ struct PagedInput {
 static SmallVector<PagedInput> getPagedInputs(func::FuncOp entry) {
   SmallVector<PagedInput> all;
   entry.walk([&](flash::UnpageOp op) {
-    auto table = dyn_cast<BlockArgument>(op.getTable()),
-         memory = dyn_cast<BlockArgument>(op.getMemory()),
-         lengths = dyn_cast<BlockArgument>(op.getLengths());
+    auto table = dyn_cast<BlockArgument>(flash::stripCasts(op.getTable())),
+         memory = dyn_cast<BlockArgument>(flash::stripCasts(op.getMemory())),
+         lengths = dyn_cast<BlockArgument>(flash::stripCasts(op.getLengths()));
     if (table && memory && lengths)
       all.push_back({table.getArgNumber(), memory.getArgNumber(),
                      lengths.getArgNumber(), op.getPageRows()});
   });
   return all;
+}
+
+bool flash::run::areInPages(func::FuncOp entry, unsigned argument) {
+  return llvm::any_of(getPagedInputs(entry), [&](const PagedInput &input) {
+    return input.table == argument || input.memory == argument;
+  });
 }
 
 /// Calls `visit` with each place of the table at which a sequence has rows, and

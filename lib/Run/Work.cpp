@@ -12,6 +12,7 @@
 #include "flash/Compile/Program.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/InputSpecs.h"
+#include "flash/Support/StripCasts.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
@@ -22,7 +23,8 @@ using namespace flash::run;
 /// The input that a value is, if it is one.
 static const HostTensor *getInput(Value value, func::FuncOp func,
                                   ArrayRef<HostTensor> inputs) {
-  auto argument = value ? dyn_cast<BlockArgument>(stripCasts(value)) : nullptr;
+  auto argument =
+      value ? dyn_cast<BlockArgument>(flash::stripCasts(value)) : nullptr;
   if (!argument || argument.getOwner() != &func.getBody().front())
     return nullptr;
   return &inputs[argument.getArgNumber()];
@@ -36,7 +38,7 @@ getLengths(Value lengths, int64_t batches, int64_t most, func::FuncOp func,
   SmallVector<int64_t> result(batches, most);
   if (!lengths)
     return result;
-  auto unpack = stripCasts(lengths).getDefiningOp<flash::UnpackOp>();
+  auto unpack = flash::stripCasts(lengths).getDefiningOp<flash::UnpackOp>();
   const HostTensor *input =
       getInput(unpack ? Value(unpack.getOffsets()) : lengths, func, inputs);
   if (!input)
@@ -150,7 +152,7 @@ flash::run::getRowsOfSequences(func::FuncOp level0,
     while (Operation *op = value.getDefiningOp()) {
       if (auto pack = dyn_cast<flash::PackOp>(op)) {
         DenseIntElementsAttr constants;
-        if (matchPattern(stripCasts(pack.getOffsets()),
+        if (matchPattern(flash::stripCasts(pack.getOffsets()),
                          m_Constant(&constants))) {
           auto offsets = llvm::to_vector(constants.getValues<APInt>());
           rows.push_back(

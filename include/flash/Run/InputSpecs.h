@@ -33,9 +33,6 @@ struct InlinedProgram {
   mlir::func::FuncOp entry;
 };
 
-/// What a tensor is a cast of.
-mlir::Value stripCasts(mlir::Value value);
-
 /// The addresses whose rows follow each other from offsets in the argument on.
 llvm::SmallVector<AddressOpInterface> getPackedBy(mlir::BlockArgument argument);
 

@@ -14,7 +14,7 @@
 namespace flash::run {
 
 /// Whether the argument is a table of pages, or memory in which they lie.
-bool areInPages(mlir::BlockArgument argument);
+bool areInPages(mlir::func::FuncOp entry, unsigned argument);
 
 /// Gives the sequences of each table pages of a permutation, as many as they
 /// have rows in, and -1 behind these. Rows of no sequence become NaN: who reads

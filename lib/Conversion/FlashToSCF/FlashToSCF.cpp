@@ -10,6 +10,7 @@
 #include "flash/Dialect/Flash/IR/InitSizes.h"
 #include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Support/StripCasts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -270,9 +271,7 @@ struct RowLoop {
 /// Whether the rows of memory that nothing stores are undefined, or what a
 /// kernel has stored: then one on a GPU may go on with it.
 static bool isOfKernels(Value memory) {
-  while (auto cast = memory.getDefiningOp<tensor::CastOp>())
-    memory = cast.getSource();
-  Operation *op = memory.getDefiningOp();
+  Operation *op = stripCasts(memory).getDefiningOp();
   return op &&
          isa<tensor::EmptyOp, KernelOp, scf::ForallOp, AddressOpInterface>(op);
 }

@@ -21,12 +21,6 @@ InFlightDiagnostic flash::refuse(Operation *op, const Twine &rule) {
   return op->emitOpError("has no translation to a block program: ") << rule;
 }
 
-Value flash::stripCasts(Value tensor) {
-  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
-    tensor = cast.getSource();
-  return tensor;
-}
-
 /// What the operation that defines `tile` takes it from, or null.
 static Value getSource(Value tile) {
   Operation *op = tile.getDefiningOp();

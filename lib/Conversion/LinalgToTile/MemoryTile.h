@@ -9,6 +9,7 @@
 #define FLASH_LIB_CONVERSION_LINALGTOTILE_MEMORYTILE_H
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Support/StripCasts.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -61,9 +62,6 @@ struct MemoryTile {
 /// What an operation that takes or writes part of a tensor says is not of a
 /// form that a block program has: which rule it breaks.
 mlir::InFlightDiagnostic refuse(mlir::Operation *op, const llvm::Twine &rule);
-
-/// The tensor before its type became more or less static.
-mlir::Value stripCasts(mlir::Value tensor);
 
 /// The tiles of which a tile is put together, one behind the other; else the
 /// tile alone.

@@ -17,6 +17,11 @@
 // RUN: flash-run %s --target=cpu --function=lists --check | FileCheck %s
 // RUN: flash-run %s --target=cpu --function=lists --check --seed=1 | FileCheck %s
 
+// So are tables of pages.
+// RUN: flash-run %s --target=cpu --function=pages --check --fill 2=20@0 | FileCheck %s
+// RUN: not flash-run %s --target=cpu --function=pages --fill 2=20@0 --fill 1=40@0 2>&1 | FileCheck %s --check-prefix=PAGE
+// PAGE: argument 1 says which of the 40 pages of argument 0 a sequence has, but page 0 of sequence 0 is 40
+
 !m = tensor<1x2x?x16xf32>
 !v = tensor<?x2x?x16xf32>
 func.func @behind_cast(%q: !m, %offsets: tensor<4xi32>) -> !m {
@@ -64,4 +69,14 @@ func.func private @gradients(%do: !y, %q: !y) -> (!y, !y, !y) {
 func.func @gradients_behind_call(%q: !y, %do: !y) -> (!y, !y, !y) {
   %dq, %dk, %dv = call @gradients(%do, %q) : (!y, !y) -> (!y, !y, !y)
   return %dq, %dk, %dv : !y, !y, !y
+}
+
+!cache = tensor<40x2x16x16xf32>
+func.func @pages(%cache: !cache, %table: tensor<3x4xi32>, %n: tensor<3xi32>) -> tensor<3x2x64x16xf32> {
+  %open = tensor.cast %table : tensor<3x4xi32> to tensor<?x?xi32>
+  %lengths = tensor.cast %n : tensor<3xi32> to tensor<?xi32>
+  %view = flash.unpage %cache by %open lengths(%lengths : tensor<?xi32>) : !cache, tensor<?x?xi32> -> tensor<?x2x?x16xf32>
+  %rows = tensor.cast %view : tensor<?x2x?x16xf32> to tensor<3x2x64x16xf32>
+  %twice = arith.addf %rows, %rows : tensor<3x2x64x16xf32>
+  return %twice : tensor<3x2x64x16xf32>
 }

@@ -7,25 +7,20 @@
 
 #include "flash/Dialect/Flash/IR/InitSizes.h"
 
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "flash/Support/StripCasts.h"
 
 using namespace mlir;
-
-static Value dropCasts(Value tensor) {
-  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
-    tensor = cast.getSource();
-  return tensor;
-}
+using namespace flash;
 
 linalg::FillOp flash::getFill(Value tensor) {
-  return dropCasts(tensor).getDefiningOp<linalg::FillOp>();
+  return stripCasts(tensor).getDefiningOp<linalg::FillOp>();
 }
 
 SmallVector<OpFoldResult> flash::getInitSizes(OpBuilder &b, Location loc,
                                               Value tensor) {
-  Value init = dropCasts(tensor);
+  Value init = stripCasts(tensor);
   if (linalg::FillOp fill = getFill(init))
-    init = dropCasts(fill.getOutputs()[0]);
+    init = stripCasts(fill.getOutputs()[0]);
   auto empty = init.getDefiningOp<tensor::EmptyOp>();
   return empty ? empty.getMixedSizes() : tensor::getMixedSizes(b, loc, tensor);
 }
