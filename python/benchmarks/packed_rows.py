@@ -10,13 +10,12 @@ bits differ or results are off.
 """
 
 import argparse
-import importlib
 import json
 import math
 import statistics
 import sys
-import time
 
+import peers
 import torch
 
 import flash_mlir as flash
@@ -36,27 +35,12 @@ def draw_lengths(shortest, longest, tokens, generator):
     return lengths
 
 
-class Timer:
+class Timer(peers.Peers):
     """Medians of milliseconds of functions that are called in alternation."""
 
-    def __init__(self, device, rounds):
-        self.on_gpu, self.rounds = device == "cuda", rounds
-        if self.on_gpu:
-            size = 2 * torch.cuda.get_device_properties(0).L2_cache_size
-            self.flush = torch.empty(size, dtype=torch.int8, device="cuda")
-
-    def once(self, function):
-        if not self.on_gpu:
-            start = time.perf_counter()
-            function()
-            return 1e3 * (time.perf_counter() - start)
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        self.flush.zero_()
-        start.record()
-        function()
-        stop.record()
-        stop.synchronize()
-        return start.elapsed_time(stop)
+    def __init__(self, options):
+        super().__init__(options.device == "cuda", seconds=0, say=print)
+        self.rounds = options.rounds
 
     def compare(self, functions):
         """By their names; None where a function fails."""
@@ -66,25 +50,20 @@ class Timer:
                 function()
                 times[name] = []
             except Exception as error:  # Of another CUDA or PyTorch it may fail in any way.
-                say(failed=name, error=str(error).strip().splitlines()[:1])
+                say(failed=name, error=peers.describe(error))
         for _ in range(self.rounds):
             for name, taken in times.items():
                 taken.append(self.once(functions[name]))
         return {name: statistics.median(times[name]) if name in times else None for name in functions}
 
+    def find_varlen(self):
+        """FlashAttention-4's function, or -3's; None where neither is there."""
+        found = [self.modules[name] for name in ("FA4", "FA3") if name in self.modules]
+        return found[0].flash_attn_varlen_func if found else None
+
 
 def say(**found):
     print(json.dumps(found), flush=True)
-
-
-def find_varlen():
-    """FlashAttention-4's function, or -3's; None where neither is installed."""
-    for module in ("flash_attn.cute.interface", "flash_attn_interface"):
-        try:
-            return getattr(importlib.import_module(module), "flash_attn_varlen_func")
-        except Exception:  # As above.
-            pass
-    return None
 
 
 def make(shape, options, generator):
@@ -111,7 +90,8 @@ def packed_call(tensors, offsets, mask):
 
 
 def compare_lengths(options, generator):
-    timer, varlen = Timer(options.device, options.rounds), find_varlen()
+    timer = Timer(options)
+    varlen = timer.find_varlen()
     right = True
     for head_dim, heads, key_heads in SIZES:
         for name, (shortest, longest) in LENGTHS.items():
@@ -164,7 +144,7 @@ def measure_memory(function, options):
 
 
 def compare_equal(options, generator):
-    timer, count = Timer(options.device, options.rounds), 8
+    timer, count = Timer(options), 8
     length = options.tokens // count
     offsets = offsets_of([length] * count, options)
     for head_dim in (64, 128):
@@ -236,8 +216,7 @@ def main():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
     on_gpu = options.device == "cuda"
-    say(torch=torch.__version__, flash_mlir=flash.__version__, device=torch.cuda.get_device_name() if on_gpu else "cpu",
-        varlen=getattr(find_varlen(), "__module__", None), seed=options.seed)
+    say(device=torch.cuda.get_device_name() if on_gpu else "cpu", packages=Timer(options).describe(), seed=options.seed)
     right = [EXPERIMENTS[name](options, torch.Generator().manual_seed(options.seed)) for name in options.only]
     return 0 if all(right) else 1
 
