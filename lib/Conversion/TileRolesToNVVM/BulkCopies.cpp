@@ -26,7 +26,7 @@ BoxRows flash::tile::getBoxRows(SmemType type, std::optional<int64_t> packed) {
 
 Value RoleLowering::getTensorMap(Value source, SmemType stage, BoxRows rows) {
   auto memory = cast<BlockArgument>(source);
-  Value &map = maps[{memory, stage, rows.outer, rows.inner, rows.ofTiles}];
+  Value &map = maps[{memory, stage, rows.outer, rows.inner, rows.tiles}];
   if (map)
     return map;
   SmallVector<int64_t> shape = {rows.inner, stage.getPanelColumns()};
@@ -54,15 +54,41 @@ Value RoleLowering::getTensorMap(Value source, SmemType stage, BoxRows rows) {
   return map;
 }
 
-void RoleLowering::takeFirstRows(SmallVectorImpl<Value> &indices, unsigned dim,
-                                 Value rows, int64_t most) {
+Value RoleLowering::takeFirstRows(SmallVectorImpl<Value> &indices, unsigned dim,
+                                  Value rows, int64_t most) {
   // The first rows of this tile are the last rows of the one that ends behind
-  // them, which the map has at the row where they end.
+  // them.
   rows = arith::MaxSIOp::create(b, loc, rows, index(0));
   rows = arith::MinSIOp::create(b, loc, rows, index(most));
   indices[dim] = arith::AddIOp::create(b, loc, indices[dim], rows);
   indices.insert(indices.begin() + dim + 1,
                  arith::SubIOp::create(b, loc, index(most), rows));
+  return rows;
+}
+
+Value RoleLowering::getMapOfRows(Value memory, SmemType stage, BoxRows box,
+                                 Value rows, SmallVectorImpl<Value> &indices) {
+  // The dimension of tiles, in memory that has columns besides.
+  unsigned dim = box.getRowDim(indices.size() + 1);
+  int64_t most = box.getTileRows();
+  if (box.outer > 1)
+    rows = arith::DivSIOp::create(b, loc, rows, index(box.inner));
+  rows = takeFirstRows(indices, dim, rows, most);
+  // The tile begins before the memory where its first rows are read alone.
+  Value isCut = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                      indices[dim], index(most));
+  Value isSome =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, rows, index(0));
+  Value isBefore = arith::AndIOp::create(b, loc, isCut, isSome);
+  Value begin = arith::SubIOp::create(b, loc, indices[dim], index(most));
+  indices[dim] = arith::SelectOp::create(b, loc, isBefore, indices[dim], begin);
+  auto getMap = [&](MapTiles tiles) {
+    box.tiles = tiles;
+    return getTensorMap(memory, stage, box);
+  };
+  Value ending = getMap(MapTiles::ThatEndAtRow);
+  Value beginning = getMap(MapTiles::ThatBeginAtRow);
+  return arith::SelectOp::create(b, loc, isBefore, ending, beginning);
 }
 
 void RoleLowering::lowerCopy(CopyAsyncOp op) {
@@ -105,8 +131,9 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
     return arith::AddIOp::create(b, loc, start, bytes).getResult();
   };
   BoxRows box = getBoxRows(filled, packed);
-  box.ofTiles = !!rows;
-  Value map = getTensorMap(source, filled, box);
+  SmallVector<Value> inMap(indices.drop_back());
+  Value map = rows ? getMapOfRows(source, filled, box, rows, inMap)
+                   : getTensorMap(source, filled, box);
   Value full = getBarrier(ring, fill, Of::Full);
   // Parts of a box outside of the memory count as copied.
   int64_t bytes =
@@ -114,13 +141,6 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
   NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full, i32(bytes),
                                          NVVM::MemScopeKind::CTA,
                                          /*relaxed=*/false, Value());
-  SmallVector<Value> inMap(indices.drop_back());
-  if (rows) {
-    if (box.outer > 1)
-      rows = arith::DivSIOp::create(b, loc, rows, index(box.inner));
-    takeFirstRows(inMap, box.getRowDim(indices.size()), rows,
-                  box.getTileRows());
-  }
   SmallVector<Value> coordinates = {Value()};
   for (Value position : llvm::reverse(inMap))
     coordinates.push_back(toI32(position));
@@ -158,8 +178,10 @@ void RoleLowering::waitForStores() {
 
 void RoleLowering::storePanels(StoreBulkOp op, SmemType own, Value start,
                                int64_t firstColumn) {
-  Value map = getTensorMap(op.getDestination(), own,
-                           {1, own.getRows(), /*ofTiles=*/!!op.getRows()});
+  Value map =
+      getTensorMap(op.getDestination(), own,
+                   {1, own.getRows(),
+                    op.getRows() ? MapTiles::ThatEndAtRow : MapTiles::None});
   Value firstRow = arith::MulIOp::create(
       b, loc, arith::IndexCastOp::create(b, loc, b.getIndexType(), warpgroup()),
       index(rowsOfWarpgroup));
@@ -235,28 +257,35 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
 }
 
 /// The overlapping tiles of `rows` rows of a memref along `rowDim`,
-/// [..., N + 1, rows, ...]: tile n ends where row n of the memref begins. The
-/// first tiles begin before the memory, where nobody may read or write.
-static Value emitTilesBeforeRows(OpBuilder &b, Location loc, Value memory,
-                                 int64_t rowDim, int64_t rows) {
+/// [..., tiles, rows, ...]. The first tiles that end at a row begin before the
+/// memory, where nobody may read or write.
+static Value emitTiles(OpBuilder &b, Location loc, Value memory, MapTiles tiles,
+                       int64_t rowDim, int64_t rows) {
   auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memory);
   SmallVector<OpFoldResult> sizes = metadata.getConstifiedMixedSizes(),
                             strides = metadata.getConstifiedMixedStrides();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  OpFoldResult ofRow = strides[rowDim];
-  Value ofTile = b.createOrFold<arith::MulIOp>(
-      loc, getValueOrCreateConstantIndexOp(b, loc, ofRow), constant(rows));
-  Value first = getValueOrCreateConstantIndexOp(
-      b, loc, metadata.getConstifiedMixedOffset());
-  OpFoldResult offset =
-      getAsOpFoldResult(b.createOrFold<arith::SubIOp>(loc, first, ofTile));
-  // Of a memref without rows there is no tile, and maybe no address.
+  OpFoldResult ofRow = strides[rowDim],
+               offset = metadata.getConstifiedMixedOffset();
   Value numRows = getValueOrCreateConstantIndexOp(b, loc, sizes[rowDim]);
-  Value more = b.createOrFold<arith::MinUIOp>(loc, numRows, constant(1));
-  sizes[rowDim] =
-      getAsOpFoldResult(b.createOrFold<arith::AddIOp>(loc, numRows, more));
+  // Of a memref without rows there is no tile, and maybe no address.
+  Value some = b.createOrFold<arith::MinUIOp>(loc, numRows, constant(1));
+  Value numTiles;
+  if (tiles == MapTiles::ThatEndAtRow) {
+    Value ofTile = b.createOrFold<arith::MulIOp>(
+        loc, getValueOrCreateConstantIndexOp(b, loc, ofRow), constant(rows));
+    Value first = getValueOrCreateConstantIndexOp(b, loc, offset);
+    offset =
+        getAsOpFoldResult(b.createOrFold<arith::SubIOp>(loc, first, ofTile));
+    numTiles = b.createOrFold<arith::AddIOp>(loc, numRows, some);
+  } else {
+    Value whole =
+        b.createOrFold<arith::SubIOp>(loc, numRows, constant(rows - 1));
+    numTiles = b.createOrFold<arith::MaxSIOp>(loc, whole, some);
+  }
+  sizes[rowDim] = getAsOpFoldResult(numTiles);
   sizes.insert(sizes.begin() + rowDim + 1, b.getIndexAttr(rows));
   strides.insert(strides.begin() + rowDim, ofRow);
   return memref::ReinterpretCastOp::create(b, loc, metadata.getBaseBuffer(),
@@ -267,13 +296,13 @@ void RoleLowering::addTensorMaps(gpu::LaunchFuncOp launch) {
   OpBuilder b(launch);
   Location loc = launch.getLoc();
   for (auto &[key, map] : maps) {
-    auto [memory, stage, outer, inner, ofTiles] = key;
-    BoxRows rows = {outer, inner, ofTiles != 0};
+    auto [memory, stage, outer, inner, tiles] = key;
+    BoxRows rows = {outer, inner, tiles};
     Value operand = launch.getKernelOperand(memory.getArgNumber());
-    if (ofTiles) {
+    if (tiles != MapTiles::None) {
       int64_t rank = cast<MemRefType>(operand.getType()).getRank();
-      operand = emitTilesBeforeRows(b, loc, operand, rows.getRowDim(rank),
-                                    rows.getTileRows());
+      operand = emitTiles(b, loc, operand, tiles, rows.getRowDim(rank),
+                          rows.getTileRows());
     }
     auto type = cast<MemRefType>(operand.getType());
     Value unranked = memref::CastOp::create(

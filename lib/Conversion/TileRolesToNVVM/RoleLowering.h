@@ -17,14 +17,24 @@
 
 namespace flash::tile {
 
+/// Maps of overlapping tiles, in which a copy can end before the tile does.
+enum class MapTiles {
+  None,
+  /// Tile n ends where row n of the memory begins. No box may be outside of the
+  /// map as a whole: the hardware reads the map's first byte for it (seen on an
+  /// H100), which is before the memory, and faults if nothing is there.
+  ThatEndAtRow,
+  /// Tile n begins with row n.
+  ThatBeginAtRow
+};
+
 /// The rows that one bulk copy takes: along the last dimension before the
 /// columns, and along the one before that.
 struct BoxRows {
   int64_t outer, inner;
-  /// Whether the map is of overlapping tiles, one from each row on along the
-  /// first of these dimensions that has several rows in the box, so that a copy
-  /// can end before the tile does.
-  bool ofTiles = false;
+  /// They overlap along the first of these dimensions that has several rows in
+  /// the box.
+  MapTiles tiles = MapTiles::None;
 
   /// That dimension of a memory with so many, and the rows of a tile along it.
   int64_t getRowDim(int64_t rank) const { return rank - (outer > 1 ? 3 : 2); }
@@ -38,7 +48,7 @@ BoxRows getBoxRows(SmemType type, std::optional<int64_t> packed);
 /// A tensor map of a kernel: memory, the tiles that are copied from it, and the
 /// rows of a copy, as a `BoxRows` has them.
 using MapKey =
-    std::tuple<mlir::BlockArgument, SmemType, int64_t, int64_t, unsigned>;
+    std::tuple<mlir::BlockArgument, SmemType, int64_t, int64_t, MapTiles>;
 
 /// Lowers the roles of one kernel.
 class RoleLowering {
@@ -133,9 +143,14 @@ private:
   void addTensorMaps(mlir::gpu::LaunchFuncOp launch);
   void lowerCopy(CopyAsyncOp op);
   /// Makes indices of memory, where a tile of `most` rows along `dim` starts,
-  /// those of a map of overlapping tiles at which a copy has its first `rows`.
-  void takeFirstRows(mlir::SmallVectorImpl<Value> &indices, unsigned dim,
-                     Value rows, int64_t most);
+  /// the indices of a map at which a box has its first `rows`: of tiles that
+  /// end at rows. Returns how many rows that are, 0 to `most`.
+  Value takeFirstRows(mlir::SmallVectorImpl<Value> &indices, unsigned dim,
+                      Value rows, int64_t most);
+  /// The map with which some rows are read, of two, whose indices these are
+  /// then. The box may have no rows.
+  Value getMapOfRows(Value memory, SmemType stage, BoxRows box, Value rows,
+                     mlir::SmallVectorImpl<Value> &indices);
   /// Fills a stage, or a part of it, from the row and column that come last in
   /// `indices` on: with all rows that the memory has there, or with `rows`.
   void copy(RingOp ring, Value source, mlir::ArrayRef<Value> indices,

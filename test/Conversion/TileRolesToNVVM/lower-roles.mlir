@@ -972,9 +972,9 @@ module attributes {gpu.container_module} {
 // stored are the last rows of the tile that ends behind them.
 // CHECK-LABEL: func.func @store_rows(
 // CHECK:         %{{.*}}, %[[OFFSET:.*]], %[[SIZES:.*]]:3, %[[STRIDES:.*]]:3 = memref.extract_strided_metadata
+// CHECK:         %[[SOME:.*]] = arith.minui %[[SIZES]]#1, %c1
 // CHECK:         %[[TILE:.*]] = arith.muli %[[STRIDES]]#1, %c64
 // CHECK:         %[[FIRST:.*]] = arith.subi %{{.*}}, %[[TILE]]
-// CHECK:         %[[SOME:.*]] = arith.minui %[[SIZES]]#1, %c1
 // CHECK:         %[[ENDS:.*]] = arith.addi %[[SIZES]]#1, %[[SOME]]
 // CHECK:         memref.reinterpret_cast %{{.*}} to offset: [%[[FIRST]]], sizes: [%[[SIZES]]#0, %[[ENDS]], 64, 128], strides: [%[[STRIDES]]#0, %[[STRIDES]]#1, %[[STRIDES]]#1, 1]
 // CHECK-LABEL: gpu.func @rows(
@@ -1010,22 +1010,38 @@ module attributes {gpu.container_module} {
 !tile = !tile.smem<64x64xf16, swizzle = 128>
 !ring = !tile.ring<2, !tile>
 
-// A copy of some rows reads through such a map, too, and what is beyond the tile that ends behind them becomes zeros. Of packed rows,
-// 16 queries of 4 heads, tiles overlap along the queries. Up to the end of memory, no map of tiles is needed.
+// A copy of some rows reads through such a map, too, and what is beyond the tile that ends behind them becomes zeros. The map begins
+// before the memory, and the hardware reads where a map begins for a box without rows: the box is read through a map of tiles that
+// begin at rows, unless it has rows and its tile begins before the memory. Of packed rows, 16 queries of 4 heads, tiles overlap along
+// the queries. Up to the end of memory, no map of tiles is needed.
 // CHECK-LABEL: func.func @copy_rows(
-// CHECK-DAG:     memref.reinterpret_cast {{.*}} sizes: [%{{.*}}#0, %{{.*}}, 64, 64], strides: [%[[S:.*]]#0, %[[S]]#1, %[[S]]#1, 1]
-// CHECK-DAG:     nvgpu.tma.create.descriptor %{{.*}} box[%c1{{[^,]*}}, %c1{{[^,]*}}, %c64{{[^,]*}}, %c64{{[^,]*}}] : {{.*}}memref<64x64xf16
-// CHECK-DAG:     memref.reinterpret_cast {{.*}} sizes: [%{{.*}}#0, %{{.*}}, 16, %{{.*}}#2, 64], strides: [%[[P:.*]]#0, %[[P]]#1, %[[P]]#1, %[[P]]#2, 1]
-// CHECK-DAG:     nvgpu.tma.create.descriptor %{{.*}} box[%c1{{[^,]*}}, %c1{{[^,]*}}, %c16{{[^,]*}}, %c4{{[^,]*}}, %c64{{[^,]*}}] : {{.*}}memref<16x4x64xf16
-// CHECK-DAG:     nvgpu.tma.create.descriptor %{{.*}} box[%c1{{[^,]*}}, %c64{{[^,]*}}, %c64{{[^,]*}}] : {{.*}}memref<64x64xf16
+// CHECK:         memref.reinterpret_cast {{.*}} offset: [%{{.*}}], sizes: [%{{.*}}#0, %{{.*}}, 64, 64], strides: [%[[S:.*]]#0, %[[S]]#1, %[[S]]#1, 1]
+// CHECK:         %[[ENDING:.*]] = nvgpu.tma.create.descriptor %{{.*}} box[%c1{{[^,]*}}, %c1{{[^,]*}}, %c64{{[^,]*}}, %c64{{[^,]*}}] : {{.*}}memref<64x64xf16
+// CHECK:         %[[SOME:.*]] = arith.minui %[[SIZES:.*]]#1, %c1
+// CHECK:         %[[WHOLE:.*]] = arith.subi %[[SIZES]]#1, %c63
+// CHECK:         %[[TILES:.*]] = arith.maxsi %[[WHOLE]], %[[SOME]]
+// CHECK:         memref.reinterpret_cast {{.*}} offset: [0], sizes: [%[[SIZES]]#0, %[[TILES]], 64, 64]
+// CHECK:         %[[BEGINNING:.*]] = nvgpu.tma.create.descriptor
+// CHECK:         memref.reinterpret_cast {{.*}} sizes: [%{{.*}}#0, %{{.*}}, 16, %{{.*}}#2, 64], strides: [%[[P:.*]]#0, %[[P]]#1, %[[P]]#1, %[[P]]#2, 1]
+// CHECK:         nvgpu.tma.create.descriptor %{{.*}} box[%c1{{[^,]*}}, %c1{{[^,]*}}, %c16{{[^,]*}}, %c4{{[^,]*}}, %c64{{[^,]*}}] : {{.*}}memref<16x4x64xf16
+// CHECK:         nvgpu.tma.create.descriptor {{.*}}memref<16x4x64xf16
+// CHECK:         nvgpu.tma.create.descriptor %{{.*}} box[%c1{{[^,]*}}, %c64{{[^,]*}}, %c64{{[^,]*}}] : {{.*}}memref<64x64xf16
+// CHECK:         gpu.launch_func {{.*}} %[[ENDING]] : {{.*}}, %[[BEGINNING]] :
 // CHECK-LABEL: gpu.func @copies(
+// CHECK-SAME:      %[[ENDING:arg4]]: {{.*}}, %[[BEGINNING:arg5]]: !nvgpu
 // CHECK:         %[[SOME:.*]] = arith.maxsi %arg3, %c0
 // CHECK:         %[[ROWS:.*]] = arith.minsi %[[SOME]], %c64
 // CHECK:         %[[END:.*]] = arith.addi %arg2, %[[ROWS]]
 // CHECK:         %[[IN:.*]] = arith.subi %c64{{.*}}, %[[ROWS]]
+// CHECK:         %[[CUT:.*]] = arith.cmpi slt, %[[END]], %c64
+// CHECK:         %[[HAS:.*]] = arith.cmpi sgt, %[[ROWS]], %c0
+// CHECK:         %[[BEFORE:.*]] = arith.andi %[[CUT]], %[[HAS]]
+// CHECK:         %[[BEGIN:.*]] = arith.subi %[[END]], %c64
+// CHECK:         %[[TILE:.*]] = arith.select %[[BEFORE]], %[[END]], %[[BEGIN]]
+// CHECK:         %[[MAP:.*]] = arith.select %[[BEFORE]], %{{.*}}, %{{.*}} : !llvm.ptr
 // CHECK:         %[[R:.*]] = arith.index_cast %[[IN]]
-// CHECK:         %[[N:.*]] = arith.index_cast %[[END]]
-// CHECK:         nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}, box[%{{.*}}, %[[R]], %[[N]], %{{.*}}]
+// CHECK:         %[[N:.*]] = arith.index_cast %[[TILE]]
+// CHECK:         nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[MAP]], {{.*}}, box[%{{.*}}, %[[R]], %[[N]], %{{.*}}]
 // CHECK:         %[[QUERIES:.*]] = arith.divsi %arg3, %c4
 // CHECK:         %[[SOME4:.*]] = arith.maxsi %[[QUERIES]], %c0
 // CHECK:         arith.minsi %[[SOME4]], %c16
