@@ -102,7 +102,12 @@ SAME(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 SAME(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
 SAME(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
 SAME(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+SAME(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
 SAME(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+SAME(CU_MEM_LOCATION_TYPE_DEVICE);
+SAME(CU_MEM_ALLOCATION_TYPE_PINNED);
+SAME(CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+SAME(CU_MEM_ALLOC_GRANULARITY_MINIMUM);
 SAME(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 SAME(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
 SAME(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
@@ -137,6 +142,16 @@ SAME(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 #undef SAME
 static_assert(sizeof(ours::CUtensorMap) == sizeof(::CUtensorMap));
 static_assert(alignof(ours::CUtensorMap) >= alignof(::CUtensorMap));
+static_assert(sizeof(ours::CUmemAllocationProp) ==
+              sizeof(::CUmemAllocationProp));
+static_assert(offsetof(ours::CUmemAllocationProp, location) ==
+              offsetof(::CUmemAllocationProp, location));
+static_assert(sizeof(ours::CUmemLocation) == sizeof(::CUmemLocation));
+static_assert(offsetof(ours::CUmemLocation, id) ==
+              offsetof(::CUmemLocation, id));
+static_assert(sizeof(ours::CUmemAccessDesc) == sizeof(::CUmemAccessDesc));
+static_assert(offsetof(ours::CUmemAccessDesc, flags) ==
+              offsetof(::CUmemAccessDesc, flags));
 static_assert(sizeof(ours::CUlaunchAttribute) == sizeof(::CUlaunchAttribute));
 static_assert(offsetof(ours::CUlaunchAttribute, value) ==
               offsetof(::CUlaunchAttribute, value));

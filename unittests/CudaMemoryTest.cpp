@@ -121,3 +121,111 @@ void cudatest::testRedZones() {
   checkError(good.checkRedZones(), ErrorKind::DriverFailure,
              {"cannot read the red zones of buffer 'o'"});
 }
+
+void cudatest::testGuards() {
+  FakeCuda &fake = getFake();
+  {
+    // Devices that map no memory have ordinary buffers.
+    Device device = openDevice();
+    DeviceBuffer buffer = get(DeviceBuffer::allocate(
+        device, "b", 8, {256, false, true, Guard::Start}));
+    check(fake.reservations.empty(), "an ordinary buffer");
+    checkSuccess(buffer.checkRedZones(), "red zones");
+  }
+  fake.mapsMemory = true;
+  Device device = openDevice();
+  Function fill = getFunction(device, "fill");
+  BufferOptions options;
+  options.redZoneBytes = 256;
+  options.poison = true;
+  options.endAlignment = 16;
+  auto allocate = [&](int64_t bytes) {
+    return DeviceBuffer::allocate(device, "g", bytes, options);
+  };
+  auto expect = [&](Guard guard, int64_t bytes, int64_t pages, int64_t before) {
+    options.guard = guard;
+    DeviceBuffer buffer = get(allocate(bytes));
+    auto [base, size] = *fake.allocations.begin();
+    auto [start, reserved] = *fake.reservations.begin();
+    check(fake.allocations.size() == 1 && fake.handles.empty() &&
+              size == pages * fake.granularity,
+          "memory of its own");
+    check(start + (1 << 30) <= base &&
+              base + size + (1 << 30) <= start + reserved,
+          "unmapped addresses on both sides");
+    check(int64_t(buffer.getAddress() - base) == before, "the guarded end");
+    checkSuccess(launchFill(fill, buffer.getAddress(), bytes, 1), "launch");
+    checkSuccess(buffer.checkRedZones(), "its own bytes");
+    // The moved-to one is the one that is released.
+    DeviceBuffer moved = std::move(buffer);
+    bool atStart = guard == Guard::Start;
+    uint64_t far = atStart ? base + size - 1 : base;
+    checkSuccess(launchFill(fill, far, 1, 1), "launch");
+    checkError(moved.checkRedZones(), ErrorKind::RedZone,
+               {atStart ? "(past its end), 1 byte(s) in all"
+                        : "(before its start), 1 byte(s) in all"});
+  };
+  int64_t page = fake.granularity;
+  for (int64_t bytes : {int64_t(0), int64_t(1000), page - 256}) {
+    expect(Guard::Start, bytes, 1, 0);
+    expect(Guard::End, bytes, 1, page - llvm::alignTo(bytes, 16));
+  }
+  // Room for a red zone on the other side.
+  expect(Guard::Start, page, 2, 0);
+  expect(Guard::End, page, 2, page);
+  check(fake.allocations.empty() && fake.reservations.empty(), "released");
+
+  for (const char *call :
+       {"cuMemGetAllocationGranularity", "cuMemAddressReserve", "cuMemCreate",
+        "cuMemMap", "cuMemSetAccess"}) {
+    std::string message = std::string(call) + " failed with CUDA_ERROR_";
+    for (int result : {2, 999}) {
+      Failing failing(call, result);
+      if (result == 2)
+        checkError(allocate(1), ErrorKind::OutOfMemory,
+                   {"out of memory on Fake GPU: buffer 'g' needs", message});
+      else
+        checkError(allocate(1), ErrorKind::DriverFailure,
+                   {"cannot allocate buffer 'g': " + message});
+      check(fake.allocations.empty() && fake.reservations.empty() &&
+                fake.handles.empty(),
+            llvm::formatv("nothing is left when {0} fails", call));
+    }
+  }
+  {
+    Failing failing("cuMemsetD8Async", 999);
+    checkError(allocate(1), ErrorKind::DriverFailure, {"cannot fill buffer"});
+  }
+  checkError(allocate(1 << 25), ErrorKind::OutOfMemory,
+             {"buffer 'g' needs 33619968 bytes, 16777216 of 16777216 bytes are "
+              "free; cuMemCreate failed with CUDA_ERROR_OUT_OF_MEMORY"});
+  fake.mapsMemory = false;
+}
+
+void cudatest::readAround(Guard guard, int64_t offset) {
+  Device device = get(Device::open());
+  check(device.getInfo().mapsMemory, "the device maps memory");
+  StringRef readPtx = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                      ".visible .entry read(.param .u64 a) {\n"
+                      ".reg .b64 %a;\n.reg .b32 %v;\n"
+                      "ld.param.u64 %a, [a];\n"
+                      "ld.volatile.global.u8 %v, [%a];\nret;\n}\n";
+  Module module = get(Module::load(device, readPtx, "read.ptx"));
+  Function read = get(module.getFunction("read"));
+  BufferOptions options;
+  options.redZoneBytes = checkedRedZoneBytes;
+  options.guard = guard;
+  options.endAlignment = 16;
+  DeviceBuffer buffer = get(DeviceBuffer::allocate(device, "b", 1000, options));
+  auto readAt = [&](int64_t at) {
+    uint64_t address = buffer.getAddress() + at;
+    llvm::Error error = read.launch({}, {&address});
+    return error ? std::move(error) : device.synchronize();
+  };
+  for (int64_t inside : {0, 999})
+    checkSuccess(readAt(inside), "a read of the buffer");
+  checkSuccess(buffer.checkRedZones(), "red zones");
+  llvm::Error error = readAt(offset);
+  llvm::outs() << (error ? "" : "no fault\n");
+  llvm::outs() << llvm::toString(std::move(error)) << "\n";
+}

@@ -222,4 +222,9 @@ void cudatest::testDriverBefore12() {
   checkSuccess(
       function.launch({{1, 1, 1}, {1, 1, 1}, 0, /*isDependent=*/true}, {}),
       "an ordinary launch in place of a dependent one");
+  BufferOptions options;
+  options.redZoneBytes = 256;
+  options.guard = Guard::Start;
+  DeviceBuffer buffer = get(DeviceBuffer::allocate(device, "b", 8, options));
+  checkSuccess(buffer.checkRedZones(), "an ordinary buffer for a guarded one");
 }

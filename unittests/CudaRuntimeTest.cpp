@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Every call, and every message, against the driver of FakeCuda.cpp.
-// `CudaRuntimeTest exit` loses the device and ends the process instead.
+// `CudaRuntimeTest exit` loses the device and ends the process instead, and
+// `CudaRuntimeTest read start|end OFFSET` reads on a real GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -94,6 +95,11 @@ llvm::Error cudatest::launchFill(const Function &function, uint64_t address,
 int main(int argc, char **argv) {
   if (argc == 2 && StringRef(argv[1]) == "exit")
     exitWithLostDevice();
+  if (argc == 4 && StringRef(argv[1]) == "read") {
+    readAround(StringRef(argv[2]) == "end" ? Guard::End : Guard::Start,
+               std::atoi(argv[3]));
+    exitProcess(0);
+  }
   testDriver();
   testDevice();
   testModule();
@@ -104,10 +110,12 @@ int main(int argc, char **argv) {
   testBuffer();
   testAccounting();
   testRedZones();
+  testGuards();
   testEvents();
   const FakeCuda &fake = getFake();
   check(fake.contexts == 0 && fake.modules == 0 && fake.streams == 0 &&
-            fake.events == 0 && fake.allocations.empty(),
+            fake.events == 0 && fake.allocations.empty() &&
+            fake.reservations.empty() && fake.handles.empty(),
         "everything is released");
   testTimeout();
   testDrain();

@@ -84,6 +84,10 @@ void testTensorMap();
 void testBuffer();
 void testAccounting();
 void testRedZones();
+void testGuards();
+/// Reads a byte of a guarded buffer of 1000 bytes on the real device and says
+/// how that went. The process must end then.
+void readAround(flash::cuda::Guard guard, int64_t offset);
 void testEvents();
 void testMeasure();
 void testTimeout();

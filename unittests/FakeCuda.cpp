@@ -28,6 +28,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
 
 using namespace flash::cuda;
 
@@ -192,6 +193,10 @@ EXPORT CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
     *value = fake.sharedBytes;
     return CUDA_SUCCESS;
   }
+  if (attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) {
+    *value = fake.mapsMemory;
+    return CUDA_SUCCESS;
+  }
   auto found = values.find(attribute);
   if (found == values.end())
     return CUDA_ERROR_INVALID_VALUE; // The clock rate is one that is missing.
@@ -290,6 +295,100 @@ EXPORT CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char byte,
   fake.clock += 0.25f;
   return CUDA_SUCCESS;
 }
+
+#ifndef FAKE_BEFORE_12
+static bool isGranular(uint64_t size) {
+  return size && size % fake.granularity == 0;
+}
+
+EXPORT CUresult
+cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *,
+                              CUmemAllocationGranularity_flags) {
+  *granularity = fake.granularity;
+  return enterContext("cuMemGetAllocationGranularity");
+}
+
+EXPORT CUresult cuMemAddressReserve(CUdeviceptr *address, size_t size,
+                                    size_t alignment, CUdeviceptr, uint64_t) {
+  RETURN_IF_FAILED(enterContext("cuMemAddressReserve"));
+  if (!isGranular(size) || alignment != fake.granularity)
+    return CUDA_ERROR_INVALID_VALUE;
+  // Some for the alignment, which stays reserved.
+  void *memory = mmap(nullptr, size + alignment, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED)
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = (reinterpret_cast<CUdeviceptr>(memory) + alignment - 1) /
+             alignment * alignment;
+  fake.reservations[*address] = size;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemAddressFree(CUdeviceptr address, size_t size) {
+  RETURN_IF_FAILED(enterContext("cuMemAddressFree"));
+  auto found = fake.reservations.find(address);
+  auto mapped = fake.allocations.lower_bound(address);
+  if (found == fake.reservations.end() || found->second != size ||
+      (mapped != fake.allocations.end() && mapped->first < address + size))
+    return CUDA_ERROR_INVALID_VALUE;
+  fake.reservations.erase(found);
+  munmap(reinterpret_cast<void *>(address), size);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+                            const CUmemAllocationProp *memory, uint64_t) {
+  RETURN_IF_FAILED(enterBlocking("cuMemCreate"));
+  if (!isGranular(size) || memory->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+      memory->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+      memory->location.id >= fake.deviceCount)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (size > getFreeBytes())
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  *handle = fake.calls["cuMemCreate"];
+  fake.handles[*handle] = size;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  RETURN_IF_FAILED(enterContext("cuMemRelease"));
+  return fake.handles.erase(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORT CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
+                         CUmemGenericAllocationHandle handle, uint64_t) {
+  RETURN_IF_FAILED(enterContext("cuMemMap"));
+  auto next = fake.reservations.upper_bound(address);
+  if (next == fake.reservations.begin() || address % fake.granularity ||
+      offset || !fake.handles.count(handle) || fake.handles[handle] != size)
+    return CUDA_ERROR_INVALID_VALUE;
+  auto [start, reserved] = *std::prev(next);
+  if (address + size > start + reserved)
+    return CUDA_ERROR_INVALID_VALUE;
+  fake.allocations[address] = size;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemSetAccess(CUdeviceptr address, size_t size,
+                               const CUmemAccessDesc *access, size_t count) {
+  RETURN_IF_FAILED(enterContext("cuMemSetAccess"));
+  if (!isAllocated(address, size) || count != 1 ||
+      access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+    return CUDA_ERROR_INVALID_VALUE;
+  mprotect(reinterpret_cast<void *>(address), size, PROT_READ | PROT_WRITE);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
+  RETURN_IF_FAILED(enterBlocking("cuMemUnmap"));
+  auto found = fake.allocations.find(address);
+  if (found == fake.allocations.end() || found->second != size)
+    return CUDA_ERROR_INVALID_VALUE;
+  fake.allocations.erase(found);
+  mprotect(reinterpret_cast<void *>(address), size, PROT_NONE);
+  return CUDA_SUCCESS;
+}
+#endif
 
 //===----------------------------------------------------------------------===//
 // Modules and kernels

@@ -27,6 +27,9 @@ struct FakeCuda {
   const char *name = "Fake GPU";
   int multiprocessors = 132;
   size_t totalBytes = size_t(1) << 24;
+  /// Whether the device maps memory, in multiples of so many bytes.
+  bool mapsMemory = false;
+  size_t granularity = 1 << 16;
   /// Most shared memory of a block.
   int sharedBytes = 232448;
   /// Most blocks on a multiprocessor, for whatever reason.
@@ -50,6 +53,8 @@ struct FakeCuda {
   /// Live contexts, modules, streams and events, and allocations by address.
   int contexts = 0, modules = 0, streams = 0, events = 0;
   std::map<uint64_t, size_t> allocations;
+  /// Reserved addresses, and memory by handle that is not released.
+  std::map<uint64_t, size_t> reservations, handles;
   /// Milliseconds: 1 for each kernel, 0.25 for each fill.
   float clock = 0;
   bool hanging = false;

@@ -63,6 +63,9 @@ llvm::Error GpuExecutor::allocate(llvm::ArrayRef<HostTensor> inputs,
   BufferOptions options;
   options.redZoneBytes = checked ? cuda::checkedRedZoneBytes : 0;
   options.poison = checked;
+  // By turns, so that a check, which has two runs, sees both ends of all.
+  if (checked)
+    options.guard = checkedRuns++ % 2 ? cuda::Guard::End : cuda::Guard::Start;
   gpu.device.resetPeakMemory();
   int64_t before = gpu.device.getMemoryUse().current, results = 0;
   call.arguments = std::make_shared<std::vector<DeviceBuffer>>();
@@ -70,21 +73,9 @@ llvm::Error GpuExecutor::allocate(llvm::ArrayRef<HostTensor> inputs,
   bool isResident = gpu.residentArguments && !checked;
   if (isResident)
     call.arguments = gpu.residentArguments;
-  for (auto [i, input] : llvm::enumerate(inputs)) {
-    if (i < call.arguments->size())
-      continue;
-    std::vector<char> bytes = lay(input, call, i);
-    auto buffer = DeviceBuffer::allocate(
-        gpu.device, formatv("argument {0}", i).str(), bytes.size(), options);
-    if (!buffer)
-      return buffer.takeError();
-    results += bytes.size();
-    if (llvm::Error error = buffer->copyFromHost(bytes))
-      return error;
-    call.arguments->push_back(std::move(*buffer));
-  }
   auto add = [&](std::vector<DeviceBuffer> &buffers, llvm::StringRef kind,
-                 int64_t bytes) -> llvm::Error {
+                 int64_t bytes, int64_t alignment) -> llvm::Error {
+    options.endAlignment = alignment;
     auto buffer = DeviceBuffer::allocate(
         gpu.device, formatv("{0} {1}", kind, buffers.size()).str(), bytes,
         options);
@@ -93,15 +84,30 @@ llvm::Error GpuExecutor::allocate(llvm::ArrayRef<HostTensor> inputs,
     buffers.push_back(std::move(*buffer));
     return llvm::Error::success();
   };
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    if (i < call.arguments->size())
+      continue;
+    std::vector<char> bytes = lay(input, call, i);
+    // TMA needs 16.
+    int64_t alignment = std::max<int64_t>(host.arguments[i].alignment, 16);
+    if (llvm::Error error =
+            add(*call.arguments, "argument", bytes.size(), alignment))
+      return error;
+    results += bytes.size();
+    if (llvm::Error error = call.arguments->back().copyFromHost(bytes))
+      return error;
+  }
   for (size_t i = 0; i != host.results.size(); ++i) {
     int64_t bytes = call.invocation.getResult(host, i).bytes;
-    if (llvm::Error error = add(call.results, "result", bytes))
+    if (llvm::Error error =
+            add(call.results, "result", bytes, host.results[i].alignment))
       return error;
     results += bytes;
   }
-  // One by one, so that writes past the end of one are seen.
+  // One by one, so that accesses past the end of one are seen.
   for (const Invocation::Scratch &scratch : call.invocation.scratch)
-    if (llvm::Error error = add(call.scratch, "scratch", scratch.bytes))
+    if (llvm::Error error = add(call.scratch, "scratch", scratch.bytes,
+                                runtime::HostProgram::alignment))
       return error;
   peakBytes = gpu.device.getMemoryUse().peak - before - results;
   return llvm::Error::success();

@@ -32,7 +32,10 @@ public:
 
   llvm::Expected<std::vector<HostTensor>>
   run(llvm::ArrayRef<HostTensor> inputs) override;
-  void setChecked(bool value) override { checked = value; }
+  void setChecked(bool value) override {
+    checked = value;
+    checkedRuns = 0;
+  }
   llvm::Expected<Timing> benchmark(llvm::ArrayRef<HostTensor> inputs,
                                    const Effort &effort) override;
   Machine getMachine() const override { return machine; }
@@ -53,6 +56,7 @@ private:
   Gpu &gpu;
   Layout layout;
   bool checked = false;
+  unsigned checkedRuns = 0;
   std::optional<LoadedProgram> loaded;
   Machine machine;
 };

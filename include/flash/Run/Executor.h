@@ -73,8 +73,9 @@ public:
   virtual llvm::Expected<std::vector<HostTensor>>
   run(llvm::ArrayRef<HostTensor> inputs) = 0;
 
-  /// Whether runs fill the memory they allocate with NaN and look for writes
-  /// outside of buffers, where the target can.
+  /// Whether runs fill the memory they allocate with NaN and look for accesses
+  /// outside of buffers, where the target can: every second run at the ends of
+  /// buffers that the others leave out.
   virtual void setChecked(bool checked) = 0;
 
   /// Runs the function as often as a measurement needs.

@@ -106,6 +106,10 @@ flash::cuda::queryDevice(const Driver &driver, CUdevice device, int ordinal) {
   info.memoryClockKHz = q.getOptional(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
   info.memoryBusBits =
       q.get("memory bus width", CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+  // CUDA 10.2 brought all of these functions.
+  info.mapsMemory =
+      api.cuMemMap.function &&
+      q.getOptional(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
 
   const char *shared = "shared memory";
   info.sharedBytesPerBlock =

@@ -34,6 +34,8 @@ struct DeviceInfo {
   /// Highest clock rates; some drivers do not tell.
   std::optional<int64_t> clockKHz, memoryClockKHz;
   int memoryBusBits = 0;
+  /// Whether memory can be mapped where the program wants it (cuMemMap).
+  bool mapsMemory = false;
   /// Shared memory of a block without opting in, with it, and of a
   /// multiprocessor. The driver keeps `sharedReservedBytes` of each block.
   int64_t sharedBytesPerBlock = 0, sharedBytesPerBlockOptIn = 0;

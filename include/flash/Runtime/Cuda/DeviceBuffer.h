@@ -13,6 +13,9 @@
 
 namespace flash::cuda {
 
+/// At which end of a buffer any access outside of it faults.
+enum class Guard { None, Start, End };
+
 /// How a buffer is set up.
 struct BufferOptions {
   /// Bytes before and after the buffer that nobody may write, for
@@ -23,6 +26,15 @@ struct BufferOptions {
   bool poison = false;
   /// Whether the buffer counts in `Device::getMemoryUse`.
   bool counted = true;
+  /// A guarded buffer has memory of its own, in pages of mostly 2 MB between
+  /// unmapped addresses. It lies at their start or at their end, and all else
+  /// in them is red zone, at least `redZoneBytes`. Devices that cannot map
+  /// memory have an ordinary buffer instead.
+  Guard guard = Guard::None;
+  /// What the address of a buffer that is guarded at its end is a multiple of:
+  /// fewer bytes than this lie between it and the unmapped addresses. A power
+  /// of 2.
+  int64_t endAlignment = 256;
 };
 
 /// The red zones that checks use.
@@ -42,8 +54,9 @@ public:
 
   const std::string &getName() const { return name; }
   int64_t getNumBytes() const { return bytes; }
-  /// The address in device memory, aligned to 256 bytes. As a kernel's
-  /// argument, pass a pointer to this value.
+  /// The address in device memory, aligned to 256 bytes, or to `endAlignment`
+  /// if the buffer is guarded at its end. As a kernel's argument, pass a
+  /// pointer to this value.
   const uint64_t &getAddress() const { return address; }
 
   /// Sets every byte.
@@ -59,13 +72,19 @@ public:
 
 private:
   DeviceBuffer() = default;
+  /// Addresses and numbers of bytes.
+  std::array<std::pair<uint64_t, int64_t>, 2> getRedZones() const;
   llvm::Error setRange(uint64_t start, uint8_t byte, int64_t count);
   llvm::Error checkCopy(size_t hostBytes) const;
 
   std::shared_ptr<Context> context;
   std::string name;
   uint64_t address = 0;
-  int64_t bytes = 0, redZoneBytes = 0;
+  int64_t bytes = 0;
+  /// All of its memory, red zones included, and how many unmapped bytes are
+  /// reserved on either side of that.
+  uint64_t base = 0;
+  int64_t allocatedBytes = 0, guardBytes = 0;
   bool counted = false;
 };
 
