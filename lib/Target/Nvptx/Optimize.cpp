@@ -9,6 +9,7 @@
 
 #include "CopyAddresses.h"
 #include "GridLoops.h"
+#include "JoinSelects.h"
 #include "SinkOffsets.h"
 #include "SplitVectors.h"
 #include "WidenBf16.h"
@@ -60,6 +61,7 @@ static FunctionPassManager makePasses(bool speculates) {
   passes.addPass(flash::GridLoopsPass());
   passes.addPass(flash::CopyAddressesPass());
   passes.addPass(flash::WidenBf16Pass());
+  passes.addPass(flash::JoinSelectsPass());
   passes.addPass(VerifierPass());
   return passes;
 }

@@ -1,0 +1,131 @@
+//===- JoinSelects.cpp - One selection by several conditions --------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "JoinSelects.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/PatternMatch.h"
+#include "llvm/Transforms/Utils/Local.h"
+
+using namespace llvm;
+using namespace PatternMatch;
+
+namespace {
+/// `chosen` where all of some conditions hold, a constant otherwise.
+struct Selection {
+  /// None if `select` is not of two values of which one is constant.
+  static std::optional<Selection> get(SelectInst *select);
+
+  SelectInst *select;
+  Value *chosen;
+  Constant *otherwise;
+  /// Whether the condition of `select` must not hold.
+  bool isInverse;
+};
+} // namespace
+
+std::optional<Selection> Selection::get(SelectInst *select) {
+  if (!select->getType()->isFloatTy() ||
+      !select->getCondition()->getType()->isIntegerTy(1))
+    return std::nullopt;
+  Value *held = select->getTrueValue(), *other = select->getFalseValue();
+  if (auto *constant = dyn_cast<Constant>(other))
+    return Selection{select, held, constant, /*isInverse=*/false};
+  if (auto *constant = dyn_cast<Constant>(held))
+    return Selection{select, other, constant, /*isInverse=*/true};
+  return std::nullopt;
+}
+
+/// What a selection takes if its conditions hold, if that is a selection with
+/// the same constant which nobody else uses. What is in front of a loop stays
+/// there.
+static std::optional<Selection> getInner(const Selection &outer) {
+  auto *select = dyn_cast<SelectInst>(outer.chosen);
+  if (!select || !select->hasOneUse() ||
+      select->getParent() != outer.select->getParent())
+    return std::nullopt;
+  std::optional<Selection> inner = Selection::get(select);
+  return inner && inner->otherwise == outer.otherwise ? inner : std::nullopt;
+}
+
+/// The conditions that must hold for one that must, or must not.
+static void collectConditions(IRBuilder<> &b, Value *condition, bool isInverse,
+                              SmallVectorImpl<Value *> &all) {
+  Value *first, *second;
+  if (isInverse ? match(condition,
+                        m_OneUse(m_LogicalOr(m_Value(first), m_Value(second))))
+                : match(condition, m_OneUse(m_LogicalAnd(m_Value(first),
+                                                         m_Value(second))))) {
+    collectConditions(b, first, isInverse, all);
+    collectConditions(b, second, isInverse, all);
+    return;
+  }
+  if (!isInverse)
+    return all.push_back(condition);
+  auto *compare = dyn_cast<CmpInst>(condition);
+  all.push_back(compare ? b.CreateCmp(compare->getInversePredicate(),
+                                      compare->getOperand(0),
+                                      compare->getOperand(1))
+                        : b.CreateNot(condition));
+}
+
+static Value *join(IRBuilder<> &b, ArrayRef<Value *> conditions) {
+  Type *type = b.getInt1Ty();
+  auto *assembly = InlineAsm::get(
+      FunctionType::get(type, {type, type}, /*isVarArg=*/false),
+      "and.pred $0, $1, $2;", "=b,b,b", /*hasSideEffects=*/false);
+  Value *all = conditions.front();
+  for (Value *condition : conditions.drop_front()) {
+    CallInst *both = b.CreateCall(assembly, {all, condition});
+    both->setDoesNotAccessMemory();
+    both->setDoesNotThrow();
+    all = both;
+  }
+  return all;
+}
+
+PreservedAnalyses flash::JoinSelectsPass::run(Function &function,
+                                              FunctionAnalysisManager &) {
+  SmallVector<SelectInst *> selects;
+  SmallPtrSet<SelectInst *, 16> inner;
+  for (Instruction &instruction : instructions(function)) {
+    auto *select = dyn_cast<SelectInst>(&instruction);
+    std::optional<Selection> selection =
+        select ? Selection::get(select) : std::nullopt;
+    if (!selection)
+      continue;
+    selects.push_back(select);
+    if (std::optional<Selection> in = getInner(*selection))
+      inner.insert(in->select);
+  }
+  for (SelectInst *select : selects) {
+    if (inner.contains(select))
+      continue;
+    IRBuilder<> b(select);
+    SmallVector<Value *> conditions;
+    Value *chosen = nullptr;
+    Constant *otherwise = nullptr;
+    for (std::optional<Selection> each = Selection::get(select); each;
+         each = getInner(*each)) {
+      collectConditions(b, each->select->getCondition(), each->isInverse,
+                        conditions);
+      chosen = each->chosen;
+      otherwise = each->otherwise;
+    }
+    if (conditions.size() == 1)
+      continue;
+    Value *joined = b.CreateSelect(join(b, conditions), chosen, otherwise);
+    select->replaceAllUsesWith(joined);
+    RecursivelyDeleteTriviallyDeadInstructions(select);
+  }
+  PreservedAnalyses preserved;
+  preserved.preserveSet<CFGAnalyses>();
+  return preserved;
+}
