@@ -70,6 +70,8 @@ def attention(
     blocks: Optional[Blocks] = None,
     query_offsets: Optional[A] = None,
     key_offsets: Optional[A] = None,
+    page_table: Optional[A] = None,
+    key_lengths: Optional[A] = None,
 ) -> A: ...
 @overload
 def attention(
@@ -86,6 +88,8 @@ def attention(
     blocks: Optional[Blocks] = None,
     query_offsets: Optional[A] = None,
     key_offsets: Optional[A] = None,
+    page_table: Optional[A] = None,
+    key_lengths: Optional[A] = None,
 ) -> Tuple[A, A]: ...
 
 def attention_grad(
@@ -105,6 +109,7 @@ def attention_grad(
     blocks: Optional[Blocks] = None,
     query_offsets: Optional[A] = None,
     key_offsets: Optional[A] = None,
+    key_lengths: Optional[A] = None,
 ) -> Tuple[A, ...]: ...
 
 def flex_attention(
@@ -203,6 +208,8 @@ class Attention:
         sink: Optional[A] = None,
         query_offsets: Optional[A] = None,
         key_offsets: Optional[A] = None,
+        page_table: Optional[A] = None,
+        key_lengths: Optional[A] = None,
     ) -> Any: ...
     def mlir(
         self,
@@ -213,6 +220,8 @@ class Attention:
         sink: Optional[A] = None,
         query_offsets: Optional[A] = None,
         key_offsets: Optional[A] = None,
+        page_table: Optional[A] = None,
+        key_lengths: Optional[A] = None,
     ) -> str: ...
     def tiles(
         self,

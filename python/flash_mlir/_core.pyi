@@ -47,7 +47,7 @@ class Attention:
         num_of_plan: int,
         num_of_gradients: int,
         packs_queries: bool,
-        packs_keys: bool,
+        key_rows: str,
     ) -> None: ...
     def __call__(
         self,

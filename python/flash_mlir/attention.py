@@ -48,6 +48,8 @@ def attention(
     blocks=None,
     query_offsets=None,
     key_offsets=None,
+    page_table=None,
+    key_lengths=None,
 ):
     """softmax(score(scale * query key^T), over the keys that the mask keeps) value.
 
@@ -78,6 +80,10 @@ def attention(
       query_offsets, key_offsets: int32 or int64 of shape (sequences + 1,): rows are packed, query as (rows, heads, D), key and
         value as (rows, key heads, D), and these say where each sequence starts and the last one ends (docs/ragged-rows.md).
         Jagged tensors (torch.jagged) of the shapes above are packed rows with their own.
+      page_table: int32 of shape (sequences, pages of a sequence): key and value lie in pages, (pages, rows of a page, key
+        heads, D), and these are the pages of each sequence (docs/python.md, Pages). There are no gradients then.
+      key_lengths: int32 of shape (sequences,): how many keys each sequence has, in pages, or in a batch as usual. Masks and
+        functions see it as a sequence that ends there, other than with `lengths`.
 
     Returns:
       An array like query of shape (batch, heads, query length, Dv), row-major, or on CUDA in the order in which query's
@@ -91,9 +97,9 @@ def attention(
       DeviceError: The GPU is too old (compute capability 8.0 is needed).
       NotImplementedError: scale is a tensor that requires gradients, or so is one that a function reads beside offsets.
     """
-    if query_offsets is not None or key_offsets is not None:
+    if query_offsets is not None or key_offsets is not None or page_table is not None or key_lengths is not None:
         given = mask, score, scale, lengths, sink, return_lse, blocks
-        return _attend_packed(query, key, value, *given, query_offsets, key_offsets)
+        return _attend_sequences(query, key, value, *given, query_offsets, key_offsets, page_table, key_lengths)
     if isinstance(mask, Plan):
         mask.check(query, key)
     if is_compiling():
@@ -117,12 +123,12 @@ def attention(
     return prepared.function(query, key, value, lengths, sink, captured)
 
 
-def _attend_packed(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, query_offsets, key_offsets):
-    """`attention` of rows of sequences that lie behind each other."""
+def _attend_sequences(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, *arrays):
+    """`attention` of sequences that have lengths of their own, which `arrays` say: offsets, page_table and key_lengths."""
     if blocks is not None:
         packing.refuse_blocks()
-    packed = packing.get_key(query_offsets, key_offsets)
-    offsets = packing.get_arrays(query_offsets, key_offsets)
+    packed = packing.get_key(*arrays, key)
+    offsets = packing.get_arrays(*arrays)
     if is_compiling():
         from .torch_compile import attention as compiled
 
@@ -245,13 +251,25 @@ class Attention:
         # The functions stayed behind, and the arrays are those that came along.
         self._places = None
 
-    def __call__(self, query, key, value, lengths=None, sink=None, query_offsets=None, key_offsets=None):
+    def __call__(
+        self,
+        query,
+        key,
+        value,
+        lengths=None,
+        sink=None,
+        query_offsets=None,
+        key_offsets=None,
+        page_table=None,
+        key_lengths=None,
+    ):
         """As `attention`; raises what it does."""
-        packed = None
-        if query_offsets is not None or key_offsets is not None:
+        packed, offsets = None, ()
+        if query_offsets is not None or key_offsets is not None or page_table is not None or key_lengths is not None:
             if self._plan is not None:
                 packing.refuse_plan()
-            packed = packing.get_key(query_offsets, key_offsets)
+            packed = packing.get_key(query_offsets, key_offsets, page_table, key_lengths, key)
+            offsets = packing.get_arrays(query_offsets, key_offsets, page_table, key_lengths)
         if self._plan is not None:
             self._plan.check(query, key)
             if lengths is not None:
@@ -262,7 +280,6 @@ class Attention:
             lengths = self._mask_lengths
         index = 2 * (lengths is not None) + (sink is not None)
         query, key, value = autocast(query, key, value)
-        offsets = () if packed is None else packing.get_arrays(query_offsets, key_offsets)
         if is_compiling():
             from .torch_compile import call_object
 
@@ -289,13 +306,24 @@ class Attention:
             checking.check_call(config, query, key, value, lengths, sink, captured)
         return function(query, key, value, lengths, sink, captured)
 
-    def mlir(self, query, key, value, lengths=None, sink=None, query_offsets=None, key_offsets=None):
+    def mlir(
+        self,
+        query,
+        key,
+        value,
+        lengths=None,
+        sink=None,
+        query_offsets=None,
+        key_offsets=None,
+        page_table=None,
+        key_lengths=None,
+    ):
         """The program of a call with these arguments, as text that `compile` takes.
 
         Only types are looked at, and of lengths and sink whether there are any. All sizes but the head dimensions are
         open; these are rounded up to multiples of 8, to which a call pads. The arguments are query, key and value, then
-        lengths (int32) and sink (float32), if there are any, the arrays of `captured`, and offsets; packed rows are
-        (1, heads, rows, D). Of a `Plan`, the program is that of its mask.
+        lengths (int32) and sink (float32), if there are any, the arrays of `captured`, offsets, page_table and key_lengths;
+        packed rows are (1, heads, rows, D), and pages (pages, heads, rows, D). Of a `Plan`, the program is that of its mask.
 
         Raises:
           ValueError: The dtype is none of float16, bfloat16 and float32, or the arguments do not fit each other.
@@ -307,16 +335,15 @@ class Attention:
         arrays = {"query": query, "key": key, "value": value}
         shapes = {name: tuple(array.shape) for name, array in arrays.items()}
         rank = len(shapes["query"])
-        packed = packing.get_key(query_offsets, key_offsets)
+        packed = packing.get_key(query_offsets, key_offsets, page_table, key_lengths, key)
         is_packed = packed != (None, None)
         if is_packed:
             rank = 4
             for name, shape in shapes.items():
-                side = 0 if name == "query" else 1
-                if len(shape) != (4 if packed[side] is None else 3):
+                if len(shape) != (3 if packing.Packing(packed).is_packed(name) else 4):
                     raise ValueError(
-                        f"{name} has the shape {shape}; with offsets (rows, heads, D) is expected, and without them "
-                        "(batch, heads, length, D)"
+                        f"{name} has the shape {shape}; with offsets (rows, heads, D) is expected, with page_table (pages, rows of a "
+                        "page, heads, D) of key and value, and else (batch, heads, length, D)"
                     )
         elif rank not in (3, 4) or any(len(shape) != rank for shape in shapes.values()):
             raise ValueError(f"query, key and value must all have rank 3, or all rank 4, got shapes {shapes}")

@@ -7,6 +7,7 @@ import sys
 import numpy
 
 from .operands import cast, without_gradients
+from .packing import get_kind_of_keys, is_paged, list_captures
 from .programs import count_arrays_of_blocks, get_captures, get_function, get_packing, print_program
 
 #: Whether calls are checked.
@@ -67,15 +68,20 @@ def check_call(config, query, key, value, lengths, sink, captured):
     captures = get_captures(config)
     # Others are of a plan.
     packed = get_packing(config)
-    captured = captured[: len(captures) + sum(count_arrays_of_blocks(config)) + sum(packed)]
+    captured = captured[: len(captures) + sum(count_arrays_of_blocks(config)) + len(list_captures(packed))]
     with without_gradients():
         _, rank, dim, _, _ = get_function(config).check(query, key, value, lengths, sink, captured)
         if lengths is not None:
             lengths = _to_host(lengths)
-            count = numpy.diff(numpy.asarray(_to_host(captured[-1]))) if packed[1] else key.shape[-2]
+            count = key.shape[-2]
+            if packed[1] is not None:
+                # Of what says how many keys each sequence has.
+                count = numpy.asarray(_to_host(captured[-1]))
+                count = numpy.diff(count) if get_kind_of_keys(packed) == "packed" else count
             _check_lengths(numpy.asarray(lengths), count)
-        # Of value, nothing is looked at.
-        query, key, value = (cast(_to_host(array), "float64") for array in (query, key, value[..., :1]))
+        # Of value, nothing is looked at; pages are not padded.
+        value = value[..., : 8 if is_paged(packed) else 1]
+        query, key, value = (cast(_to_host(array), "float64") for array in (query, key, value))
         captured = tuple(map(_to_host, captured))
         sink = None if sink is None else _to_host(sink)
         try:

@@ -35,6 +35,7 @@ def attention_grad(
     blocks=None,
     query_offsets=None,
     key_offsets=None,
+    key_lengths=None,
 ):
     """The gradients of a loss with respect to the operands of `attention`.
 
@@ -42,8 +43,8 @@ def attention_grad(
     `output_grad` and `lse_grad` are copied where their strides are not such as `attention` takes.
 
     Args:
-      query, key, value, mask, score, scale, lengths, sink, blocks, query_offsets, key_offsets: As `attention` was called
-        with. Blocks have lists of queries, and there is no array of wrt beside them.
+      query, key, value, mask, score, scale, lengths, sink, blocks, query_offsets, key_offsets, key_lengths: As `attention`
+        was called with; of pages there are no gradients. Blocks have lists of queries, and there is no array of wrt beside them.
       output, lse: What it returned with return_lse.
       output_grad: The gradient of the loss with respect to `output`, of the same shape and dtype.
       lse_grad: That with respect to `lse`; 0 if left out.
@@ -61,17 +62,17 @@ def attention_grad(
       NotImplementedError: A tensor requires gradients: this has no derivative itself.
     """
     packed = None
-    if query_offsets is not None or key_offsets is not None:
+    if query_offsets is not None or key_offsets is not None or key_lengths is not None:
         if blocks is not None:
             packing.refuse_blocks()
-        packed = packing.get_key(query_offsets, key_offsets)
+        packed = packing.get_key(query_offsets, key_offsets, None, key_lengths)
     if blocks is not None:
         given_blocks.check(blocks, query, key)
         if len(wrt):
             raise ValueError("wrt and blocks are given: there is no program for the gradients of such arrays over lists of blocks")
     key_of_blocks = given_blocks.get_key(blocks)
     prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, True, key_of_blocks, packed)
-    captured += given_blocks.get_arrays(blocks) if packed is None else packing.get_arrays(query_offsets, key_offsets)
+    captured += given_blocks.get_arrays(blocks) if packed is None else packing.get_arrays(query_offsets, key_offsets, None, key_lengths)
     if checking.is_on:
         checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
     found = _find(tuple(wrt), captured)

@@ -66,9 +66,9 @@ def pack(results, query):
 def attend(call, query, key, value, is_packed):
     """`call` of the packed rows of these, `packing.get_key` and the offsets; the results like the query.
 
-    `is_packed` says whether the caller has given offsets himself, beside which there are no others.
+    `is_packed` says whether the caller has given offsets, pages or lengths himself, beside which there are no others.
     """
     if is_packed:
-        raise ValueError("query_offsets or key_offsets are given beside jagged tensors, which have their own; leave them out")
+        raise ValueError("page_table, key_lengths, query_offsets or key_offsets are given beside jagged tensors, which have offsets of their own")
     rows, offsets = unpack(query, key, value)
     return pack(call(*rows, packing.get_key(*offsets), packing.get_arrays(*offsets)), query)

@@ -84,6 +84,11 @@ def to_heads(array):
     return numpy.ascontiguousarray(numpy.asarray(array).swapaxes(0, 1)[None])
 
 
+def to_pages(array):
+    """(pages, rows of a page, heads, D) on the host with the heads before the rows: a view."""
+    return array.transpose(1, 2) if _is_tensor(array) else numpy.asarray(array).swapaxes(1, 2)
+
+
 def to_rows(result):
     """What kernels made of such rows, packed. A log-sum-exp, (1, heads, rows), has its heads first."""
     rows = result[0]

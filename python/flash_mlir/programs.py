@@ -10,7 +10,7 @@ from .compiler import get_machine
 from .errors import CompileError, TraceError
 from .expressions import SCORE
 from .operands import round_dim
-from .packing import Packing
+from .packing import Packing, get_kind_of_keys, is_paged, list_captures
 
 # As many as a call of the kernel has room for.
 MAX_CAPTURES = 24
@@ -20,8 +20,8 @@ _INTEGERS = {4: "int8", 5: "int16", 6: "int32", 7: "int64"}
 _OF_PLAN = ("the plan", 6, False, False, 4, [])
 # The same of lists of blocks.
 _OF_BLOCKS = ("blocks", *_OF_PLAN[1:])
-# The same of offsets of packed rows, by their element type.
-_OF_OFFSETS = {"i32": 6, "i64": 7}
+# The numbers of the element types of offsets, tables of pages and lengths.
+_OF_SEQUENCES = {"i32": 6, "i64": 7}
 # How many arrays the map of an attention has; those of gradients have as many as they say.
 _ARRAYS_OF_MAP = 2
 _ARRAYS_OF_BLOCKS = 4
@@ -250,15 +250,14 @@ def with_blocks(config, key):
 
 @functools.lru_cache(maxsize=512)
 def with_packing(config, key):
-    """The variant of packed rows (`packing.get_key`), whose offsets are captured tensors behind the others."""
+    """The variant of sequences (`packing.get_key`), whose offsets, table and lengths are captured tensors behind the others."""
     return json.dumps({**json.loads(config), "packed": key})
 
 
 @functools.lru_cache(maxsize=512)
 def get_packing(config):
-    """Whether the queries and whether the keys of a variant are packed."""
-    queries, keys = json.loads(config).get("packed", (None, None))
-    return queries is not None, keys is not None
+    """What a variant has of `packing.get_key`: that of queries and that of keys, each None for a batch as usual."""
+    return tuple(json.loads(config).get("packed", (None, None)))
 
 
 def count_arrays_of_blocks(config):
@@ -318,8 +317,7 @@ def get_kernel(config, element, rank, head_dim, value_dim, target, sizes=None):
             raise ValueError("the plan has tiles, which float64 has not; make a plan of float64, or give the mask")
         text, _ = get_plan(config, element, rank, head_dim, value_dim, target, sizes, parts["plan"])
         return cache.get_kernel(text, target, "attention")
-    sizes = _open_lengths(parts, target, sizes)
-    return _compile(print_program(config, element, rank, head_dim, value_dim), target, sizes)
+    return _compile(print_program(config, element, rank, head_dim, value_dim), target, _choose_sizes(parts, target, sizes))
 
 
 def _get_machine(device, element):
@@ -327,24 +325,32 @@ def _get_machine(device, element):
     return "reference" if element == "f64" else get_machine(device)
 
 
-def _choose_sizes(target, sizes):
-    """What a version for these sizes of query, key and value is made for: on the CPU lengths count alone."""
+def _choose_sizes(parts, target, sizes):
+    """What a version for these sizes of query, key and value, and of a table of pages, is made for: those of the program's
+    first arguments, or nothing. On the CPU lengths count alone, and the mean one of packed rows tells nothing of each sequence.
+    """
+    packing = Packing(parts.get("packed"))
+    if not sizes or target == "cpu" and (packing.is_packed("query") or packing.is_packed("key")):
+        return []
+    *sizes, table = sizes if is_paged(parts.get("packed")) else [*sizes, None]
     sizes = [[*others, round_dim(dim)] for *others, dim in sizes]
-    if target != "cpu":
-        return sizes
-    open_sizes = [_core.open_size] * (len(sizes[0]) - 2)
-    return [[*open_sizes, _core.get_cpu_length(length), dim] for *_, length, dim in sizes]
-
-
-def _open_lengths(parts, target, sizes):
-    """None on the CPU for packed rows, whose mean length tells nothing of each sequence."""
-    return None if "packed" in parts and target == "cpu" else sizes
+    if target == "cpu":
+        open_sizes = [_core.open_size] * (len(sizes[0]) - 2)
+        if table:
+            # Of a table both sizes must be known, and the batch is that of the queries.
+            open_sizes[0], page = 1, sizes[1][2]
+            table = [1, -(-_core.get_cpu_length(table[1] * page) // page)]
+        sizes = [[*open_sizes, length if table and i else _core.get_cpu_length(length), dim] for i, (*_, length, dim) in enumerate(sizes)]
+    if table:
+        ranks = [1] * (parts.get("lengths", False) + parts.get("sink", False)) + [capture[4] for capture in parts.get("captures", ())]
+        sizes += [[_core.open_size] * rank for rank in ranks + [1] * packing.is_packed("query")] + [table]
+    return sizes
 
 
 def _compile(text, target, sizes):
-    """The kernel of a program, or, where there are any, its version for these sizes of query, key and value."""
+    """The kernel of a program, or, where there are any, its version for these sizes of its first arguments."""
     if sizes and target != "reference":
-        text = _core.Kernel.specialize(text, target, "", "", _choose_sizes(target, sizes))
+        text = _core.Kernel.specialize(text, target, "", "", sizes)
     return cache.get_kernel(text, target)
 
 
@@ -355,7 +361,7 @@ def get_plan(config, element, rank, head_dim, value_dim, target, sizes, schedule
     """
     if element == "f64":
         return None
-    return _plan(print_program(config, element, rank, head_dim, value_dim), target, sizes, schedule)
+    return _plan(config, print_program(config, element, rank, head_dim, value_dim), target, sizes, schedule)
 
 
 def get_gradient_plan(config, element, rank, head_dim, value_dim, target, sizes, schedule=""):
@@ -365,11 +371,11 @@ def get_gradient_plan(config, element, rank, head_dim, value_dim, target, sizes,
     if element == "f64":
         return None
     text = print_gradient_program(config, element, rank, head_dim, value_dim, False, ())
-    return _plan(text, target, sizes, schedule)
+    return _plan(config, text, target, sizes, schedule)
 
 
-def _plan(text, target, sizes, schedule):
-    return _core.Kernel.plan(text, target, "", schedule, _choose_sizes(target, sizes) if sizes else [])
+def _plan(config, text, target, sizes, schedule):
+    return _core.Kernel.plan(text, target, "", schedule, _choose_sizes(json.loads(config), target, sizes))
 
 
 @functools.lru_cache(maxsize=512)
@@ -393,9 +399,9 @@ def get_gradient_kernel(config, element, rank, head_dim, value_dim, target, size
     if plan and element == "f64":
         raise ValueError("the plan has tiles, which float64 has not; make a plan of float64, or give the mask")
     if plan:
-        text, _ = _plan(text, target, sizes, plan[0])
+        text, _ = _plan(config, text, target, sizes, plan[0])
         return cache.get_kernel(text, target, "attention_grad")
-    return _compile(text, target, _open_lengths(json.loads(config), target, sizes))
+    return _compile(text, target, _choose_sizes(json.loads(config), target, sizes))
 
 
 @functools.lru_cache(maxsize=512)
@@ -442,9 +448,7 @@ def get_function(config):
     if "blocks" in parts:
         of_plan, of_gradients = count_arrays_of_blocks(config)
         captures += [_OF_BLOCKS] * (of_plan + of_gradients)
-    packed = parts.get("packed", (None, None))
-    for name, element in zip(("query_offsets", "key_offsets"), packed):
-        if element is not None:
-            captures.append((name, _OF_OFFSETS[element], False, False, 1, []))
-    are_packed = [element is not None for element in packed]
-    return _core.Attention(compile, compile_gradients, captures, returns_lse, dispatch, of_plan, of_gradients, *are_packed)
+    packed = get_packing(config)
+    captures += [(name, _OF_SEQUENCES[element], False, False, rank, []) for name, element, rank in list_captures(packed)]
+    kinds = packed[0] is not None, get_kind_of_keys(packed)
+    return _core.Attention(compile, compile_gradients, captures, returns_lse, dispatch, of_plan, of_gradients, *kinds)

@@ -22,10 +22,12 @@ from .errors import TraceError
 from .expressions import Tensor, Value
 from .functions import get_names
 from .masks import Mask, NotedMask, make_noted
+from .packing import refuse_gradients, split_arrays
 from .preparation import autocast, get_kind, needs_table, prepare
 from .programs import get_training_config, with_packing, without_names
 from .torch_breaks import call_eagerly, call_object_eagerly
 from .torch_operator import call
+from .torch_state import needs_gradients
 
 _PACKAGE = __name__.partition(".")[0]
 # Dynamo of PyTorch 2.11 takes no other objects for constants, but their addresses, which it looks at in each call.
@@ -265,11 +267,13 @@ def call_object(eager, attend, index, query, key, value, lengths, sink, packed=N
         mask, score, scale = attend._given
         return attention(eager, *given[:3], _note(mask), score, scale, *given[3:], attend.return_lse, None, packed, offsets)
     if captured is None:
-        return call_object_eagerly(attend, *given, *_split(packed, offsets))
+        return call_object_eagerly(attend, *given, *split_arrays(packed, offsets))
     configs = attend._configs[index], attend._training_configs[index]
     if packed is not None:
         configs = _pack(*configs, packed)
         captured = [*captured, *offsets]
+        if needs_gradients(query, key, value, sink, *captured):
+            refuse_gradients(packed)
     return call(query, key, value, lengths, sink, captured, *configs, attend.return_lse)
 
 
@@ -299,13 +303,6 @@ def _get_captured(attend, index):
     return [get_kind(tensor) for tensor in tensors] != attend._kinds[: len(tensors)], None
 
 
-def _split(packed, offsets):
-    """The offsets of queries and those of keys."""
-    if packed is None:
-        return None, None
-    return offsets[0] if packed[0] is not None else None, offsets[-1] if packed[1] is not None else None
-
-
 def attention(
     eager, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks=None, packed=None, offsets=()
 ):
@@ -320,7 +317,7 @@ def attention(
     found = _Description()
     noted_mask, noted_score = found.add("mask", mask), found.add("score", score)
     if isinstance(scale, torch.Tensor) or not found.is_complete:
-        of_packing = _split(packed, offsets)
+        of_packing = split_arrays(packed, offsets)
         return call_eagerly(eager, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, *of_packing)
     if isinstance(scale, float):
         scale = scale.__float__()
@@ -331,6 +328,8 @@ def attention(
     captured = [found.tensors[number] for number in numbers]
     if packed is not None:
         captured += offsets
+        if needs_gradients(query, key, value, sink, *captured):
+            refuse_gradients(packed)
     if blocks is not None:
         if needs_table(blocks, (query, key, value, sink), captured):
             mask = given_blocks.read_table(blocks, mask, key.shape[-2])

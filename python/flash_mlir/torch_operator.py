@@ -5,6 +5,7 @@ from torch.autograd import forward_ad
 
 from . import checking, jagged
 from .masks import Mask
+from .packing import Packing, refuse_gradients
 from .programs import get_function, get_packing, get_training_config, with_packing
 from .torch_state import is_tracing, is_watched, needs_gradients, peek_transforms
 
@@ -94,10 +95,11 @@ _implement("attention_grad", _run_grad)
 @torch.library.register_fake("flash_mlir::attention_grad", lib=_library)
 def _(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt, config):
     others = ([] if sink is None else [sink]) + [captured[number] for number in wrt]
-    queries, keys = get_packing(config)
-    operands = (query, queries), (key, keys), (value, keys)
+    packing = Packing(get_packing(config))
+    operands = ("query", query), ("key", key), ("value", value)
     grads = [
-        tensor.new_empty(tensor.shape) if is_packed else _make_like(tensor, tensor.shape[-1]) for tensor, is_packed in operands
+        tensor.new_empty(tensor.shape) if packing.is_packed(name) else _make_like(tensor, tensor.shape[-1])
+        for name, tensor in operands
     ]
     return grads + [tensor.new_empty(tensor.shape) for tensor in others]
 
@@ -167,6 +169,8 @@ class _Attention(torch.autograd.Function):
         query, key, value, output, lse, lengths, sink = saved[:7]
         captured = saved[7:]
         function, config, wrt = ctx.of_call
+        # Where the forward was traced without it being known.
+        refuse_gradients(get_packing(config))
         for grad in (output_grad, lse_grad):
             if grad is not None and _is_of_batch(grad):
                 raise NotImplementedError(
@@ -241,9 +245,11 @@ def make_dispatch(config, return_lse):
     """
     training_config = get_training_config(config)
     training = get_function(training_config)
+    packed = get_packing(config)
 
     def dispatch(query, key, value, lengths, sink, captured, is_plain):
         if is_plain and peek_transforms() is None:
+            refuse_gradients(packed)
             return _apply(training, training_config, return_lse, query, key, value, lengths, sink, *captured)
         if jagged.are_jagged(query, key, value):
             return _call_jagged(query, key, value, lengths, sink, captured, config)
@@ -265,6 +271,8 @@ def _call_watched(query, key, value, lengths, sink, captured, config, training_c
     # PyTorch's own operators in Python have none of these either.
     if _is_differentiated() and needs_gradients(*tensors):
         raise NotImplementedError("attention has no gradients for torch.func; use torch.autograd or backward()")
+    if needs_gradients(*tensors):
+        refuse_gradients(get_packing(config))
     return call(query, key, value, lengths, sink, captured, config, training_config, return_lse)
 
 

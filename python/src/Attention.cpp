@@ -18,6 +18,11 @@ static int64_t getOffset(const Array &offsets, int64_t i) {
              : static_cast<const int64_t *>(offsets.data)[i];
 }
 
+/// Element i of int32 on the host.
+static int64_t getInt(const Array &array, int64_t i) {
+  return static_cast<const int32_t *>(array.data)[i];
+}
+
 std::vector<PositionSizes> Attention::getSizes(const Arguments &arguments,
                                                int64_t numSequences) const {
   const Array &query = arguments.arrays[0], &key = arguments.arrays[1];
@@ -25,11 +30,11 @@ std::vector<PositionSizes> Attention::getSizes(const Arguments &arguments,
                          getLength(key, 1)};
   if (packsQueries)
     sizes.queries = -1;
-  if (packsKeys)
+  if (keyRows != KeyRows::Batch)
     sizes.keys = -1;
   std::vector<PositionSizes> found = {sizes};
-  // The device alone knows what offsets there hold.
-  if (!isPacked() || query.device >= 0)
+  // The device alone knows what offsets and lengths there are.
+  if (!areSequences() || query.device >= 0)
     return found;
   for (int64_t b = 0; b < numSequences; ++b) {
     for (auto [offsets, length] :
@@ -37,44 +42,85 @@ std::vector<PositionSizes> Attention::getSizes(const Arguments &arguments,
           {arguments.keyOffsets, &sizes.keys}})
       if (offsets)
         *length = getOffset(*offsets, b + 1) - getOffset(*offsets, b);
+    if (arguments.keyLengths)
+      sizes.keys = getInt(*arguments.keyLengths, b);
     found.push_back(sizes);
   }
   return found;
 }
 
-int64_t Attention::checkOffsets(const Arguments &arguments) const {
-  const Array &query = arguments.arrays[0];
-  if (!isPacked())
-    return query.rank == 4 ? query.sizes[0] : 1;
-  int64_t counts[2];
-  for (int side : {0, 1}) {
-    const Array *offsets = side ? arguments.keyOffsets : arguments.queryOffsets;
-    const Array &rows = arguments.arrays[side];
-    counts[side] = countSequences(arguments, side);
-    if (!offsets)
-      continue;
-    const char *name = side ? "key_offsets" : "query_offsets";
-    if (counts[side] < 0)
-      raise(PyExc_ValueError, name, " is ", offsets->describe(),
-            "; expected where each sequence starts and the last one ends, "
-            "which is a number more than there are sequences");
-    int64_t before = 0;
-    for (int64_t i = 0; query.device < 0 && i <= counts[side]; ++i) {
-      int64_t offset = getOffset(*offsets, i);
-      if (offset < before || offset > rows.sizes[0])
-        raise(PyExc_ValueError, name, "[", i, "] is ", offset,
-              offset < before && i ? ", after " + std::to_string(before) : "",
-              "; offsets do not decrease and are from 0 to ", rows.sizes[0],
-              ", the rows of ", side ? "key" : "query");
-      before = offset;
-    }
+void Attention::checkOffsets(const Arguments &arguments, int side) const {
+  const char *name = side ? "key_offsets" : "query_offsets";
+  const Array &offsets =
+      *(side ? arguments.keyOffsets : arguments.queryOffsets);
+  const Array &rows = arguments.arrays[side];
+  int64_t count = countSequences(arguments, side);
+  if (count < 0)
+    raise(PyExc_ValueError, name, " is ", offsets.describe(),
+          "; expected where each sequence starts and the last one ends, "
+          "which is a number more than there are sequences");
+  int64_t before = 0;
+  for (int64_t i = 0; rows.device < 0 && i <= count; ++i) {
+    int64_t offset = getOffset(offsets, i);
+    if (offset < before || offset > rows.sizes[0])
+      raise(PyExc_ValueError, name, "[", i, "] is ", offset,
+            offset < before && i ? ", after " + std::to_string(before) : "",
+            "; offsets do not decrease and are from 0 to ", rows.sizes[0],
+            ", the rows of ", side ? "key" : "query");
+    before = offset;
   }
-  if (counts[0] != counts[1])
-    raise(PyExc_ValueError, "queries are of ", counts[0],
-          " sequences and keys of ", counts[1],
-          "; offsets have a number more than there are sequences, and what is "
-          "not packed has a batch for each");
-  return counts[0];
+}
+
+void Attention::checkKeyLengths(const Arguments &arguments,
+                                int64_t numSequences) const {
+  const Array &lengths = *arguments.keyLengths, &key = arguments.arrays[1];
+  if (lengths.sizes[0] != numSequences)
+    raise(PyExc_ValueError, "key_lengths is ", lengths.describe(),
+          "; expected one for each of the ", numSequences, " sequences");
+  int64_t room = getLength(key, 1);
+  if (arguments.pageTable)
+    room *= arguments.pageTable->sizes[1];
+  for (int64_t b = 0; key.device < 0 && b < numSequences; ++b)
+    if (int64_t length = getInt(lengths, b); length < 0 || length > room)
+      raise(PyExc_ValueError, "key_lengths[", b, "] is ", length,
+            "; lengths are from 0 to ", room, ", the rows that ",
+            arguments.pageTable ? "page_table has room for" : "key has");
+}
+
+void Attention::checkPages(const Arguments &arguments) const {
+  const Array &table = *arguments.pageTable, &key = arguments.arrays[1];
+  int64_t pages = key.sizes[0], page = getLength(key, 1),
+          columns = table.sizes[1];
+  if (pages == 0 && columns > 0 && table.sizes[0] > 0)
+    raise(PyExc_ValueError, "page_table is ", table.describe(),
+          ", and key has no pages");
+  for (int64_t b = 0; key.device < 0 && b < table.sizes[0]; ++b)
+    for (int64_t i = 0; i * page < getInt(*arguments.keyLengths, b); ++i)
+      if (int64_t at = getInt(table, b * columns + i); at < 0 || at >= pages)
+        raise(PyExc_ValueError, "page_table[", b, ", ", i, "] is ", at,
+              ", of a page in which there are keys; such pages are from 0 to ",
+              pages - 1);
+}
+
+int64_t Attention::checkSequences(const Arguments &arguments) const {
+  const Array &query = arguments.arrays[0];
+  if (!areSequences())
+    return query.rank == 4 ? query.sizes[0] : 1;
+  for (int side : {0, 1})
+    if (packs(side))
+      checkOffsets(arguments, side);
+  int64_t queries = countSequences(arguments, 0),
+          keys = countSequences(arguments, 1);
+  if (queries != keys)
+    raise(PyExc_ValueError, "queries are of ", queries,
+          " sequences and keys of ", keys,
+          "; offsets have a number more than there are sequences, page_table a "
+          "row for each, and what is not packed has a batch for each");
+  if (arguments.keyLengths)
+    checkKeyLengths(arguments, queries);
+  if (arguments.pageTable)
+    checkPages(arguments);
+  return queries;
 }
 
 static void checkPlace(const char *name, const Array &array,
@@ -133,12 +179,12 @@ void Attention::checkAttention(const Array &query, const Array &key,
                            : " by .astype(query.dtype)",
             ", or all of them, as torch.autocast does");
     checkRank(1, name, *array, query);
-    // Offsets have a say in the others.
-    const Array &of = isPacked() ? key : query;
+    // Offsets and tables have a say in the others.
+    const Array &of = areSequences() ? key : query;
     if (array->rank == 4 && array->sizes[0] != of.sizes[0])
       raise(PyExc_ValueError, name, " is ", array->describe(),
-            isPacked() ? ", key " : ", query ", of.describe(),
-            "; the batch sizes must agree");
+            areSequences() ? ", key " : ", query ", of.describe(), "; the ",
+            isInPages(1) ? "numbers of pages" : "batch sizes", " must agree");
   }
   int64_t queryHeads = getHeads(query, 0), keyHeads = getHeads(key, 1);
   if (getHeads(value, 1) != keyHeads)
@@ -159,6 +205,10 @@ void Attention::checkAttention(const Array &query, const Array &key,
     if (size < 1 || size > 256)
       raise(PyExc_ValueError, name, " has head dimension ", size,
             "; 1 to 256 are possible");
+    if (isInPages(1) && size % dimStep)
+      raise(PyExc_ValueError, name, " has head dimension ", size,
+            "; with page_table multiples of ", dimStep,
+            " are possible, as pages are not copied to be padded");
     // What is padded is copied.
     if (array->device >= 0 && size % dimStep == 0)
       checkStrides(name, *array);
@@ -168,11 +218,16 @@ void Attention::checkAttention(const Array &query, const Array &key,
 void Attention::checkRank(int operand, const char *name, const Array &array,
                           const Array &query) const {
   const char *offsets = operand ? "key_offsets" : "query_offsets";
-  if (packs(operand)) {
+  if (isInPages(operand)) {
+    if (array.rank != 4)
+      raise(PyExc_ValueError, name, " is ", array.describe(),
+            "; with page_table it is (pages, rows of a page, heads, head "
+            "dimension)");
+  } else if (packs(operand)) {
     if (array.rank != 3)
       raise(PyExc_ValueError, name, " is ", array.describe(), "; with ",
             offsets, " it is (rows of all sequences, heads, head dimension)");
-  } else if (isPacked()) {
+  } else if (areSequences()) {
     if (array.rank != 4)
       raise(PyExc_ValueError, name, " is ", array.describe(),
             "; expected (sequences, heads, length, head dimension), or ",
@@ -229,6 +284,8 @@ void Attention::checkCapture(const Capture &capture, const Array &array,
 
 int64_t Attention::countSequences(const Arguments &arguments,
                                   int operand) const {
+  if (isInPages(operand))
+    return arguments.pageTable->sizes[0];
   const Array *offsets =
       operand ? arguments.keyOffsets : arguments.queryOffsets;
   return offsets ? offsets->sizes[0] - 1 : arguments.arrays[operand].sizes[0];
@@ -237,6 +294,8 @@ int64_t Attention::countSequences(const Arguments &arguments,
 int64_t Attention::getMeanLength(const Arguments &arguments,
                                  int operand) const {
   int64_t length = arguments.arrays[operand].sizes[2];
+  if (isInPages(operand))
+    return length * arguments.pageTable->sizes[1];
   if (!packs(operand))
     return length;
   int64_t count = std::max<int64_t>(countSequences(arguments, operand), 1);
@@ -248,20 +307,28 @@ bool Attention::areShort(const Arguments &arguments) const {
   return packsQueries && getMeanLength(arguments, 0) <= mostRows;
 }
 
+bool Attention::haveClasses(const Arguments &arguments) const {
+  if (arguments.arrays[0].device < 0)
+    return !packs(0) && !packs(1);
+  return packs(0) ? areShort(arguments) : !packs(1);
+}
+
 Attention::KernelSizes
 Attention::getKernelSizes(const Arguments &arguments) const {
   const Array &query = arguments.arrays[0], &key = arguments.arrays[1];
   int rank = query.rank;
-  if (isPacked() && query.device < 0)
-    return {};
-  if (isPacked() && !areShort(arguments))
-    return {query.sizes[1], key.sizes[1]};
-  if (isPacked())
+  bool onDevice = query.device >= 0;
+  if (!haveClasses(arguments))
+    return onDevice ? KernelSizes{query.sizes[1], key.sizes[1]} : KernelSizes{};
+  if (areSequences() && !onDevice)
+    return {0, 0, 0, flashGetCpuLength(getMeanLength(arguments, 0)),
+            flashGetCpuLength(getMeanLength(arguments, 1))};
+  if (areSequences())
     return {query.sizes[1], key.sizes[1],
             flashGetSizeClass(countSequences(arguments, 0)),
             flashGetSizeClass(getMeanLength(arguments, 0)),
             flashGetSizeClass(getMeanLength(arguments, 1))};
-  if (query.device < 0)
+  if (!onDevice)
     return {0, 0, 0, flashGetCpuLength(query.sizes[rank - 2]),
             flashGetCpuLength(key.sizes[rank - 2])};
   return {query.sizes[rank - 3], key.sizes[rank - 3],
@@ -273,7 +340,7 @@ Attention::getKernelSizes(const Arguments &arguments) const {
 Attention::Specialization
 Attention::getSpecialization(const Arguments &arguments) const {
   const Array &query = arguments.arrays[0];
-  return {query.element,      isPacked() ? 4 : query.rank,
+  return {query.element,      areSequences() ? 4 : query.rank,
           query.device,       arguments.headDim,
           arguments.valueDim, getKernelSizes(arguments)};
 }
@@ -295,14 +362,23 @@ Kernel &Attention::getKernel(std::vector<KnownKernel> &known,
     const Array &array = arguments.arrays[i];
     std::vector<int64_t> sizes(array.sizes, array.sizes + array.rank);
     // Sequences of the mean length stand for packed rows, of which long ones
-    // have a kernel for all.
-    if (isPacked()) {
-      bool isOpen = !areShort(arguments);
+    // have a kernel for all. Pages stay what they are: of them the table, whose
+    // sizes follow, says the rest.
+    if (areSequences()) {
+      bool isOpen = !haveClasses(arguments);
       sizes[0] = isOpen ? FLASH_DYNAMIC : countSequences(arguments, i);
-      sizes[2] = isOpen ? FLASH_DYNAMIC : getMeanLength(arguments, i);
+      if (!isInPages(i))
+        sizes[2] = isOpen ? FLASH_DYNAMIC : getMeanLength(arguments, i);
     }
     for (int64_t size : sizes)
       shape.append(size);
+    shapes.append(shape);
+  }
+  if (const Array *table = arguments.pageTable) {
+    bool isOpen = !haveClasses(arguments);
+    nb::list shape;
+    for (int64_t size : {table->sizes[0], table->sizes[1]})
+      shape.append(isOpen ? FLASH_DYNAMIC : size);
     shapes.append(shape);
   }
   nb::object owner = compile(shapes);
@@ -423,7 +499,9 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
   auto read = [&](nb::handle object, const char *name) -> Array * {
     size_t &count = arguments.count;
     Array &array = arguments.arrays[count];
-    auto *read = onDevice ? readArray : readDense;
+    // Pages become dense together with the order of their dimensions.
+    bool mayHaveGaps = onDevice || (count < 3 && isInPages(count));
+    auto *read = mayHaveGaps ? readArray : readDense;
     if (!onDevice || count > 0)
       array = read(object, name, arguments.owners[count]);
     if (!array.hasMemory) {
@@ -468,28 +546,33 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
   for (size_t i = 0; i < numCaptured; ++i)
     if (!read(PyTuple_GetItem(captured.ptr(), i), captures[i].name.c_str()))
       return obstacle;
-  Array *offsets = first + numCaptured - getNumOffsets();
+  size_t numOfFunctions = numCaptured - getNumOfSequences();
+  Array *next = first + numOfFunctions;
   if (packsQueries)
-    arguments.queryOffsets = offsets++;
-  if (packsKeys)
-    arguments.keyOffsets = offsets;
+    arguments.queryOffsets = next++;
+  if (keyRows == KeyRows::Packed)
+    arguments.keyOffsets = next++;
+  if (keyRows == KeyRows::Pages)
+    arguments.pageTable = next++;
+  if (keyRows == KeyRows::Pages || keyRows == KeyRows::Lengths)
+    arguments.keyLengths = next++;
 
-  for (size_t i = numCaptured - getNumOffsets(); i < numCaptured; ++i)
+  for (size_t i = numOfFunctions; i < numCaptured; ++i)
     checkCapture(captures[i], first[i], query, {});
-  int64_t numSequences = checkOffsets(arguments);
+  int64_t numSequences = checkSequences(arguments);
   if (const Array *lengths = arguments.lengths) {
     bool isInteger = lengths->element >= FLASH_I8 && !lengths->isBool;
     checkVector("lengths", *lengths, isInteger, "integers", numSequences,
-                isPacked() ? "sequence" : "batch", query);
+                areSequences() ? "sequence" : "batch", query);
   }
   if (const Array *sink = arguments.sink)
     checkVector("sink", *sink, sink->element <= FLASH_F64,
                 "floating-point numbers", getHeads(query, 0), "query head",
                 query);
-  if (numCaptured == getNumOffsets())
+  if (numOfFunctions == 0)
     return obstacle;
   std::vector<PositionSizes> sizes = getSizes(arguments, numSequences);
-  for (size_t i = 0; i < numCaptured - getNumOffsets(); ++i)
+  for (size_t i = 0; i < numOfFunctions; ++i)
     checkCapture(captures[i], first[i], query, sizes);
   return obstacle;
 }
@@ -582,6 +665,18 @@ static void turn(Array &array, const char *name, nb::object &owner) {
   array.prototype = {};
 }
 
+/// Makes (pages, rows of a page, heads, D) what kernels have, with the heads
+/// before the rows: a view on a device, and on the host one that is copied
+/// where rows do not lie so.
+static void turnPages(Array &array, const char *name, nb::object &owner) {
+  if (array.device < 0)
+    return replace(array, callOperands("to_pages", owner), name, owner);
+  std::swap(array.sizes[1], array.sizes[2]);
+  std::swap(array.strides[1], array.strides[2]);
+  array.setUnitStrides();
+  array.prototype = {};
+}
+
 /// The result on the host that was a batch of one, where its rows were packed:
 /// with the rows before the heads.
 static void turnBack(nb::object &result) {
@@ -618,6 +713,8 @@ void Attention::adapt(Arguments &arguments) const {
   for (auto [number, name] : {std::pair(0, "query"), {1, "key"}, {2, "value"}})
     if (packs(number))
       turn(arrays[number], name, arguments.owners[number]);
+    else if (isInPages(number))
+      turnPages(arrays[number], name, arguments.owners[number]);
   if (Array *lengths = arguments.lengths;
       lengths && !lengths->hasType(FLASH_I32))
     replace(*lengths, callOperands("to_lengths", arguments.getOwner(lengths)),
@@ -777,7 +874,7 @@ std::vector<nb::object> Attention::differentiate(
 
   // Of the captured tensors, those of functions come first.
   size_t numOfFunctions =
-      captures.size() - numOfPlan - numOfGradients - getNumOffsets();
+      captures.size() - numOfPlan - numOfGradients - getNumOfSequences();
   const Array *first = arguments.arrays + arguments.count - captures.size();
   for (int number : wanted.wrt) {
     if (number < 0 || size_t(number) >= numOfFunctions)
@@ -825,7 +922,7 @@ std::vector<nb::object> Attention::differentiate(
     append(array, array + 1);
   append(arguments.arrays + 3, first + numOfFunctions);
   append(&lseGrad, &lseGrad + wanted.hasLseGrad);
-  append(end - numOfGradients - getNumOffsets(), end);
+  append(end - numOfGradients - getNumOfSequences(), end);
   // Gradients are like what they are of.
   Places places;
   bool hasPlaces = false;

@@ -25,6 +25,18 @@ struct Capture {
   std::vector<IndexRange> ranges;
 };
 
+/// Where the rows of keys and values are.
+enum class KeyRows {
+  /// A batch, all of whose rows are there.
+  Batch,
+  /// A batch, of which so many rows are there: key_lengths.
+  Lengths,
+  /// Behind each other: key_offsets.
+  Packed,
+  /// In pages: page_table and key_lengths.
+  Pages
+};
+
 /// One attention variant: checks arrays, finds the kernel for their types, and
 /// calls it. This is what a cached call runs through.
 class Attention {
@@ -37,18 +49,19 @@ public:
   /// the arguments of a call and whether all are plain tensors that nothing
   /// watches, of which some require gradients, goes by PyTorch. The last
   /// `numOfGradients` of the captures are for the gradients' kernel alone, and
-  /// the `numOfPlan` before these for the other alone. Where queries, or keys
-  /// and values, are packed, captures end with their offsets.
+  /// the `numOfPlan` before these for the other alone. Where queries are
+  /// packed, captures end with their offsets, and behind these what says where
+  /// the rows of keys and values are, or how many there are.
   Attention(nb::object compile, nb::object compileGradients,
             std::vector<Capture> captures, bool returnLse, nb::object dispatch,
             size_t numOfPlan, size_t numOfGradients, bool packsQueries,
-            bool packsKeys)
+            KeyRows keyRows)
       : compile(std::move(compile)),
         compileGradients(std::move(compileGradients)),
         captures(std::move(captures)), returnLse(returnLse),
         dispatch(std::move(dispatch)), numOfPlan(numOfPlan),
         numOfGradients(numOfGradients), packsQueries(packsQueries),
-        packsKeys(packsKeys) {}
+        keyRows(keyRows) {}
 
   /// Runs the kernel, or leaves the call to `dispatch` where tensors have no
   /// memory, something wants to see the operators that are called, or there
@@ -84,7 +97,8 @@ private:
     size_t count = 0;
     /// Null where there are none.
     Array *lengths = nullptr, *sink = nullptr;
-    Array *queryOffsets = nullptr, *keyOffsets = nullptr;
+    Array *queryOffsets = nullptr, *keyOffsets = nullptr, *pageTable = nullptr,
+          *keyLengths = nullptr;
     nb::object &getOwner(const Array *array) { return owners[array - arrays]; }
     /// Those of the call, without padding.
     int64_t headDim = 0, valueDim = 0;
@@ -107,35 +121,61 @@ private:
 
   /// Makes of arguments that no kernel takes others: head dimensions are padded
   /// to multiples of 8, packed rows become a batch of one with their heads
-  /// first, lengths and sinks get the kernel's types, and where it computes in
-  /// float64 all that captured tensors hold does.
+  /// first, as those of pages do, lengths and sinks get the kernel's types, and
+  /// where it computes in float64 all that captured tensors hold does.
   void adapt(Arguments &arguments) const;
 
-  bool isPacked() const { return packsQueries || packsKeys; }
-  size_t getNumOffsets() const { return packsQueries + packsKeys; }
-  bool packs(int operand) const { return operand ? packsKeys : packsQueries; }
+  /// Whether batches are sequences that have lengths of their own.
+  bool areSequences() const {
+    return packsQueries || keyRows != KeyRows::Batch;
+  }
+  /// How many arrays say so.
+  size_t getNumOfSequences() const {
+    return packsQueries +
+           (keyRows == KeyRows::Pages ? 2 : keyRows != KeyRows::Batch);
+  }
+  bool packs(int operand) const {
+    return operand ? keyRows == KeyRows::Packed : packsQueries;
+  }
+  /// Whether an operand is (pages, rows of a page, heads, D).
+  bool isInPages(int operand) const {
+    return operand && keyRows == KeyRows::Pages;
+  }
   int64_t getHeads(const Array &array, int operand) const {
-    return array.sizes[packs(operand) ? 1 : array.rank - 3];
+    return array.sizes[packs(operand)       ? 1
+                       : isInPages(operand) ? 2
+                                            : array.rank - 3];
   }
+  /// Of an operand in pages, that of a page.
   int64_t getLength(const Array &array, int operand) const {
-    return array.sizes[packs(operand) ? 0 : array.rank - 2];
+    return array.sizes[packs(operand)       ? 0
+                       : isInPages(operand) ? 1
+                                            : array.rank - 2];
   }
-  /// Checks offsets, on the host what they hold, too, and returns how many
-  /// sequences there are.
-  int64_t checkOffsets(const Arguments &arguments) const;
+  /// Checks offsets, tables of pages and lengths, on the host what they hold,
+  /// too, and returns how many sequences there are.
+  int64_t checkSequences(const Arguments &arguments) const;
+  void checkOffsets(const Arguments &arguments, int side) const;
+  void checkPages(const Arguments &arguments) const;
+  void checkKeyLengths(const Arguments &arguments, int64_t numSequences) const;
   void checkRank(int operand, const char *name, const Array &array,
                  const Array &query) const;
 
   /// On a device: heads, key heads, and the classes (flashGetSizeClass) of the
   /// batch size and the lengths. On the CPU, the lengths (flashGetCpuLength),
-  /// and zeros. Of packed rows the heads, and where sequences are short on a
-  /// device the classes, too, of their number and of the mean lengths.
+  /// and zeros. Of packed rows the heads, and where queries are packed and
+  /// short on a device the classes, too, of the sequences' number and of the
+  /// mean lengths. That of keys in pages is what the table has room for.
   using KernelSizes = std::array<int64_t, 5>;
   KernelSizes getKernelSizes(const Arguments &arguments) const;
   int64_t countSequences(const Arguments &arguments, int operand) const;
+  /// Of operands that are adapted, as those that follow.
   int64_t getMeanLength(const Arguments &arguments, int operand) const;
-  /// Whether sequences have few queries each, of operands that are adapted.
+  /// Whether packed sequences have few queries each.
   bool areShort(const Arguments &arguments) const;
+  /// Whether kernels depend on how many sequences there are, and on their
+  /// lengths.
+  bool haveClasses(const Arguments &arguments) const;
 
   /// What a kernel is compiled for.
   struct Specialization {
@@ -181,7 +221,8 @@ private:
   bool returnLse;
   nb::object dispatch;
   size_t numOfPlan, numOfGradients;
-  bool packsQueries, packsKeys;
+  bool packsQueries;
+  KeyRows keyRows;
   std::vector<KnownKernel> kernels, gradientKernels;
 };
 

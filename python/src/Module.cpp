@@ -23,6 +23,15 @@ static std::vector<IndexRange::Step> readSteps(nb::handle list) {
   return steps;
 }
 
+/// As get_kind_of_keys of packing.py has it.
+static KeyRows readKeyRows(const std::string &name) {
+  if (name == "batch")
+    return KeyRows::Batch;
+  if (name == "lengths")
+    return KeyRows::Lengths;
+  return name == "pages" ? KeyRows::Pages : KeyRows::Packed;
+}
+
 /// (name, dtype, is bool, is unsigned, rank, [(dimension, steps, text)])
 static std::vector<Capture> readCaptures(nb::list list) {
   std::vector<Capture> captures;
@@ -96,11 +105,11 @@ NB_MODULE(_core, m) {
            [](Attention *self, nb::object compile, nb::object compileGradients,
               nb::list captures, bool returnLse, nb::object dispatch,
               size_t numOfPlan, size_t numOfGradients, bool packsQueries,
-              bool packsKeys) {
+              const std::string &keyRows) {
              new (self) Attention(
                  std::move(compile), std::move(compileGradients),
                  readCaptures(captures), returnLse, std::move(dispatch),
-                 numOfPlan, numOfGradients, packsQueries, packsKeys);
+                 numOfPlan, numOfGradients, packsQueries, readKeyRows(keyRows));
            })
       .def("__call__", &Attention::call, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(),

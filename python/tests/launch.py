@@ -174,6 +174,36 @@ def test_packed_rows():
     expect_error(ValueError, message, query, key, value, query_offsets=offsets, key_offsets=offsets.array)
 
 
+def test_pages():
+    """Caches are taken as they lie, and nobody looks at tables and lengths; the version is that of the room of the table."""
+    cache = make((50, 4, 16, 256), "float16").array.transpose(0, 2, 1, 3)
+    key, value = (fake_torch.Tensor(part, fake_torch.DTYPES["float16"], 0) for part in (cache[..., :128], cache[..., 128:]))
+    query, table, lengths = make((9, 16, 1, 128), "float16"), make((9, 100), "int32"), make((9,), "int32")
+    table.array[...], lengths.array[...] = -7, 10**9
+    options = dict(mask=flash.causal(), page_table=table, key_lengths=lengths)
+    attend = lambda: flash.attention(query, key, value, return_lse=True, **options)
+    output, lse = attend()
+    results = [("empty", (9, 16, 1, 128), "float16"), ("empty", (9, 16, 1), "float32")]
+    assert [event for event in events if event[-1] != "int8"] == [*results, ("stream", 0)], events
+    assert any(event[-1] == "int8" for event in events), "keys are not split"
+    events.clear()
+    start = time.perf_counter()
+    options["page_table"] = fake_torch.Tensor(make((9, 104), "int32").array[:, :101], table.dtype, 0)
+    key = fake_torch.Tensor(cache[:40, ..., :128], key.dtype, 0)
+    value = fake_torch.Tensor(cache[:40, ..., 128:], key.dtype, 0)
+    attend()
+    assert time.perf_counter() - start < 0.05, "another kernel"
+    packed, offsets = make((700, 16, 128), "float16"), make((10,), "int32")
+    for rows in (700, 20):
+        part = fake_torch.Tensor(packed.array[:rows], packed.dtype, 0)
+        assert flash.attention(part, key, value, query_offsets=offsets, **options).shape == (rows, 16, 128)
+    dense = turn(9, 4, 1600, 128)
+    assert flash.attention(query, dense, dense, flash.causal(), key_lengths=lengths).shape == query.shape
+    odd = fake_torch.Tensor(make((50, 4, 16, 132), "float16").array.transpose(0, 2, 1, 3)[..., :128], key.dtype, 0)
+    message = "key has stride 132 in dimension 1; on a GPU it must be a multiple of 8 elements (16 bytes)"
+    expect_error(ValueError, message, query, odd, odd, **options)
+
+
 def test_places():
     query = make((1, 2, 64, 64), "float32")
     elsewhere = make((1, 2, 64, 64), "float32", device=1)
@@ -271,11 +301,15 @@ def test_programs():
 
 
 def measure():
-    """Microseconds that a cached call takes on the host, without the driver's part, and a plan of other documents."""
+    """Microseconds that a cached call takes on the host, without the driver's part, one of pages, and a plan of other documents."""
     query, mask, ids = make((1, 1, 64, 64), "float32"), flash.causal(), make((64,), "int32")
+    of_pages, table, lengths = make((4, 16, 1, 64), "float32"), make((1, 4), "int32"), make((1,), "int32")
 
     def call():
         flash.attention(query, query, query, mask=mask)
+
+    def call_paged():
+        flash.attention(query, of_pages, of_pages, mask=mask, page_table=table, key_lengths=lengths)
 
     def plan(gradients):
         flash.plan(flash.documents(ids) & mask, query, query, gradients=gradients)
@@ -289,12 +323,12 @@ def measure():
             best = min(best, (time.perf_counter() - start) / 200)
         return 1e6 * best
 
-    return time_once(call), time_once(plan, False), time_once(plan, True)
+    return time_once(call), time_once(call_paged), time_once(plan, False), time_once(plan, True)
 
 
 if __name__ == "__main__":
     if "--measure" in sys.argv:
-        print("{:.1f} us a call, {:.1f} a plan, {:.1f} a plan with gradients".format(*measure()))
+        print("{:.1f} us a call, {:.1f} one of pages, {:.1f} a plan, {:.1f} a plan with gradients".format(*measure()))
         sys.exit()
     for name, test in list(globals().items()):
         if name.startswith("test_"):

@@ -1,9 +1,13 @@
-"""Programs whose keys and values lie in pages: caches in any order of their dimensions, as those of serving engines are."""
+"""Keys and values in pages: caches in any order of their dimensions, as those of serving engines are, beside a loop in fp64."""
+
+import json
 
 import numpy as np
 import pytest
+from conftest import TOLERANCE, reference
 
 import flash_mlir as flash
+from flash_mlir import _core, programs
 
 TEXT = """
 func.func @cached(%q: tensor<?x4x?x64xf32>, %k: tensor<?x2x16x64xf32>, %v: tensor<?x2x16x64xf32>, %table: tensor<?x?xi32>, %n: tensor<?xi32>)
@@ -54,3 +58,272 @@ def test_orders_of_a_cache(order):
     q = rng.standard_normal((4, 4, 5, 64), np.float32)
     o = flash.compile(TEXT, target="cpu")(q, k, v, table, lengths)
     np.testing.assert_allclose(o, expect(q, k, v, table, lengths), atol=2e-6)
+
+
+HEADS, KEY_HEADS, QUERIES, PAGE = 4, 2, 5, 16
+# As long as the table has room for, of no keys, ending in a page and with one, of fewer keys than there are queries.
+LENGTHS = [20, 0, 64, 1, 48, 3]
+# Sequences share pages; what stands behind the last one is never read.
+PAGES = [[7, 3], [], [0, 7, 5, 1], [19], [2, 2, 4], [6]]
+QUERY_OFFSETS = [2, 3, 5, 5, 40, 41, 45]
+
+
+def make_cache(rng, dtype="float32", dim=64, value_dim=64, order="heads_inside", page=PAGE):
+    """Pages (pages, page, heads, D) of which all that no sequence has is NaN, and the table, whose other entries are of no page."""
+    table = np.array([own + [-1, 10**9, 2**31 - 1, -(2**31)][: 4 - len(own)] for own in PAGES], np.int32)
+    used = np.zeros((20, page), bool)
+    for own, length in zip(PAGES, LENGTHS):
+        for place, page_number in enumerate(own):
+            used[page_number, : max(0, length - place * page)] = True
+    shape = {"heads_inside": (20, page, KEY_HEADS), "heads_outside": (20, KEY_HEADS, page), "rows_outside": (page, KEY_HEADS, 20)}[order]
+    to_cache = {"heads_inside": (0, 1, 2, 3), "heads_outside": (0, 2, 1, 3), "rows_outside": (2, 0, 1, 3)}[order]
+    both = rng.standard_normal((*shape, dim + value_dim)).astype("float32").astype(dtype).transpose(to_cache)
+    both[~used] = np.nan
+    return both[..., :dim], both[..., dim:], table
+
+
+def loop(query, key, value, table, lengths=LENGTHS, keep=None, score=None, sink=None, scale=None, query_offsets=None):
+    """Attention of each sequence in fp64. Functions get the lengths and the number of the sequence in place of b."""
+    packed = query if query_offsets is not None else np.concatenate(query.swapaxes(1, 2))
+    count = len(lengths)
+    ends = query_offsets if query_offsets is not None else np.arange(count + 1) * query.shape[2]
+    output = np.zeros((*packed.shape[:2], value.shape[3]))
+    lse = np.full(packed.shape[1::-1], -np.inf)
+    for b in range(count):
+        rows, m = slice(ends[b], ends[b + 1]), lengths[b]
+        n = rows.stop - rows.start
+        used = table[b, : -(-m // key.shape[1])]
+        keys, values = (np.concatenate([x[:0].reshape(0, *x.shape[2:]), *x[used]])[:m] for x in (key, value))
+        parts = [x[None].swapaxes(1, 2) for x in (packed[rows], keys, values)]
+        kept = keep and (lambda _, h, q, k: keep(q, k, n, m))  # noqa: B023
+        scored = score and (lambda s, _, h, q, k: score(s, b, h, q, k, n, m))  # noqa: B023
+        found, of_rows = reference(*parts, kept, scored, scale, sink=sink)
+        output[rows], lse[:, rows] = found[0].swapaxes(0, 1), of_rows[0]
+    if query_offsets is not None:
+        return output, lse
+    return output.reshape(count, -1, *output.shape[1:]).swapaxes(1, 2), lse.reshape(len(lse), count, -1).swapaxes(0, 1)
+
+
+def check(actual, expected, dtype="float32"):
+    for array, wanted in zip(actual, expected):
+        array = np.asarray(array, np.float64)
+        assert array.shape == wanted.shape
+        np.testing.assert_allclose(array, wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+def draw_queries(rng, is_packed, dtype="float32", dim=64):
+    shape = (QUERY_OFFSETS[-1] + 3, HEADS, dim) if is_packed else (len(LENGTHS), HEADS, QUERIES, dim)
+    return rng.standard_normal(shape).astype("float32").astype(dtype)
+
+
+@pytest.mark.parametrize("order", ["heads_inside", "heads_outside", "rows_outside"])
+@pytest.mark.parametrize("is_packed", [False, True], ids=["batch", "packed"])
+def test_numpy(rng, order, is_packed):
+    query = draw_queries(rng, is_packed)
+    key, value, table = make_cache(rng, order=order, value_dim=48)
+    lengths = np.array(LENGTHS, np.int32)
+    options = dict(query_offsets=np.array(QUERY_OFFSETS)) if is_packed else {}
+    offsets = QUERY_OFFSETS if is_packed else None
+    actual = flash.attention(query, key, value, page_table=table, key_lengths=lengths, return_lse=True, **options)
+    check(actual, loop(query, key, value, table, query_offsets=offsets))
+    causal = flash.attention(query, key, value, flash.causal(), page_table=table, key_lengths=lengths, return_lse=True, **options)
+    check(causal, loop(query, key, value, table, keep=lambda q, k, n, m: k <= q + m - n, query_offsets=offsets))
+    if is_packed:
+        assert (causal[0][45:] == 0).all() and (causal[0][:2] == 0).all() and np.isneginf(causal[1][:, 45:]).all()
+    else:
+        assert (causal[0][1] == 0).all() and np.isneginf(causal[1][1]).all()
+    attend = flash.Attention(flash.causal(), return_lse=True)
+    again = attend(query, key, value, page_table=table, key_lengths=lengths, **options)
+    assert all((x == y).all() for x, y in zip(again, causal))
+    text = attend.mlir(query, key, value, page_table=table, key_lengths=lengths, **options)
+    assert "flash.unpage %value by %page_table lengths(%key_lengths : tensor<?xi32>) : tensor<?x?x16x48xf32>" in text
+    double = [x.astype(np.float64) for x in (query, key, value)]
+    check(flash.attention(*double, flash.causal(), page_table=table, key_lengths=lengths, return_lse=True, **options), causal)
+
+
+@pytest.mark.parametrize("is_packed", [False, True], ids=["batch", "packed"])
+def test_functions(rng, is_packed):
+    """Functions see positions inside of the sequence and its lengths."""
+    query = draw_queries(rng, is_packed)
+    key, value, table = make_cache(rng)
+    per_key, slopes = rng.standard_normal(64).astype("float32"), rng.standard_normal(len(LENGTHS)).astype("float32")
+    bias, sink = np.float32(0.3), rng.standard_normal(HEADS).astype("float32")
+    bias = np.array(bias)
+
+    def score(s, b, h, q, k):
+        return 5 * flash.tanh(s / 5) + per_key[k] * slopes[b] + bias * h * (q + flash.key_length - flash.query_length - k)
+
+    def expected(s, b, h, q, k, n, m):
+        return 5 * np.tanh(s / 5) + per_key[k] * slopes[b] + bias * h * (q + m - n - k)
+
+    options = dict(page_table=table, key_lengths=np.array(LENGTHS, np.int32), sink=sink, scale=0.2, return_lse=True)
+    options.update(dict(query_offsets=np.array(QUERY_OFFSETS)) if is_packed else {})
+    wanted = dict(sink=sink, scale=0.2, query_offsets=QUERY_OFFSETS if is_packed else None)
+    actual = flash.attention(query, key, value, mask=flash.window(left=20, right=3), score=score, **options)
+    kept = lambda q, k, n, m: (k >= q + m - n - 20) & (k <= q + m - n + 3)
+    check(actual, loop(query, key, value, table, keep=kept, score=expected, **wanted))
+    ids = rng.integers(0, 3, 64)
+    actual = flash.attention(query, key, value, lambda b, h, q, k: (ids[k] == q % 3) | (k < 2), **options)
+    check(actual, loop(query, key, value, table, keep=lambda q, k, n, m: (ids[k] == q % 3) | (k < 2), **wanted))
+    # Fewer than those that there are.
+    fewer = np.array([4, 1, 64, 0, 20, 3])
+    actual = flash.attention(query, key, value, lengths=fewer, **options)
+    hidden = lambda s, b, h, q, k, n, m: np.where(k < fewer[b], s, -np.inf)
+    check(actual, loop(query, key, value, table, score=hidden, **wanted))
+    per_key = per_key[:63]
+    with pytest.raises(ValueError, match="per_key has size 63 in dimension 0, where k goes from 0 to 63 in sequence 2"):
+        flash.attention(query, key, value, score=score, **options)
+
+
+@pytest.mark.parametrize("dtype, page", [("float16", 16), ("bfloat16", 32), ("float32", 8)])
+def test_tensors(rng, dtype, page):
+    torch = pytest.importorskip("torch")
+    key, value, table = make_cache(rng, page=page)
+    lengths = [min(length, page * len(own)) for length, own in zip(LENGTHS, PAGES)]
+    query = draw_queries(rng, False)
+    to = lambda array: torch.from_numpy(np.ascontiguousarray(array)).to(getattr(torch, dtype))
+    query, both = to(query), to(np.concatenate([key, value], -1).swapaxes(1, 2))
+    # Keys and values side by side, with the heads outside.
+    key, value = both.transpose(1, 2).split(64, -1)
+    options = dict(page_table=torch.from_numpy(table), key_lengths=torch.tensor(lengths, dtype=torch.int32))
+    expected = loop(*(x.double().numpy() for x in (query, key, value)), table, lengths, keep=lambda q, k, n, m: k <= q + m - n)
+
+    def attend(query, key, value, page_table, key_lengths):
+        return flash.attention(query, key, value, flash.causal(), return_lse=True, page_table=page_table, key_lengths=key_lengths)
+
+    actual = attend(query, key, value, **options)
+    assert actual[0].dtype == query.dtype
+    check((actual[0].double(), actual[1]), expected, dtype)
+    # Of a table with more columns, as a slice.
+    wide = torch.cat([options["page_table"], options["page_table"]], 1)[:, :4]
+    assert torch.equal(attend(query, key, value, wide, options["key_lengths"])[0], actual[0])
+    compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
+    assert all(map(torch.equal, compiled(query, key, value, **options), actual))
+    kept = flash.Attention(flash.causal(), return_lse=True)
+    compiled = torch.compile(lambda *x: kept(*x, **options), backend="aot_eager", fullgraph=True)
+    assert all(map(torch.equal, compiled(query, key, value), actual))
+    with torch.device("meta"):
+        meta = attend(*(x.to("meta") for x in (query, key, value)), **{name: x.to("meta") for name, x in options.items()})
+    assert [x.shape for x in meta] == [x.shape for x in actual]
+    with flash.checks():
+        assert all(map(torch.equal, attend(query, key, value, **options), actual))
+
+
+def test_no_gradients(rng):
+    torch = pytest.importorskip("torch")
+    key, value, table = (torch.from_numpy(np.ascontiguousarray(array)) for array in make_cache(rng))
+    query = torch.from_numpy(draw_queries(rng, False)).requires_grad_()
+    options = dict(page_table=table, key_lengths=torch.tensor(LENGTHS, dtype=torch.int32))
+    attend = lambda x: flash.attention(x, key, value, **options)
+    for call in (attend, torch.compile(attend, backend="aot_eager")):
+        with pytest.raises(Exception, match="no gradients of keys in pages .*; call it under torch.no_grad"):
+            call(query)
+    with torch.no_grad():
+        assert torch.equal(attend(query), attend(query.detach()))
+
+
+@pytest.mark.parametrize("is_packed", [False, True], ids=["batch", "packed"])
+def test_lengths_of_a_batch(rng, is_packed):
+    """A cache without pages, of which so many keys are there: causal masks are aligned to these, other than with `lengths`."""
+    query = draw_queries(rng, is_packed)
+    key, value = rng.standard_normal((2, len(LENGTHS), KEY_HEADS, 70, 64)).astype("float32")
+    for b, length in enumerate(LENGTHS):
+        key[b, :, length:] = value[b, :, length:] = np.nan
+    table = np.arange(len(LENGTHS))[:, None]
+    rows = key.swapaxes(1, 2), value.swapaxes(1, 2)
+    options = dict(key_lengths=np.array(LENGTHS, np.int32), **(dict(query_offsets=np.array(QUERY_OFFSETS)) if is_packed else {}))
+    actual = flash.attention(query, key, value, flash.causal(), return_lse=True, **options)
+    keep = lambda q, k, n, m: k <= q + m - n
+    check(actual, loop(query, *rows, table, keep=keep, query_offsets=QUERY_OFFSETS if is_packed else None))
+    with pytest.raises(ValueError, match=r"key_lengths\[2\] is 71; lengths are from 0 to 70, the rows that key has"):
+        flash.attention(query, key, value, **{**options, "key_lengths": np.array([20, 0, 71, 1, 48, 3], np.int32)})
+
+
+def test_gradients_of_lengths(rng):
+    torch = pytest.importorskip("torch")
+    lengths = torch.tensor([20, 0, 33], dtype=torch.int32)
+    leaves = [torch.randn(3, heads, n, 64, dtype=torch.float64, requires_grad=True) for heads, n in ((4, 5), (2, 33), (2, 33))]
+    arrays = [leaf.detach().float().requires_grad_() for leaf in leaves]
+    output = flash.attention(*arrays, flash.causal(), key_lengths=lengths)
+    output_grad = torch.randn_like(output)
+    grads = torch.autograd.grad(output, arrays, output_grad)
+    query, key, value = leaves
+    parts = []
+    for b, length in enumerate(lengths.tolist()):
+        keys, values = (x[b, :, :length].repeat_interleave(2, 0) for x in (key, value))
+        q, k = torch.arange(5)[:, None], torch.arange(length)
+        scores = (query[b] @ keys.mT / 8).masked_fill(k > q + length - 5, -torch.inf)
+        parts.append(scores.softmax(-1) @ values if length else query[b] * 0)
+    wanted = torch.autograd.grad(torch.stack(parts), leaves, output_grad.double())
+    for grad, other in zip(grads, wanted):
+        torch.testing.assert_close(grad.double(), other, rtol=1e-4, atol=1e-5)
+    output, lse = flash.attention(*[x.detach() for x in arrays], flash.causal(), key_lengths=lengths, return_lse=True)
+    given = [x.detach().numpy() for x in (*arrays, output, lse, output_grad)]
+    for grad, other in zip(flash.attention_grad(*given, flash.causal(), key_lengths=lengths.numpy()), grads):
+        np.testing.assert_array_equal(grad, other)
+
+
+def test_one_kernel(rng):
+    """Other tables, lengths and numbers of pages need no other kernel, and a sequence has the bits that it has alone."""
+    query = draw_queries(rng, False)
+    key, value, table = make_cache(rng)
+    lengths = np.array(LENGTHS, np.int32)
+    whole = flash.attention(query, key, value, flash.causal(), page_table=table, key_lengths=lengths)
+    count = len(flash.cache._kernels)
+    for b in range(len(LENGTHS)):
+        part = slice(b, b + 1)
+        alone = flash.attention(query[part], key, value, flash.causal(), page_table=table[part], key_lengths=lengths[part])
+        assert (alone == whole[part]).all()
+    moved = [np.concatenate([x[10:], x[:10]]) for x in (key, value)]
+    other = flash.attention(query, *moved, flash.causal(), page_table=np.where(lengths[:, None] > 0, (table + 10) % 20, table).astype(np.int32),
+                            key_lengths=lengths)
+    assert (other == whole).all() and len(flash.cache._kernels) == count
+    nothing = flash.attention(query[:0], key, value, flash.causal(), page_table=table[:0], key_lengths=lengths[:0])
+    assert nothing.shape == (0, HEADS, QUERIES, 64)
+
+
+def test_versions():
+    """On a GPU a call takes the version for its batch, queries and the room of its table, with what functions read before that."""
+    bias, table = np.zeros(3, np.float32), np.array(1.0, np.float32)
+    attend = flash.Attention(flash.causal(), lambda s, b, h, q, k: s + bias[b] * table)
+    for packed in ((None, 16), ("i32", 16)):
+        for index, lengths in ((0, {}), (3, {"lengths": True})):
+            config = programs.with_packing(attend._configs[index], packed)
+            sizes = [[4, 32, 1, 128], [4, 8, 16, 128], [4, 8, 16, 128], [4, 200]]
+            chosen = programs._choose_sizes(json.loads(config), "sm_90a", sizes)
+            text = programs.print_program(config, "bf16", 4, 128, 128)
+            version = _core.Kernel.specialize(text, "sm_90a", "", "", chosen)
+            assert "packed_heads = 4" in version and "split_ctas = 132" in version
+
+
+def test_refusals(rng):
+    query = draw_queries(rng, False)
+    key, value, table = make_cache(rng)
+    lengths = np.array(LENGTHS, np.int32)
+
+    def refuse(error, match, arrays=(query, key, value), call=flash.attention, **changes):
+        options = {**dict(page_table=table, key_lengths=lengths), **changes}
+        with pytest.raises(error, match=match):
+            call(*arrays, **options)
+
+    refuse(TypeError, "page_table has the dtype int64; expected int32", page_table=table.astype(int))
+    refuse(TypeError, "key_lengths is a list; expected an array of int32", key_lengths=LENGTHS)
+    refuse(ValueError, "page_table has 1 dimensions; expected 2: the pages of each sequence", page_table=table[0])
+    refuse(ValueError, "page_table is given without key_lengths", key_lengths=None)
+    refuse(ValueError, "key_lengths and key_offsets are given", key_offsets=np.zeros(7, int))
+    refuse(ValueError, "key has 3 dimensions; with page_table it is .pages, rows of a page, heads", arrays=(query, key[0], value[0]))
+    refuse(ValueError, "value is .*; the numbers of pages must agree", arrays=(query, key, value[:3]))
+    refuse(ValueError, "value has length 8, key has 16", arrays=(query, key, value[:, :8]))
+    refuse(ValueError, "queries are of 5 sequences and keys of 6", arrays=(query[:5], key, value))
+    refuse(ValueError, "key_lengths is int32 of shape .5.*; expected one for each of the 6 sequences", key_lengths=lengths[:5])
+    refuse(ValueError, r"key_lengths\[2\] is 65; lengths are from 0 to 64, the rows that page_table has", key_lengths=lengths + np.int32(1))
+    refuse(ValueError, r"key_lengths\[1\] is -1", key_lengths=lengths - np.int32(1))
+    refuse(ValueError, r"page_table\[0, 1\] is -2, of a page in which there are keys; such pages are from 0 to 19", page_table=table - np.int32(5))
+    refuse(ValueError, "and key has no pages", arrays=(query, key[:0], value[:0]))
+    refuse(ValueError, "key has pages of no rows", arrays=(query, key[:, :0], value[:, :0]))
+    refuse(ValueError, "query has head dimension 12; with page_table multiples of 8", arrays=(query[..., :12], key[..., :12], value))
+    long = np.zeros((20, 129, KEY_HEADS, 64), np.float32)
+    refuse(flash.CompileError, "129 rows", arrays=(query, long, long))
+    refuse(ValueError, "page_table, key_lengths or offsets are given beside blocks", blocks=1)
+    plan = flash.plan(flash.causal(), query, query)
+    refuse(ValueError, "page_table, key_lengths or offsets are given beside a plan", mask=plan)

@@ -36,11 +36,13 @@ static constexpr int64_t mostQueriesOfOpenSplits = 64;
 
 using Sizes = SmallVector<int64_t>;
 
-/// Reads "2x8x?x64"; `?` is a size that stays open.
+/// Reads "2x8x?x64"; `?` is a size that stays open. A tensor without dimensions
+/// has no sizes.
 static std::optional<Sizes> parseSizes(StringRef text) {
   Sizes sizes;
   SmallVector<StringRef> parts;
-  text.split(parts, 'x');
+  if (!text.empty())
+    text.split(parts, 'x');
   for (StringRef part : parts) {
     int64_t size;
     if (part == "?")
@@ -101,7 +103,8 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
 /// The view of an argument whose rows lie behind each other, or null.
 static UnpackOp getUnpack(Value argument) {
   for (Operation *user : argument.getUsers())
-    if (auto unpack = dyn_cast<UnpackOp>(user))
+    if (auto unpack = dyn_cast<UnpackOp>(user);
+        unpack && unpack.getMemory() == argument)
       return unpack;
   return {};
 }
