@@ -19,6 +19,7 @@ from .expressions import key_length, query_length, tensor, where
 from .flash_attn import flash_attn_func, flash_attn_varlen_func, varlen_attn
 from .flex import flex_attention
 from .gradients import attention_grad
+from .kv_cache import flash_attn_with_kvcache
 from .library import get_include, get_library
 from .masks import Mask, causal, documents, full, key_lengths, mask, prefix, window
 from .number_functions import (
@@ -81,6 +82,7 @@ __all__ = [
     "expm1",
     "flash_attn_func",
     "flash_attn_varlen_func",
+    "flash_attn_with_kvcache",
     "flex_attention",
     "floor",
     "full",

@@ -4,13 +4,19 @@ import numpy
 
 from .attention import attention
 from .expressions import is_array, key_length, query_length
+from .masks import as_mask
 from .masks import causal as causal_mask
 from .masks import window
 from .number_functions import absolute, tanh
+from .operands import cast
+from .packing import check_int32, get_key
 
 
-def _get_mask(causal, window_size, mask):
-    """The mask of a window, which is aligned to the end as a causal one is, and what `mask` keeps of it."""
+def get_mask(causal, window_size, mask, used=None):
+    """The mask of a window, which is aligned to the end as a causal one is, and what `mask` keeps of it.
+
+    `used` are how many keys of each sequence there are, where the kernel knows others.
+    """
     if not isinstance(window_size, (tuple, list)) or len(window_size) != 2:
         raise ValueError(f"window_size is {window_size}; expected two numbers, as (-1, -1) for no window")
     sides = []
@@ -19,13 +25,29 @@ def _get_mask(causal, window_size, mask):
             raise ValueError(f"window_size has {side}; expected numbers from 0 on, or -1 or None for a side without end")
         sides.append(None if side == -1 else side)
     left, right = sides[0], 0 if causal else sides[1]
+    if used is not None:
+        made = _get_used_mask(left, right, used)
+        return made if mask is None else made & mask
     if left is None and right is None:
         return mask
     made = causal_mask() if left is None and right == 0 else window(left=left, right=right)
     return made if mask is None else made & mask
 
 
-def _get_score(softcap, alibi_slopes, score):
+def _get_used_mask(left, right, used):
+    """A window that is aligned to the last of the keys that are used."""
+
+    def keep(b, h, q, k):
+        last = q + used[b] - query_length
+        kept = k < used[b]
+        if left is not None:
+            kept = kept & (k >= last - left)
+        return kept if right is None else kept & (k <= last + right)
+
+    return as_mask(keep)
+
+
+def get_score(softcap, alibi_slopes, score, used=None):
     """Scores that are capped, then biased by ALiBi's slopes, then given to `score`."""
     if softcap is not None and softcap < 0:
         raise ValueError(f"softcap is {softcap}; expected a positive number, or 0 for none")
@@ -42,7 +64,8 @@ def _get_score(softcap, alibi_slopes, score):
             s = softcap * tanh(s / softcap)
         if rank is not None:
             slope = alibi_slopes[h] if rank == 1 else alibi_slopes[b, h]
-            s = s - slope * absolute(q + key_length - query_length - k)
+            length = key_length if used is None else used[b]
+            s = s - slope * absolute(q + length - query_length - k)
         return s if score is None else score(s, b, h, q, k)
 
     return change
@@ -72,16 +95,16 @@ def _check_rank(name, array):
         raise ValueError(f"{name} {found}; without offsets it is (batch, length, heads, head dimension)")
 
 
-def _attend(q, k, v, offsets, options, return_attn_probs, return_lse):
-    """Attention of rows with the heads behind them, packed where there are offsets."""
-    for name, array, of_array in (("q", q, offsets[0]), ("k", k, offsets[1]), ("v", v, offsets[1])):
-        if of_array is None:
+def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_table=None, key_lengths=None):
+    """Attention of rows with the heads behind them, packed where there are offsets, and of keys in pages where there is a table."""
+    are_packed = offsets[1] is not None or page_table is not None
+    for name, array, is_packed in (("q", q, offsets[0] is not None), ("k", k, are_packed), ("v", v, are_packed)):
+        if not is_packed:
             _check_rank(name, array)
     q = _swap(q) if offsets[0] is None else q
-    k, v = (k, v) if offsets[1] is not None else (_swap(k), _swap(v))
-    results = attention(
-        q, k, v, return_lse=return_attn_probs or return_lse, query_offsets=offsets[0], key_offsets=offsets[1], **options
-    )
+    k, v = (k, v) if are_packed else (_swap(k), _swap(v))
+    arrays = dict(query_offsets=offsets[0], key_offsets=offsets[1], page_table=page_table, key_lengths=key_lengths)
+    results = attention(q, k, v, return_lse=return_attn_probs or return_lse, **arrays, **options)
     output, *more = results if return_attn_probs or return_lse else (results,)
     if offsets[0] is None:
         output = _swap_back(output)
@@ -133,9 +156,9 @@ def flash_attn_func(
       What `attention` does; ValueError, too, for arguments that are not possible here.
     """
     _check(dropout_p, return_attn_probs, return_lse)
-    options = dict(mask=_get_mask(causal, window_size, mask), score=_get_score(softcap, alibi_slopes, score))
+    options = dict(mask=get_mask(causal, window_size, mask), score=get_score(softcap, alibi_slopes, score))
     options.update(scale=softmax_scale, sink=learnable_sink)
-    return _attend(q, k, v, (None, None), options, return_attn_probs, return_lse)
+    return attend_rows(q, k, v, (None, None), options, return_attn_probs, return_lse)
 
 
 def flash_attn_varlen_func(
@@ -158,6 +181,7 @@ def flash_attn_varlen_func(
     *,
     return_lse=False,
     learnable_sink=None,
+    seqused_k=None,
     mask=None,
     score=None,
 ):
@@ -165,10 +189,14 @@ def flash_attn_varlen_func(
 
     Args:
       q: (rows of all sequences, heads, D); without cu_seqlens_q (sequences, length, heads, D).
-      k, v: (rows of all sequences, key heads, D), and without cu_seqlens_k as q.
+      k, v: (rows of all sequences, key heads, D), without cu_seqlens_k as q, and with block_table
+        (pages, rows of a page, key heads, D).
       cu_seqlens_q, cu_seqlens_k: int32 or int64 of shape (sequences + 1,): `query_offsets` and `key_offsets` of `attention`.
       max_seqlen_q, max_seqlen_k: Not needed, and not looked at.
-      block_table: None: there are no pages.
+      block_table: int32 of shape (sequences, pages of a sequence): `page_table` of `attention`. How many keys there are say
+        seqused_k, or else cu_seqlens_k.
+      seqused_k: int32 of shape (sequences,): how many keys of each sequence there are, to whose last one masks are aligned. Beside
+        cu_seqlens_k without a table, masks and score functions of the caller see all keys between the offsets as its length.
 
     Masks and functions see sequences in place of batches. The other arguments are as those of `flash_attn_func`.
 
@@ -176,20 +204,35 @@ def flash_attn_varlen_func(
       An array (rows, heads, Dv), row-major; log-sum-exps are (heads, rows). Rows of no sequence are 0, and -inf.
 
     Raises:
-      What `attention` does; ValueError, too, for arguments that are not possible here, and NotImplementedError for block_table.
+      What `attention` does; ValueError, too, for arguments that are not possible here.
     """
     _check(dropout_p, return_attn_probs, return_lse)
-    _refuse_pages("block_table", block_table)
-    if cu_seqlens_q is None and cu_seqlens_k is None:
+    if cu_seqlens_q is None and cu_seqlens_k is None and block_table is None and seqused_k is None:
         raise ValueError("neither cu_seqlens_q nor cu_seqlens_k is given; call flash_attn_func for a batch that is not packed")
-    options = dict(mask=_get_mask(causal, window_size, mask), score=_get_score(softcap, alibi_slopes, score))
-    options.update(scale=softmax_scale, sink=learnable_sink)
-    return _attend(q, k, v, (cu_seqlens_q, cu_seqlens_k), options, return_attn_probs, return_lse)
+    used, *of_keys = _get_keys(cu_seqlens_k, seqused_k, block_table)
+    options = dict(mask=get_mask(causal, window_size, mask, used), score=get_score(softcap, alibi_slopes, score, used))
+    options.update(scale=softmax_scale, sink=learnable_sink, lengths=used)
+    return _attend_varlen(q, k, v, cu_seqlens_q, of_keys, options, return_attn_probs, return_lse)
 
 
-def _refuse_pages(name, table):
-    if table is not None:
-        raise NotImplementedError(f"{name} is given, and keys cannot lie in pages; put those of a sequence behind each other")
+def _get_keys(offsets, used, table):
+    """(used keys that masks must know, key_offsets, page_table, key_lengths) of what says where keys are."""
+    if used is not None:
+        check_int32("seqused_k", used, 1, "1: how many keys of each sequence there are")
+    if table is None:
+        return (used, offsets, None, None) if offsets is not None else (None, None, None, used)
+    check_int32("block_table", table, 2, "2: the pages of each sequence, in their order")
+    if used is None:
+        if offsets is None:
+            raise ValueError("block_table is given without seqused_k, which says how many keys each sequence has")
+        get_key(None, offsets)
+        used = cast(offsets[1:] - offsets[:-1], "int32")
+    return None, None, table, used
+
+
+def _attend_varlen(q, k, v, query_offsets, of_keys, options, *returns):
+    key_offsets, page_table, key_lengths = of_keys
+    return attend_rows(q, k, v, (query_offsets, key_offsets), options, *returns, page_table, key_lengths)
 
 
 def varlen_attn(
@@ -222,22 +265,31 @@ def varlen_attn(
       scale: 1 / sqrt(D) if left out.
       window_size: As that of `flash_attn_varlen_func`.
       enable_gqa: Whether key may have fewer heads than query.
-      seqused_k, block_table: None: sequences have all of their keys, and there are no pages.
-      num_splits: None, 0 or 1: keys of packed rows are not split.
+      seqused_k, block_table: As those of `flash_attn_varlen_func`.
+      num_splits: None or 0; 1, too, without block_table, as long packed rows are not split.
       mask, score: As those of `flash_attn_func`.
 
     Raises:
-      What `attention` does; ValueError, too, for arguments that are not possible here, and NotImplementedError for
-        seqused_k and block_table.
+      What `attention` does; ValueError, too, for arguments that are not possible here.
     """
-    _refuse_pages("block_table", block_table)
-    if seqused_k is not None:
-        raise NotImplementedError("seqused_k is given, and sequences have all of their keys; take the used ones, with cu_seq_k of these")
-    if num_splits not in (None, 0, 1):
-        raise ValueError(f"num_splits is {num_splits}; only 1 is possible, as keys of packed rows are not split")
-    if cu_seq_q is None or cu_seq_k is None:
-        raise ValueError("cu_seq_q and cu_seq_k are needed; where one side is a batch, call attention with offsets of the other")
+    if cu_seq_q is None or (cu_seq_k is None and seqused_k is None):
+        raise ValueError(
+            "cu_seq_q, and cu_seq_k or seqused_k, are needed; where one side is a batch, call attention with offsets of the other"
+        )
+    used, *of_keys = _get_keys(cu_seq_k, seqused_k, block_table)
+    check_num_splits(num_splits, of_keys[0] is None)
     if not enable_gqa and query.shape[-2] != key.shape[-2]:
         raise ValueError(f"query has {query.shape[-2]} heads, key has {key.shape[-2]}; enable_gqa=True allows that")
-    options = dict(mask=_get_mask(is_causal, window_size or (-1, -1), mask), score=score, scale=scale)
-    return _attend(query, key, value, (cu_seq_q, cu_seq_k), options, False, return_aux is not None and return_aux.lse)
+    options = dict(mask=get_mask(is_causal, window_size or (-1, -1), mask, used), score=score, scale=scale, lengths=used)
+    return _attend_varlen(query, key, value, cu_seq_q, of_keys, options, False, return_aux is not None and return_aux.lse)
+
+
+def check_num_splits(num_splits, may_split):
+    """Raises an error for what asks for other splits of keys than the compiler chooses."""
+    if num_splits in (None, 0) or (num_splits == 1 and not may_split):
+        return
+    only = "0 is possible, as calls choose how keys are split" if may_split else "1 is possible, as keys of packed rows are not split"
+    raise ValueError(
+        f"num_splits is {num_splits}; only {only}. With the same bits in any batch, but with splits, it is "
+        "flash_mlir.Attention(schedule='key_tile=64,split_keys=1024')"
+    )

@@ -10,7 +10,7 @@ from .expressions import is_array
 from .masks import is_compiling
 
 
-def _can_look(ids, torch):
+def may_look(ids, torch):
     """Whether the host may read what ids hold: at once, or because that is asked for."""
     if torch is None:
         return True
@@ -59,7 +59,7 @@ def document_offsets(ids, count=None):
         count = operator.index(count)
         if count < 0:
             raise ValueError(f"count is {count}; it must not be negative")
-    can_look = _can_look(ids, torch)
+    can_look = may_look(ids, torch)
     rows = ids if ids.ndim == 2 else ids[None]
     if can_look and (rows[:, 1:] < rows[:, :-1]).any():
         raise ValueError(

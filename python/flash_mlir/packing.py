@@ -45,7 +45,8 @@ def _check_rank(name, array, rank, what):
         raise ValueError(f"{name} has {len(array.shape)} dimensions; expected {what}")
 
 
-def _check_int32(name, array, rank, what):
+def check_int32(name, array, rank, what):
+    """Raises an error for what is no array of int32 of this rank."""
     if _look_up(name, array, "int32") != "i32":
         raise TypeError(f"{name} has the dtype {str(array.dtype).rpartition('.')[2]}; expected int32, to which it may be cast once")
     _check_rank(name, array, rank, what)
@@ -53,14 +54,14 @@ def _check_int32(name, array, rank, what):
 
 def _get_kind_of_keys(key, key_offsets, page_table, key_lengths):
     if key_lengths is not None:
-        _check_int32("key_lengths", key_lengths, 1, "1: how many keys each sequence has")
+        check_int32("key_lengths", key_lengths, 1, "1: how many keys each sequence has")
         if key_offsets is not None:
             raise ValueError("key_lengths and key_offsets are given, and packed keys have the lengths of their offsets; leave one out")
         if page_table is None:
             return _LENGTHS
     if page_table is None:
         return None if key_offsets is None else _get_element("key_offsets", key_offsets)
-    _check_int32("page_table", page_table, 2, "2: the pages of each sequence, in their order")
+    check_int32("page_table", page_table, 2, "2: the pages of each sequence, in their order")
     if key_lengths is None:
         raise ValueError("page_table is given without key_lengths, which say how many keys each sequence has")
     if not is_array(key) or len(key.shape) != 4:

@@ -327,3 +327,210 @@ def test_refusals(rng):
     refuse(ValueError, "page_table, key_lengths or offsets are given beside blocks", blocks=1)
     plan = flash.plan(flash.causal(), query, query)
     refuse(ValueError, "page_table, key_lengths or offsets are given beside a plan", mask=plan)
+
+
+def turn(*arrays):
+    return [array.swapaxes(1, 2) for array in arrays]
+
+
+def test_varlen_functions(rng):
+    """Those of FlashAttention and of PyTorch, with tables, used keys, and both beside offsets."""
+    key, value, table = make_cache(rng)
+    lengths, offsets = np.array(LENGTHS, np.int32), np.array(QUERY_OFFSETS, np.int32)
+    packed, batch = draw_queries(rng, True), draw_queries(rng, False)
+    keep = lambda q, k, n, m: (k <= q + m - n) & (k >= q + m - n - 9)
+    slopes = rng.random((len(LENGTHS), HEADS)).astype("float32")
+    sink = rng.standard_normal(HEADS).astype("float32")
+    score = lambda s, b, h, q, k, n, m: 2 * np.tanh(s / 2) - slopes[b, h] * abs(q + m - n - k)
+    options = dict(causal=True, window_size=(9, -1), softcap=2.0, alibi_slopes=slopes, learnable_sink=sink, return_lse=True)
+    expected = loop(packed, key, value, table, keep=keep, score=score, sink=sink, query_offsets=QUERY_OFFSETS)
+    call = flash.flash_attn_varlen_func
+    check(call(packed, key, value, offsets, None, 35, 64, block_table=table, seqused_k=lengths, **options), expected)
+    ends = np.concatenate([[0], np.cumsum(LENGTHS)])
+    for cumulative in (ends, ends.astype(np.int32)):
+        check(call(packed, key, value, offsets, cumulative, 35, 64, block_table=table, **options), expected)
+    output, lse = loop(batch, key, value, table, keep=keep, score=score, sink=sink)
+    check(call(turn(batch)[0], key, value, None, None, 5, 64, block_table=table, seqused_k=lengths, **options), (*turn(output), lse))
+    torch_options = dict(window_size=(9, 0), enable_gqa=True, return_aux=type("AuxRequest", (), {"lse": True}))
+    expected = loop(packed, key, value, table, keep=keep, query_offsets=QUERY_OFFSETS)
+    check(flash.varlen_attn(packed, key, value, offsets, None, 35, 64, block_table=table, seqused_k=lengths, **torch_options), expected)
+    # A batch of caches, of which so many keys are there, and the same behind each other, with room behind each.
+    keys, values = (np.full((len(LENGTHS), 70, KEY_HEADS, 64), np.nan, np.float32) for _ in range(2))
+    for b, length in enumerate(LENGTHS):
+        for cache, rows in ((key, keys), (value, values)):
+            rows[b, :length] = np.concatenate([cache[:0].reshape(0, KEY_HEADS, 64), *cache[PAGES[b]]])[:length]
+    check(flash.varlen_attn(packed, keys, values, offsets, None, 35, 64, seqused_k=lengths, **torch_options), expected)
+    slots = np.concatenate(keys), np.concatenate(values), offsets, np.arange(0, 70 * 6 + 1, 70)
+    check(flash.varlen_attn(packed, *slots, 35, 64, seqused_k=lengths, **torch_options), expected)
+    full = flash.varlen_attn(packed, *slots, 35, 64, seqused_k=lengths, enable_gqa=True)
+    check((full,), loop(packed, key, value, table, query_offsets=QUERY_OFFSETS)[:1])
+    expected = loop(packed, key, value, table, keep=keep, score=score, sink=sink, query_offsets=QUERY_OFFSETS)
+    check(call(packed, *slots, 35, 64, seqused_k=lengths, **options), expected)
+    for changes, kind, match in (
+        (dict(cu_seq_k=ends, seqused_k=lengths, num_splits=4), ValueError, "num_splits is 4; only 0 is possible"),
+        (dict(cu_seq_k=ends, num_splits=1), ValueError, "num_splits is 1; only 0 is possible"),
+        (dict(), ValueError, "cu_seq_q, and cu_seq_k or seqused_k, are needed"),
+        (dict(seqused_k=lengths.astype(int)), TypeError, "seqused_k has the dtype int64; expected int32"),
+        (dict(seqused_k=lengths, block_table=table.astype(int)), TypeError, "block_table has the dtype int64; expected int32"),
+    ):
+        with pytest.raises(kind, match=match):
+            flash.varlen_attn(**{**dict(query=packed, key=key, value=value, cu_seq_q=offsets, cu_seq_k=None, block_table=table,
+                                        enable_gqa=True), **changes})
+    with pytest.raises(ValueError, match="block_table is given without seqused_k"):
+        call(packed, key, value, offsets, block_table=table)
+
+
+NEW = 3
+
+
+def make_new(rng, *heads_and_dims):
+    return [rng.standard_normal((len(LENGTHS), NEW, *each)).astype("float32") for each in heads_and_dims]
+
+
+def to_torch(*arrays):
+    torch = pytest.importorskip("torch")
+    return [torch.from_numpy(np.array(array)) for array in arrays]
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch", "compiled"])
+def test_kv_cache_in_pages(rng, kind):
+    """New keys and values are written into the pages, of which those behind the lengths were NaN, and seen."""
+    _, _, table = make_cache(rng)
+    lengths = np.array([29, 0, 60, 1, 45, 3], np.int32)
+    table[0, :2], table[1, 0], table[3, 0], table[4, :3], table[5, 0] = [7, 3], 8, 19, [2, 11, 4], 6
+    table[2] = [0, 9, 5, 1]
+    both = rng.standard_normal((20, KEY_HEADS, PAGE, 128)).astype("float32").transpose(0, 2, 1, 3)
+    for b, length in enumerate(lengths):
+        for at in range(length, 64):
+            if 0 <= table[b, at // PAGE] < 20:
+                both[table[b, at // PAGE], at % PAGE] = np.nan
+    q, k, v = make_new(rng, (HEADS, 64), (KEY_HEADS, 64), (KEY_HEADS, 64))
+    expected = both.copy()
+    for b, length in enumerate(lengths):
+        for i in range(NEW):
+            page = expected[table[b, (length + i) // PAGE], (length + i) % PAGE]
+            page[:, :64], page[:, 64:] = k[b, i], v[b, i]
+    if kind == "numpy":
+        cache, arrays = both, (q, k, v, lengths, table)
+    else:
+        cache, *arrays = to_torch(both, q, k, v, lengths, table)
+    q, k, v, given, blocks = arrays
+
+    def call(cache, q, k, v, given, blocks):
+        options = dict(cache_seqlens=given, block_table=blocks, causal=True, window_size=(30, 0), return_softmax_lse=True)
+        return flash.flash_attn_with_kvcache(q, cache[..., :64], cache[..., 64:], k, v, **options)
+
+    if kind == "compiled":
+        import torch
+
+        call = torch.compile(call, backend="aot_eager", fullgraph=True)
+    output, lse = call(cache, q, k, v, given, blocks)
+    np.testing.assert_array_equal(np.asarray(cache), expected)
+    keep = lambda q, k, n, m: (k <= q + m - n) & (k >= q + m - n - 30)
+    new_lengths = [int(length) + NEW for length in lengths]
+    wanted, rows = loop(np.asarray(q).swapaxes(1, 2), expected[..., :64], expected[..., 64:], table, new_lengths, keep=keep)
+    check((output, lse), (*turn(wanted), rows))
+    # They are there now.
+    again = flash.flash_attn_with_kvcache(
+        q, cache[..., :64], cache[..., 64:], cache_seqlens=given + NEW, block_table=blocks, causal=True, window_size=(30, 0)
+    )
+    assert (again == output).all()
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+@pytest.mark.parametrize("chosen", [None, [3, 0, 5, 4, 1, 7]], ids=["in_order", "chosen"])
+def test_kv_cache_of_a_batch(rng, kind, chosen):
+    lengths = np.array([13, 0, 60, 1, 45, 3], np.int32)
+    rows = np.arange(6) if chosen is None else np.array(chosen)
+    caches = rng.standard_normal((2, 6 if chosen is None else 8, 64, KEY_HEADS, 64)).astype("float32")
+    for b, length in enumerate(lengths):
+        caches[:, rows[b], length:] = np.nan
+    q, k, v = make_new(rng, (HEADS, 64), (KEY_HEADS, 64), (KEY_HEADS, 64))
+    expected = caches.copy()
+    for b, length in enumerate(lengths):
+        expected[0, rows[b], length : length + NEW], expected[1, rows[b], length : length + NEW] = k[b], v[b]
+    table, leftpad = rows[:, None].astype(np.int32), np.array([2, 0, 3, 0, 1, 1])
+    new_lengths = [int(length) + NEW for length in lengths]
+    given = [caches, q, k, v, lengths, leftpad, None if chosen is None else table[:, 0]]
+    if kind == "torch":
+        *given, index = to_torch(*given[:-1], table[:, 0])
+        given.append(index if chosen else None)
+    caches, q, k, v, seqlens, padding, index = given
+    slopes = rng.random(HEADS).astype("float32")
+    of_scores = dict(softcap=2.0, alibi_slopes=slopes if kind == "numpy" else to_torch(slopes)[0], softmax_scale=0.1)
+    options = dict(cache_batch_idx=index, causal=True, cache_leftpad=padding, return_softmax_lse=True, **of_scores)
+    actual = flash.flash_attn_with_kvcache(q, *caches, k, v, cache_seqlens=seqlens, **options)
+    np.testing.assert_array_equal(np.asarray(caches), expected)
+
+    def score(s, b, h, q, k, n, m):
+        return np.where(k >= leftpad[b], 2 * np.tanh(s / 2) - slopes[h] * abs(q + m - n - k), -np.inf)
+
+    queries = np.asarray(q).swapaxes(1, 2)
+    causal = dict(keep=lambda q, k, n, m: k <= q + m - n, score=score, scale=0.1)
+    wanted = loop(queries, *expected, table, new_lengths, **causal)
+    check(actual, (*turn(wanted[0]), wanted[1]))
+    # A number for all, and all that there is room for, without new ones.
+    caches[caches != caches] = 0.5
+    for count in (5, None):
+        actual = flash.flash_attn_with_kvcache(q, *caches, cache_seqlens=count, **options)
+        wanted = loop(queries, *np.asarray(caches), table, [64 if count is None else count] * 6, **causal)
+        check(actual, (*turn(wanted[0]), wanted[1]))
+    empty = flash.flash_attn_with_kvcache(q, *caches, cache_seqlens=0, cache_batch_idx=index)
+    assert (empty == 0).all()
+
+
+def test_kv_cache_refuses(rng):
+    key, value, table = make_cache(rng)
+    lengths = np.array(LENGTHS, np.int32)
+    q, k, v = make_new(rng, (HEADS, 64), (KEY_HEADS, 64), (KEY_HEADS, 64))
+
+    def refuse(kind, match, **changes):
+        before = key.copy()
+        options = {**dict(q=q, k_cache=key, v_cache=value, k=k, v=v, cache_seqlens=lengths, block_table=table), **changes}
+        with pytest.raises(kind, match=match):
+            flash.flash_attn_with_kvcache(**options)
+        np.testing.assert_array_equal(key, before)
+
+    refuse(NotImplementedError, "rotate q, and k, by their positions", rotary_cos=q)
+    refuse(ValueError, "num_splits is 3; only 0 is possible", num_splits=3)
+    refuse(ValueError, "q has 3 dimensions; expected 4", q=q[0])
+    refuse(ValueError, "k and v belong together", v=None)
+    refuse(ValueError, "k is given without cache_seqlens", cache_seqlens=None)
+    refuse(TypeError, "cache_seqlens has the dtype int64; expected int32", cache_seqlens=lengths.astype(int))
+    refuse(ValueError, "cache_batch_idx is given beside block_table", cache_batch_idx=lengths)
+    refuse(ValueError, r"k has the shape .6, 3, 2, 32.; expected .6, 'new keys', 2, 64.", k=k[..., :32])
+    refuse(TypeError, "v has the dtype float16, v_cache float32", v=v.astype(np.float16))
+    refuse(ValueError, "all but the last must agree", v_cache=value[:5])
+    refuse(ValueError, "k_cache has 20 rows and q 6; cache_batch_idx, or block_table", block_table=None)
+    refuse(ValueError, "new keys are the ones from 0 to 66 of their sequences, and there is room for 64")
+    refuse(ValueError, "block_table has -1 to .* for new keys, and k_cache has 20", cache_seqlens=np.minimum(lengths, 60))
+    refuse(ValueError, "cache_batch_idx has 0 to 25 for new keys, and k_cache has 20", block_table=None, cache_seqlens=0,
+           cache_batch_idx=np.arange(6) * 5)
+    q, k, v, key, value, table, lengths = to_torch(q, k, v, np.ascontiguousarray(key), np.ascontiguousarray(value), table, lengths)
+    refuse_torch = dict(q=q.requires_grad_(), k_cache=key, v_cache=value, cache_seqlens=lengths, block_table=table)
+    with pytest.raises(NotImplementedError, match="flash_attn_with_kvcache has no gradients.*torch.no_grad"):
+        flash.flash_attn_with_kvcache(**refuse_torch)
+    with pytest.raises(ValueError, match="block_table has -1 to .* for new keys"), __import__("torch").no_grad():
+        flash.flash_attn_with_kvcache(k=k, v=v, **{**refuse_torch, "cache_seqlens": lengths.clamp(max=60)})
+
+
+def test_nothing_waits(rng):
+    """What a call of tensors on CUDA asks PyTorch for, none of which may be a number: that would wait for the device."""
+    torch = pytest.importorskip("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode(), torch.device("cuda"):
+        caches = torch.empty(20, PAGE, KEY_HEADS, 128).split(64, -1)
+        q, new = torch.empty(6, 1, HEADS, 64), torch.empty(6, 1, KEY_HEADS, 64)
+        lengths, table, offsets = (torch.empty(shape, dtype=torch.int32) for shape in ((6,), (6, 4), (7,)))
+        for options in (dict(block_table=table), dict(cache_batch_idx=lengths), dict(block_table=table, cache_leftpad=lengths)):
+            for cache_seqlens in (lengths, 3):
+                output = flash.flash_attn_with_kvcache(q, *caches, new, new, cache_seqlens=cache_seqlens, causal=True, **options)
+                assert output.shape == q.shape and output.is_cuda
+        rows = caches[0][:6]
+        output, lse = flash.flash_attn_with_kvcache(q, rows, rows, cache_seqlens=lengths, return_softmax_lse=True)
+        assert output.shape == q.shape and lse.shape == (6, HEADS, 1)
+        packed = torch.empty(9, HEADS, 64)
+        for options in (dict(seqused_k=lengths), dict(cu_seqlens_k=offsets)):
+            output = flash.flash_attn_varlen_func(packed, *caches, offsets, block_table=table, causal=True, **options)
+            assert output.shape == packed.shape

@@ -1,0 +1,182 @@
+"""FlashAttention's function for keys and values of a cache, to which new ones are appended."""
+
+import operator
+import sys
+
+import numpy
+
+from .expressions import is_array
+from .flash_attn import attend_rows, check_num_splits, get_mask, get_score
+from .masks import as_mask
+from .offsets import may_look
+from .operands import cast
+from .packing import check_int32
+
+
+def _make_lengths(number, like, count):
+    """So many times a number, where an array is."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(like, torch.Tensor):
+        return numpy.full(count, number, numpy.int32)
+    return torch.full((count,), number, dtype=torch.int32, device=like.device)
+
+
+def _count(like, stop):
+    """The numbers from 0 up to a number, where an array is."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(like, torch.Tensor):
+        return numpy.arange(stop)
+    return torch.arange(stop, device=like.device)
+
+
+def _check_new(name, new, cache, batch):
+    expected = (batch, "new keys", *cache.shape[2:])
+    if len(new.shape) != 4 or new.shape[0] != batch or tuple(new.shape[2:]) != tuple(cache.shape[2:]):
+        raise ValueError(f"{name} has the shape {tuple(new.shape)}; expected {expected}, as {name}_cache has")
+    if new.dtype != cache.dtype:
+        raise TypeError(f"{name} has the dtype {new.dtype}, {name}_cache {cache.dtype}; they must agree")
+
+
+def _check_range(numbers, end, describe):
+    """Raises an error for numbers that are none of those from 0 up to an end, where the host may look."""
+    torch = sys.modules.get("torch")
+    is_tensor = torch is not None and isinstance(numbers, torch.Tensor)
+    if may_look(numbers, torch if is_tensor else None) and ((numbers < 0) | (numbers >= end)).any():
+        raise ValueError(describe(int(numbers.min()), int(numbers.max())))
+
+
+def _append(k_cache, v_cache, k, v, lengths, table, chosen):
+    """Writes new rows behind those that a cache has: in pages by a table, or in the rows `chosen` of a batch."""
+    at = cast(lengths, "int64")[:, None]
+    if k.shape[1] != 1:
+        at = at + _count(lengths, k.shape[1])
+    count, page = k_cache.shape[:2]
+    room = page if table is None else table.shape[1] * page
+    _check_range(at, room, lambda *ends: f"new keys are the ones from {ends[0]} to {ends[1]} of their sequences, and there is room for {room}")
+    if table is None:
+        rows = (_count(lengths, k.shape[0]) if chosen is None else cast(chosen, "int64"))[:, None]
+    else:
+        columns, at = at // page, at % page
+        rows = numpy.take_along_axis(table, columns, 1) if isinstance(table, numpy.ndarray) else table.gather(1, columns)
+    what = "cache_batch_idx" if table is None else "block_table"
+    _check_range(rows, count, lambda *ends: f"{what} has {ends[0]} to {ends[1]} for new keys, and k_cache has {count}")
+    if table is not None:
+        # Numbers below 0 would count from the end, where another sequence may be; so they are of no page.
+        rows = cast(rows & 0x7FFFFFFF, "int64")
+    k_cache[rows, at] = k
+    v_cache[rows, at] = v
+
+
+def flash_attn_with_kvcache(
+    q,
+    k_cache,
+    v_cache,
+    k=None,
+    v=None,
+    rotary_cos=None,
+    rotary_sin=None,
+    cache_seqlens=None,
+    cache_batch_idx=None,
+    cache_leftpad=None,
+    block_table=None,
+    softmax_scale=None,
+    causal=False,
+    window_size=(-1, -1),
+    softcap=0.0,
+    rotary_interleaved=True,
+    alibi_slopes=None,
+    num_splits=0,
+    return_softmax_lse=False,
+    *,
+    learnable_sink=None,
+    mask=None,
+    score=None,
+):
+    """FlashAttention's function of this name: attention of new tokens over a cache, to which theirs are appended before.
+
+    Nothing waits for the device, so that a CUDA graph may capture it: lengths and tables are read at each replay.
+
+    Args:
+      q: (batch, new tokens, heads, D).
+      k_cache, v_cache: (batch of the cache, length, key heads, D); with block_table (pages, rows of a page, key heads, D).
+      k, v: (batch, new keys, key heads, D): written into the caches behind the keys that are there, in place. If left out, they
+        are there already.
+      rotary_cos, rotary_sin: None: rotate q, and k, before the call.
+      cache_seqlens: How many keys each sequence has without the new ones: int32 of shape (batch,), or a number for all; all that
+        there is room for if left out, where nothing is appended.
+      cache_batch_idx: Integers of shape (batch,): which row of the caches each sequence has, without a table; if left out,
+        in their order. Rows are as pages of this length then, which must be one that kernels have (docs/language.md, Pages).
+      cache_leftpad: Integers of shape (batch,): the first key of each sequence that there is; 0 if left out.
+      block_table: int32 of shape (batch, pages of a sequence): `page_table` of `attention`.
+      softmax_scale, causal, window_size, softcap, alibi_slopes, learnable_sink, mask, score: As those of `flash_attn_func`; the
+        last of the new tokens sees the last key.
+      rotary_interleaved: Not looked at.
+      num_splits: 0: how the keys are split is chosen.
+      return_softmax_lse: Returns (output, log-sum-exp).
+
+    Returns:
+      An array like q, (batch, new tokens, heads, Dv); log-sum-exps are (batch, heads, new tokens). Of a sequence without keys 0, and
+      -inf.
+
+    Raises:
+      What `attention` does; ValueError, too, for arguments that are not possible here, and for rows that there is no room for; on
+        CUDA nobody looks at these without `checks`, and PyTorch's kernels stop at a row or a page that there is not.
+      NotImplementedError: rotary_cos or rotary_sin is given, or an argument requires gradients, of which there are none.
+    """
+    if rotary_cos is not None or rotary_sin is not None:
+        raise NotImplementedError(
+            "rotary_cos or rotary_sin is given, and q and k are taken as they are; rotate q, and k, by their positions, which start at "
+            "cache_seqlens, before the call"
+        )
+    check_num_splits(num_splits, True)
+    for name, array in (("q", q), ("k_cache", k_cache), ("v_cache", v_cache)):
+        if not is_array(array) or len(array.shape) != 4:
+            found = f"has {len(array.shape)} dimensions" if is_array(array) else f"is a {type(array).__name__}"
+            raise ValueError(f"{name} {found}; expected 4: (batch, length, heads, head dimension), or with block_table pages")
+    _refuse_gradients(q, k_cache, v_cache, k, v)
+    if tuple(k_cache.shape[:3]) != tuple(v_cache.shape[:3]):
+        raise ValueError(f"k_cache has the shape {tuple(k_cache.shape)}, v_cache {tuple(v_cache.shape)}; all but the last must agree")
+    if block_table is not None:
+        check_int32("block_table", block_table, 2, "2: the pages of each sequence, in their order")
+        if cache_batch_idx is not None:
+            raise ValueError("cache_batch_idx is given beside block_table, whose rows are those of the sequences; choose these instead")
+    batch = q.shape[0]
+    if block_table is None and cache_batch_idx is None and k_cache.shape[0] != batch:
+        raise ValueError(f"k_cache has {k_cache.shape[0]} rows and q {batch}; cache_batch_idx, or block_table, says which are whose")
+    lengths = cache_seqlens
+    if is_array(lengths) and len(lengths.shape):
+        check_int32("cache_seqlens", lengths, 1, "1: how many keys each sequence has, or a number for all")
+    elif lengths is not None:
+        lengths = _make_lengths(operator.index(lengths), q, batch)
+    if (k is None) != (v is None):
+        raise ValueError("k and v belong together; give both or none")
+    if k is not None:
+        if lengths is None:
+            raise ValueError("k is given without cache_seqlens, behind which it is appended")
+        _check_new("k", k, k_cache, batch)
+        _check_new("v", v, v_cache, batch)
+        _append(k_cache, v_cache, k, v, lengths, block_table, cache_batch_idx)
+        lengths = lengths + k.shape[1]
+    table = block_table
+    if cache_batch_idx is not None:
+        table = cast(cache_batch_idx, "int32")[:, None]
+    if table is not None and lengths is None:
+        lengths = _make_lengths(table.shape[1] * k_cache.shape[1], q, batch)
+    if cache_leftpad is not None:
+        is_there = as_mask(lambda b, h, q, k: k >= cache_leftpad[b])
+        mask = is_there if mask is None else is_there & mask
+    options = dict(mask=get_mask(causal, window_size, mask), score=get_score(softcap, alibi_slopes, score))
+    options.update(scale=softmax_scale, sink=learnable_sink)
+    return attend_rows(q, k_cache, v_cache, (None, None), options, False, return_softmax_lse, table, lengths)
+
+
+def _refuse_gradients(*arrays):
+    torch = sys.modules.get("torch")
+    if torch is None or not any([isinstance(array, torch.Tensor) for array in arrays]):
+        return
+    from .torch_state import needs_gradients
+
+    if needs_gradients(*[array for array in arrays if isinstance(array, torch.Tensor)]):
+        raise NotImplementedError(
+            "flash_attn_with_kvcache has no gradients, and an argument requires them; call it under torch.no_grad()"
+        )
