@@ -22,6 +22,7 @@ from .gradients import attention_grad
 from .kv_cache import flash_attn_with_kvcache
 from .library import get_include, get_library
 from .masks import Mask, causal, documents, full, key_lengths, mask, prefix, window
+from .merging import merge
 from .number_functions import (
     absolute,
     ceil,
@@ -96,6 +97,7 @@ __all__ = [
     "log2",
     "mask",
     "maximum",
+    "merge",
     "minimum",
     "plan",
     "plot",

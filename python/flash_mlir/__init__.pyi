@@ -92,6 +92,9 @@ def attention(
     key_lengths: Optional[A] = None,
 ) -> Tuple[A, A]: ...
 
+def merge(
+    outputs: Sequence[A], lses: Sequence[A], *, base: Union[Literal["e"], float] = "e", rows_first: bool = False
+) -> Tuple[A, A]: ...
 def attention_grad(
     query: A,
     key: A,

@@ -1,0 +1,90 @@
+"""Attention over parts of the keys, put together."""
+
+import math
+import sys
+
+import numpy
+
+from .expressions import is_array
+from .operands import cast
+
+
+def _get_dtype(array):
+    return str(array.dtype).rpartition(".")[2]
+
+
+def _check(outputs, lses, rows_first):
+    """The library of the arrays, and the dtype that is computed in."""
+    if len(outputs) != len(lses) or not outputs:
+        raise ValueError(f"outputs has {len(outputs)} arrays and lses {len(lses)}; expected as many, at least one")
+    torch = sys.modules.get("torch")
+    are_tensors = {torch is not None and isinstance(array, torch.Tensor) for array in (*outputs, *lses)}
+    for name, arrays in (("outputs", outputs), ("lses", lses)):
+        for place, array in enumerate(arrays):
+            if not is_array(array):
+                raise TypeError(f"{name}[{place}] is a {type(array).__name__}; expected an array")
+            if array.dtype != arrays[0].dtype:
+                raise TypeError(f"{name}[{place}] has the dtype {array.dtype}, {name}[0] {arrays[0].dtype}; they must agree")
+            if tuple(array.shape) != tuple(arrays[0].shape):
+                raise ValueError(f"{name}[{place}] has the shape {tuple(array.shape)}, {name}[0] {tuple(arrays[0].shape)}; they must agree")
+    if len(are_tensors) > 1:
+        raise TypeError("some of outputs and lses are tensors of PyTorch, and others are not")
+    shape = tuple(outputs[0].shape)
+    if len(shape) < (3 if rows_first else 2):
+        raise ValueError(f"outputs have {len(shape)} dimensions; expected (..., heads, length, head dimension)")
+    rows = (*shape[:-3], shape[-2], shape[-3]) if rows_first else shape[:-1]
+    if tuple(lses[0].shape) != rows:
+        hint = "" if rows_first else "; rows_first=True is for outputs (..., length, heads, head dimension)"
+        raise ValueError(f"lses have the shape {tuple(lses[0].shape)}, outputs {shape}; expected {rows}{hint}")
+    return (torch if are_tensors == {True} else numpy), ("float64" if _get_dtype(outputs[0]) == "float64" else "float32")
+
+
+def merge(outputs, lses, *, base="e", rows_first=False):
+    """The attention over all keys, from results of `attention` with return_lse over parts of them.
+
+        parts = [flash.attention(query, key[:, :, keys], value[:, :, keys], return_lse=True) for keys in (slice(0, 500), slice(500, None))]
+        output, lse = flash.merge(*zip(*parts))
+
+    Masks that count from the last key, as `causal` does, see the part's; say them of a part by `mask` or `window`. A `sink`
+    belongs to one part alone. Parts are added in their order, in float32, or float64 for float64. Nothing waits for the device.
+
+    Args:
+      outputs: Arrays of one dtype and shape, (..., heads, length, Dv).
+      lses: For each the log-sum-exp of the scores, (..., heads, length). -inf is a row without keys, and so is inf, which
+        FlashAttention has for it: its output does not count, and may be NaN.
+      base: Of the logarithms: "e", as `attention` and FlashAttention have them, or 2, as FlashInfer has them. Nothing tells the
+        one from the other, and with the wrong one the result is wrong.
+      rows_first: Whether outputs are (..., length, heads, Dv), as those of packed rows and of FlashAttention's functions are;
+        log-sum-exps have their heads first in any case.
+
+    Returns:
+      (output, lse): an array like those of outputs, and the log-sum-exp of all, to the same base and in the dtype of lses. A row
+      without keys is 0, and -inf.
+
+    Raises:
+      TypeError, ValueError: Arrays do not fit each other, or base is another number.
+    """
+    if base not in ("e", 2, math.e):
+        raise ValueError(f"base is {base!r}; expected 'e' for natural logarithms, or 2")
+    outputs, lses = tuple(outputs), tuple(lses)
+    library, dtype = _check(outputs, lses, rows_first)
+    exp, log = (library.exp2, library.log2) if base == 2 else (library.exp, library.log)
+    rows = [cast(lse, dtype) for lse in lses]
+    rows = [library.where(abs(lse) == math.inf, -math.inf, lse) for lse in rows]
+    top = rows[0]
+    for lse in rows[1:]:
+        top = library.maximum(top, lse)
+    # Any number will do; it has no gradient.
+    top = library.where(top == -math.inf, 0.0, top.detach() if hasattr(top, "detach") else top)
+    weights = [exp(lse - top) for lse in rows]
+    total = sum(weights[1:], weights[0])
+    has_keys = total > 0
+    total = library.where(has_keys, total, 1.0)
+    merged = None
+    for output, weight in zip(outputs, weights):
+        share = (weight / total)[..., None]
+        share = share.swapaxes(-2, -3) if rows_first else share
+        part = library.where(share > 0, cast(output, dtype), 0.0) * share
+        merged = part if merged is None else merged + part
+    lse = library.where(has_keys, log(total) + top, -math.inf)
+    return cast(merged, _get_dtype(outputs[0])), cast(lse, _get_dtype(lses[0]))

@@ -1,0 +1,89 @@
+"""Attention over parts of the keys that is put together, beside attention over all."""
+
+import math
+
+import numpy as np
+import pytest
+from conftest import TOLERANCE, assert_close, reference
+
+import flash_mlir as flash
+
+ENDS = [0, 20, 20, 21, 53]
+
+
+def split(*arrays):
+    return [[array[:, :, start:end] for array in arrays] for start, end in zip(ENDS, ENDS[1:])]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_parts(make, dtype):
+    """Of which one has no keys, and others none for some rows."""
+    query, key, value = make(dtype=dtype)
+    lengths = np.array([20, 0])
+    outputs, lses = zip(*[flash.attention(query, *part, lengths=lengths, return_lse=True) for part in split(key, value)])
+    kept = np.concatenate([np.arange(end - start)[None] < lengths[:, None] for start, end in zip(ENDS, ENDS[1:])], 1)
+    expected, rows = reference(query, key, value, keep=lambda b, h, q, k: kept[b, k])
+    output, lse = flash.merge(outputs, lses)
+    assert output.dtype == dtype and lse.dtype == lses[0].dtype
+    tolerance = "float32" if dtype == "float64" else dtype
+    assert_close(output, expected, tolerance)
+    assert_close(lse, rows, tolerance)
+    assert (output[1] == 0).all() and np.isneginf(lse[1]).all()
+    # As FlashInfer has logarithms, and as FlashAttention has rows without keys.
+    twos = [x / np.asarray(math.log(2), x.dtype) for x in lses]
+    twos = [np.where(np.isneginf(x), np.inf, x) for x in twos]
+    outputs = [np.where(np.isinf(x)[..., None], np.nan, y).astype(dtype) for x, y in zip(twos, outputs)]
+    output, lse = flash.merge(outputs, twos, base=2)
+    assert_close(output, expected, tolerance)
+    assert_close(lse, rows / math.log(2), tolerance)
+
+
+def test_rows_first(make):
+    query, key, value = make(queries=4)  # As many as heads, so that no shape tells them apart.
+    turned = query.swapaxes(1, 2)
+    parts = [flash.flash_attn_func(turned, *[x.swapaxes(1, 2) for x in part], return_lse=True) for part in split(key, value)]
+    expected, rows = reference(query, key, value)
+    output, lse = flash.merge(*zip(*parts), rows_first=True)
+    assert_close(output, expected.swapaxes(1, 2), "float32")
+    assert_close(lse, rows, "float32")
+    output, lse = flash.merge([x[0] for x, _ in parts], [x[0] for _, x in parts], rows_first=True)
+    assert_close(output, expected[0].swapaxes(0, 1), "float32")
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_gradients(is_compiled):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    leaves = [torch.randn(2, heads, n, 32, requires_grad=True) for heads, n in ((4, 5), (2, 53), (2, 53))]
+
+    def attend(query, key, value):
+        parts = [flash.attention(query, *part, return_lse=True) for part in split(key, value)]
+        return flash.merge([output for output, _ in parts], [lse for _, lse in parts])
+
+    attend = torch.compile(attend, backend="aot_eager", fullgraph=True) if is_compiled else attend
+    results, wanted = attend(*leaves), flash.attention(*leaves, return_lse=True)
+    given = [torch.randn_like(x) for x in results]
+    tolerance = dict(rtol=10 * TOLERANCE["float32"], atol=10 * TOLERANCE["float32"])
+    for x, y in zip(results, wanted):
+        torch.testing.assert_close(x, y, **tolerance)
+    for x, y in zip(torch.autograd.grad(results, leaves, given), torch.autograd.grad(wanted, leaves, given)):
+        torch.testing.assert_close(x, y, **tolerance)
+
+
+def test_refusals():
+    output, lse = np.zeros((2, 4, 5, 8), np.float32), np.zeros((2, 4, 5), np.float32)
+    for arguments, options, kind, match in (
+        (([output], []), {}, ValueError, "outputs has 1 arrays and lses 0; expected as many, at least one"),
+        (([], []), {}, ValueError, "at least one"),
+        (([output, 1], [lse, lse]), {}, TypeError, r"outputs\[1\] is a int; expected an array"),
+        (([output, output[:1]], [lse, lse]), {}, ValueError, r"outputs\[1\] has the shape .1, 4, 5, 8."),
+        (([output, output.astype("f2")], [lse, lse]), {}, TypeError, r"outputs\[1\] has the dtype float16, outputs\[0\] float32"),
+        (([output], [lse.swapaxes(1, 2)]), {}, ValueError, "expected .2, 4, 5.; rows_first=True is for outputs"),
+        (([output], [lse]), dict(rows_first=True), ValueError, "expected .2, 5, 4.$"),
+        (([output], [lse]), dict(base=10), ValueError, "base is 10; expected 'e' for natural logarithms, or 2"),
+    ):
+        with pytest.raises(kind, match=match):
+            flash.merge(*arguments, **options)
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match="some of outputs and lses are tensors of PyTorch"):
+        flash.merge([torch.from_numpy(output)], [lse])
