@@ -134,8 +134,6 @@ def flash_attn_with_kvcache(
             found = f"has {len(array.shape)} dimensions" if is_array(array) else f"is a {type(array).__name__}"
             raise ValueError(f"{name} {found}; expected 4: (batch, length, heads, head dimension), or with block_table pages")
     _refuse_gradients(q, k_cache, v_cache, k, v)
-    if tuple(k_cache.shape[:3]) != tuple(v_cache.shape[:3]):
-        raise ValueError(f"k_cache has the shape {tuple(k_cache.shape)}, v_cache {tuple(v_cache.shape)}; all but the last must agree")
     if block_table is not None:
         check_int32("block_table", block_table, 2, "2: the pages of each sequence, in their order")
         if cache_batch_idx is not None:
@@ -153,6 +151,8 @@ def flash_attn_with_kvcache(
     if k is not None:
         if lengths is None:
             raise ValueError("k is given without cache_seqlens, behind which it is appended")
+        if k_cache.shape[:3] != v_cache.shape[:3]:
+            raise ValueError(f"k_cache has the shape {tuple(k_cache.shape)}, v_cache {tuple(v_cache.shape)}; all but the last must agree")
         _check_new("k", k, k_cache, batch)
         _check_new("v", v, v_cache, batch)
         _append(k_cache, v_cache, k, v, lengths, block_table, cache_batch_idx)
@@ -172,11 +172,9 @@ def flash_attn_with_kvcache(
 
 def _refuse_gradients(*arrays):
     torch = sys.modules.get("torch")
-    if torch is None or not any([isinstance(array, torch.Tensor) for array in arrays]):
+    if torch is None or not torch.is_grad_enabled():
         return
-    from .torch_state import needs_gradients
-
-    if needs_gradients(*[array for array in arrays if isinstance(array, torch.Tensor)]):
+    if any([isinstance(array, torch.Tensor) and array.requires_grad for array in arrays]):
         raise NotImplementedError(
             "flash_attn_with_kvcache has no gradients, and an argument requires them; call it under torch.no_grad()"
         )

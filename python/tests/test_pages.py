@@ -296,6 +296,33 @@ def test_versions():
             assert "packed_heads = 4" in version and "split_ctas = 132" in version
 
 
+@pytest.mark.parametrize("target, page", [("sm_90a", 16), ("sm_90a", 48), ("sm_80", 64)])
+@pytest.mark.parametrize("is_packed", [False, True], ids=["batch", "packed"])
+def test_emulated(rng, target, page, is_packed):
+    """Versions for GPUs, with heads that share tiles, of programs as Python writes them."""
+    key, value, table = make_cache(rng, "float16", page=page)
+    lengths = np.array([min(length, page * len(own)) for length, own in zip(LENGTHS, PAGES)], np.int32)
+    query, sink = draw_queries(rng, is_packed, "float16"), rng.standard_normal(HEADS).astype("float32")
+    per_key, factor = rng.standard_normal(4 * page).astype("float32"), np.array(0.5, np.float32)
+    attend = flash.Attention(flash.causal(), lambda s, b, h, q, k: s + per_key[k] * factor, return_lse=True)
+    config = programs.with_packing(attend._configs[1], ("i64" if is_packed else None, page))
+    sizes = [[6, HEADS, 5, 64], [6, KEY_HEADS, page, 64], [6, KEY_HEADS, page, 64], [6, 4]]
+    sizes = programs._choose_sizes(json.loads(config), target, sizes)
+    text = _core.Kernel.specialize(programs.print_program(config, "f16", 4, 64, 64), target, "", "", sizes)
+    assert "packed_heads = 2" in text
+    arrays = [query.swapaxes(0, 1)[None] if is_packed else query, *turn(key, value), sink, per_key, factor]
+    arrays += [np.array(QUERY_OFFSETS)] if is_packed else []
+    output, lse = flash.compile(text, target="emulate:sm_90a" if target == "sm_90a" else "emulate")(*arrays, table, lengths)
+    expected = loop(
+        query, key, value, table, lengths, lambda q, k, n, m: k <= q + m - n,
+        lambda s, b, h, q, k, n, m: s + per_key[k] * 0.5, sink, query_offsets=QUERY_OFFSETS if is_packed else None,
+    )  # fmt: skip
+    if not is_packed:
+        return check((output, lse), expected, "float16")
+    rows = slice(QUERY_OFFSETS[0], QUERY_OFFSETS[-1])
+    check((output[0].swapaxes(0, 1)[rows], lse[0][:, rows]), (expected[0][rows], expected[1][:, rows]), "float16")
+
+
 def test_refusals(rng):
     query = draw_queries(rng, False)
     key, value, table = make_cache(rng)
