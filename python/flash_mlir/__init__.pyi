@@ -72,6 +72,7 @@ def attention(
     key_offsets: Optional[A] = None,
     page_table: Optional[A] = None,
     key_lengths: Optional[A] = None,
+    schedule: Optional[str] = None,
 ) -> A: ...
 @overload
 def attention(
@@ -90,6 +91,7 @@ def attention(
     key_offsets: Optional[A] = None,
     page_table: Optional[A] = None,
     key_lengths: Optional[A] = None,
+    schedule: Optional[str] = None,
 ) -> Tuple[A, A]: ...
 
 def merge(
@@ -168,6 +170,7 @@ def flash_attn_varlen_func(
     return_lse: bool = False,
     learnable_sink: Optional[A] = None,
     seqused_k: Optional[A] = None,
+    num_splits: Optional[int] = 0,
     mask: Union[Mask, MaskFunction, None] = None,
     score: Optional[ScoreFunction] = None,
 ) -> Any: ...

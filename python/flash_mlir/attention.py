@@ -50,6 +50,7 @@ def attention(
     key_offsets=None,
     page_table=None,
     key_lengths=None,
+    schedule=None,
 ):
     """softmax(score(scale * query key^T), over the keys that the mask keeps) value.
 
@@ -84,6 +85,7 @@ def attention(
         heads, D), and these are the pages of each sequence (docs/python.md, Pages). There are no gradients then.
       key_lengths: int32 of shape (sequences,): how many keys each sequence has, in pages, or in a batch as usual. Masks and
         functions see it as a sequence that ends there, other than with `lengths`.
+      schedule: Keys of a schedule (docs/language.md), as those of `Attention`.
 
     Returns:
       An array like query of shape (batch, heads, query length, Dv), row-major, or on CUDA in the order in which query's
@@ -99,23 +101,23 @@ def attention(
     """
     if query_offsets is not None or key_offsets is not None or page_table is not None or key_lengths is not None:
         given = mask, score, scale, lengths, sink, return_lse, blocks
-        return _attend_sequences(query, key, value, *given, query_offsets, key_offsets, page_table, key_lengths)
+        return _attend_sequences(query, key, value, *given, schedule, query_offsets, key_offsets, page_table, key_lengths)
     if isinstance(mask, Plan):
         mask.check(query, key)
     if is_compiling():
         from .torch_compile import attention as compiled
 
-        return compiled(attention, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks)
+        return compiled(attention, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, None, (), schedule)
     query, key, value = autocast(query, key, value)
     if blocks is None:
-        prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse)
+        prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, None, schedule)
     else:
         given_blocks.check(blocks, query, key)
         given = score, scale, lengths, sink is not None, return_lse
-        prepared, captured, lengths = prepare(mask, *given, given_blocks.get_key(blocks))
+        prepared, captured, lengths = prepare(mask, *given, given_blocks.get_key(blocks), None, schedule)
         if needs_table(blocks, (query, key, value, sink), captured):
             mask = given_blocks.read_table(blocks, mask, key.shape[-2])
-            prepared, captured, lengths = prepare(mask, *given)
+            prepared, captured, lengths = prepare(mask, *given, None, None, schedule)
         else:
             captured += given_blocks.get_arrays(blocks)
     if checking.is_on:
@@ -123,7 +125,7 @@ def attention(
     return prepared.function(query, key, value, lengths, sink, captured)
 
 
-def _attend_sequences(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, *arrays):
+def _attend_sequences(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, schedule, *arrays):
     """`attention` of sequences that have lengths of their own, which `arrays` say: offsets, page_table and key_lengths."""
     if blocks is not None:
         packing.refuse_blocks()
@@ -133,9 +135,9 @@ def _attend_sequences(query, key, value, mask, score, scale, lengths, sink, retu
         from .torch_compile import attention as compiled
 
         given = mask, score, scale, lengths, sink, return_lse
-        return compiled(attention, query, key, value, *given, None, packed, offsets)
+        return compiled(attention, query, key, value, *given, None, packed, offsets, schedule)
     query, key, value = autocast(query, key, value)
-    prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed)
+    prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed, schedule)
     captured += offsets
     if checking.is_on:
         checking.check_call(prepared.config, query, key, value, lengths, sink, captured)

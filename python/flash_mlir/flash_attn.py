@@ -1,5 +1,8 @@
 """Functions with the names, arguments and defaults of FlashAttention and of torch.nn.attention.varlen."""
 
+import math
+import operator
+
 import numpy
 
 from .attention import attention
@@ -10,6 +13,10 @@ from .masks import window
 from .number_functions import absolute, tanh
 from .operands import cast
 from .packing import check_int32, get_key
+
+
+# That a split may have.
+_MOST_KEYS = 1 << 20
 
 
 def get_mask(causal, window_size, mask, used=None):
@@ -69,6 +76,21 @@ def get_score(softcap, alibi_slopes, score, used=None):
         return s if score is None else score(s, b, h, q, k)
 
     return change
+
+
+def get_schedule(num_splits, key, is_paged):
+    """The keys of a schedule that split as asked for: 1 is a row's keys by themselves, in tiles that do not depend on others."""
+    if num_splits in (None, 0):
+        return None
+    if num_splits != 1:
+        raise ValueError(f"num_splits is {num_splits}; only 0 is possible, where calls choose how keys are split, and 1")
+    tile = 32 if str(key.dtype).endswith("float32") else 64
+    if is_paged:
+        # A tile is a part of a page, or some of them.
+        page = operator.index(key.shape[1])
+        common, step = math.gcd(page, tile), math.lcm(page, 16)
+        tile = common if page >= tile and common >= 16 else step * max(1, tile // step)
+    return f"key_tile={tile},split_keys={_MOST_KEYS // tile * tile}"
 
 
 def _check(dropout_p, return_attn_probs, return_lse):
@@ -182,6 +204,7 @@ def flash_attn_varlen_func(
     return_lse=False,
     learnable_sink=None,
     seqused_k=None,
+    num_splits=0,
     mask=None,
     score=None,
 ):
@@ -197,6 +220,8 @@ def flash_attn_varlen_func(
         seqused_k, or else cu_seqlens_k.
       seqused_k: int32 of shape (sequences,): how many keys of each sequence there are, to whose last one masks are aligned. Beside
         cu_seqlens_k without a table, masks and score functions of the caller see all keys between the offsets as its length.
+      num_splits: 0: how keys are split is chosen by sizes. With 1 they are not, up to 2^20 for each row, and a token has the same bits
+        whatever else is in the call.
 
     Masks and functions see sequences in place of batches. The other arguments are as those of `flash_attn_func`.
 
@@ -212,6 +237,7 @@ def flash_attn_varlen_func(
     used, *of_keys = _get_keys(cu_seqlens_k, seqused_k, block_table)
     options = dict(mask=get_mask(causal, window_size, mask, used), score=get_score(softcap, alibi_slopes, score, used))
     options.update(scale=softmax_scale, sink=learnable_sink, lengths=used)
+    options["schedule"] = get_schedule(num_splits, k, block_table is not None)
     return _attend_varlen(q, k, v, cu_seqlens_q, of_keys, options, return_attn_probs, return_lse)
 
 
@@ -266,7 +292,7 @@ def varlen_attn(
       window_size: As that of `flash_attn_varlen_func`.
       enable_gqa: Whether key may have fewer heads than query.
       seqused_k, block_table: As those of `flash_attn_varlen_func`.
-      num_splits: None or 0; 1, too, without block_table, as long packed rows are not split.
+      num_splits: As that of `flash_attn_varlen_func`; None is 0.
       mask, score: As those of `flash_attn_func`.
 
     Raises:
@@ -277,19 +303,9 @@ def varlen_attn(
             "cu_seq_q, and cu_seq_k or seqused_k, are needed; where one side is a batch, call attention with offsets of the other"
         )
     used, *of_keys = _get_keys(cu_seq_k, seqused_k, block_table)
-    check_num_splits(num_splits, of_keys[0] is None)
+    schedule = get_schedule(num_splits, key, block_table is not None)
     if not enable_gqa and query.shape[-2] != key.shape[-2]:
         raise ValueError(f"query has {query.shape[-2]} heads, key has {key.shape[-2]}; enable_gqa=True allows that")
     options = dict(mask=get_mask(is_causal, window_size or (-1, -1), mask, used), score=score, scale=scale, lengths=used)
+    options["schedule"] = schedule
     return _attend_varlen(query, key, value, cu_seq_q, of_keys, options, False, return_aux is not None and return_aux.lse)
-
-
-def check_num_splits(num_splits, may_split):
-    """Raises an error for what asks for other splits of keys than the compiler chooses."""
-    if num_splits in (None, 0) or (num_splits == 1 and not may_split):
-        return
-    only = "0 is possible, as calls choose how keys are split" if may_split else "1 is possible, as keys of packed rows are not split"
-    raise ValueError(
-        f"num_splits is {num_splits}; only {only}. With the same bits in any batch, but with splits, it is "
-        "flash_mlir.Attention(schedule='key_tile=64,split_keys=1024')"
-    )

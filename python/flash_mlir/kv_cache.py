@@ -6,7 +6,7 @@ import sys
 import numpy
 
 from .expressions import is_array
-from .flash_attn import attend_rows, check_num_splits, get_mask, get_score
+from .flash_attn import attend_rows, get_mask, get_schedule, get_score
 from .masks import as_mask
 from .offsets import may_look
 from .operands import cast
@@ -111,7 +111,7 @@ def flash_attn_with_kvcache(
       softmax_scale, causal, window_size, softcap, alibi_slopes, learnable_sink, mask, score: As those of `flash_attn_func`; the
         last of the new tokens sees the last key.
       rotary_interleaved: Not looked at.
-      num_splits: 0: how the keys are split is chosen.
+      num_splits: As that of `flash_attn_varlen_func`.
       return_softmax_lse: Returns (output, log-sum-exp).
 
     Returns:
@@ -128,7 +128,6 @@ def flash_attn_with_kvcache(
             "rotary_cos or rotary_sin is given, and q and k are taken as they are; rotate q, and k, by their positions, which start at "
             "cache_seqlens, before the call"
         )
-    check_num_splits(num_splits, True)
     for name, array in (("q", q), ("k_cache", k_cache), ("v_cache", v_cache)):
         if not is_array(array) or len(array.shape) != 4:
             found = f"has {len(array.shape)} dimensions" if is_array(array) else f"is a {type(array).__name__}"
@@ -146,6 +145,13 @@ def flash_attn_with_kvcache(
         check_int32("cache_seqlens", lengths, 1, "1: how many keys each sequence has, or a number for all")
     elif lengths is not None:
         lengths = _make_lengths(operator.index(lengths), q, batch)
+    table = block_table if cache_batch_idx is None else cast(cache_batch_idx, "int32")[:, None]
+    if cache_leftpad is not None:
+        is_there = as_mask(lambda b, h, q, k: k >= cache_leftpad[b])
+        mask = is_there if mask is None else is_there & mask
+    # What is wrong with these is an error before something is written.
+    options = dict(mask=get_mask(causal, window_size, mask), score=get_score(softcap, alibi_slopes, score))
+    options.update(scale=softmax_scale, sink=learnable_sink, schedule=get_schedule(num_splits, k_cache, table is not None))
     if (k is None) != (v is None):
         raise ValueError("k and v belong together; give both or none")
     if k is not None:
@@ -157,16 +163,8 @@ def flash_attn_with_kvcache(
         _check_new("v", v, v_cache, batch)
         _append(k_cache, v_cache, k, v, lengths, block_table, cache_batch_idx)
         lengths = lengths + k.shape[1]
-    table = block_table
-    if cache_batch_idx is not None:
-        table = cast(cache_batch_idx, "int32")[:, None]
-    if table is not None and lengths is None:
+    elif table is not None and lengths is None:
         lengths = _make_lengths(table.shape[1] * k_cache.shape[1], q, batch)
-    if cache_leftpad is not None:
-        is_there = as_mask(lambda b, h, q, k: k >= cache_leftpad[b])
-        mask = is_there if mask is None else is_there & mask
-    options = dict(mask=get_mask(causal, window_size, mask), score=get_score(softcap, alibi_slopes, score))
-    options.update(scale=softmax_scale, sink=learnable_sink)
     return attend_rows(q, k_cache, v_cache, (None, None), options, False, return_softmax_lse, table, lengths)
 
 

@@ -9,7 +9,7 @@ from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, is_array, refuse_gradie
 from .functions import Trace, trace
 from .masks import Mask, as_mask, check_condition
 from .plans import Plan
-from .programs import Variant, get_function, with_blocks, with_packing, with_plan
+from .programs import Variant, check_schedule, get_function, with_blocks, with_packing, with_plan, with_schedules
 
 SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 _MAX_PREPARED = 512
@@ -22,7 +22,7 @@ class _Prepared:
 
     __slots__ = ("config", "function", "places", "owners")
 
-    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse, schedules, blocks_key, packed):
+    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse, schedules, blocks_key, packed, schedule):
         condition = attribute = None
         tensors = ()
         if mask is not None:
@@ -38,6 +38,9 @@ class _Prepared:
             self.config = with_blocks(self.config, blocks_key)
         if packed is not None:
             self.config = with_packing(self.config, packed)
+        if schedule is not None:
+            check_schedule("schedule", schedule)
+            self.config = with_schedules(self.config, schedule, None)
         self.function = get_function(self.config)
         order = [id(tensor) for tensor in tensors]
         # Of each captured tensor, its place among those of the mask and then of the score.
@@ -79,7 +82,7 @@ def _get_scale(scale):
     return number
 
 
-def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None, packed=None):
+def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None, packed=None, schedule=None):
     """The variant, the arrays that its functions read and a plan has, and the lengths; `packed` is of `packing.get_key`."""
     mask_key = score_key = schedules = None
     arrays = of_plan = ()
@@ -90,6 +93,8 @@ def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None, 
             raise ValueError("blocks are given beside a plan, which says what is visited, too; give the mask in place of the plan")
         if packed is not None:
             packing.refuse_plan()
+        if schedule is not None:
+            raise ValueError("schedule is given beside a plan, whose tiles are a schedule; give the mask in place of the plan")
         lengths, schedules, of_plan = mask.lengths, mask.schedules, mask.arrays
         mask = mask_key = mask.mask
         arrays = mask.arrays
@@ -113,13 +118,13 @@ def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None, 
         arrays += score.arrays
     if scale is not None:
         scale = _get_scale(scale)
-    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key, packed)
+    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key, packed, schedule)
     prepared = _prepared.get(key)
     if prepared is None:
         if len(_prepared) >= _MAX_PREPARED:
             _prepared.clear()
             _function_masks.clear()
-        given = mask, score, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key, packed
+        given = mask, score, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key, packed, schedule
         prepared = _prepared[key] = _Prepared(*given)
     captured = tuple([arrays[place] for place in prepared.places]) if arrays else ()
     return prepared, captured + of_plan, lengths

@@ -225,12 +225,12 @@ def _reads_arrays(mask, *objects):
 
 
 @torch.compiler.assume_constant_result
-def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, blocks_key, packed, *objects):
+def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, blocks_key, packed, schedule, *objects):
     """The configuration, that of training, the numbers of the captured tensors, and that of lengths which the mask knows."""
     maker = _Maker(objects)
     lengths = True if has_lengths else None
     functions = maker.make(mask), maker.make(score)
-    prepared, captured, lengths = prepare(*functions, scale, lengths, has_sink, return_lse, blocks_key, packed)
+    prepared, captured, lengths = prepare(*functions, scale, lengths, has_sink, return_lse, blocks_key, packed, schedule)
     return prepared.config, get_training_config(prepared.config), captured, lengths
 
 
@@ -239,7 +239,7 @@ def _match(config, mask, score, scale, has_lengths, has_sink, return_lse, *objec
     """The numbers of the captured tensors, None if functions cannot be traced from their description, and whether these
     are what they were when this configuration was made."""
     try:
-        found, _, numbers, _ = _resolve(mask, score, scale, has_lengths, has_sink, return_lse, None, None, *objects)
+        found, _, numbers, _ = _resolve(mask, score, scale, has_lengths, has_sink, return_lse, None, None, None, *objects)
     except TraceError:
         return None, False
     return numbers, without_names(found) == without_names(config)
@@ -304,7 +304,7 @@ def _get_captured(attend, index):
 
 
 def attention(
-    eager, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks=None, packed=None, offsets=()
+    eager, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks=None, packed=None, offsets=(), schedule=None
 ):
     """`flash_mlir.attention`, as Dynamo traces it; `eager` is what it calls where it cannot be. `packed` is of
     `packing.get_key`, and `offsets` are the arrays."""
@@ -313,17 +313,17 @@ def attention(
         given_blocks.check(blocks, query, key)
     if jagged.are_jagged(query, key, value):
         given = mask, score, scale, lengths, sink, return_lse, None
-        return jagged.attend(lambda *x: attention(eager, *x[:3], *given, *x[3:]), query, key, value, packed is not None)
+        return jagged.attend(lambda *x: attention(eager, *x[:3], *given, *x[3:], schedule), query, key, value, packed is not None)
     found = _Description()
     noted_mask, noted_score = found.add("mask", mask), found.add("score", score)
     if isinstance(scale, torch.Tensor) or not found.is_complete:
         of_packing = split_arrays(packed, offsets)
-        return call_eagerly(eager, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, *of_packing)
+        return call_eagerly(eager, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, *of_packing, schedule)
     if isinstance(scale, float):
         scale = scale.__float__()
     has_lengths, has_sink = lengths is not None, sink is not None
     config, training_config, numbers, of_mask = _resolve(
-        noted_mask, noted_score, scale, has_lengths, has_sink, return_lse, given_blocks.get_key(blocks), packed, *found.objects
+        noted_mask, noted_score, scale, has_lengths, has_sink, return_lse, given_blocks.get_key(blocks), packed, schedule, *found.objects
     )
     captured = [found.tensors[number] for number in numbers]
     if packed is not None:
@@ -333,7 +333,7 @@ def attention(
     if blocks is not None:
         if needs_table(blocks, (query, key, value, sink), captured):
             mask = given_blocks.read_table(blocks, mask, key.shape[-2])
-            return attention(eager, query, key, value, mask, score, scale, lengths, sink, return_lse, None)
+            return attention(eager, query, key, value, mask, score, scale, lengths, sink, return_lse, None, None, (), schedule)
         captured += given_blocks.get_arrays(blocks)
     if not has_lengths and of_mask is not None:
         lengths = found.tensors[of_mask]

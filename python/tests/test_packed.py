@@ -463,7 +463,7 @@ def test_flash_attention_refuses(rng):
         flash.flash_attn_varlen_func(*arrays)
     for options, kind, match in (
         (dict(), ValueError, "query has 4 heads, key has 2; enable_gqa=True allows that"),
-        (dict(num_splits=4), ValueError, "num_splits is 4; only 1 is possible"),
+        (dict(num_splits=4), ValueError, "num_splits is 4; only 0 is possible, where calls choose how keys are split, and 1"),
         (dict(cu_seq_k=None), ValueError, "cu_seq_q, and cu_seq_k or seqused_k, are needed"),
     ):
         with pytest.raises(kind, match=match):

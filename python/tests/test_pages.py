@@ -7,7 +7,7 @@ import pytest
 from conftest import TOLERANCE, reference
 
 import flash_mlir as flash
-from flash_mlir import _core, programs
+from flash_mlir import _core, flash_attn, programs
 
 TEXT = """
 func.func @cached(%q: tensor<?x4x?x64xf32>, %k: tensor<?x2x16x64xf32>, %v: tensor<?x2x16x64xf32>, %table: tensor<?x?xi32>, %n: tensor<?xi32>)
@@ -323,6 +323,45 @@ def test_emulated(rng, target, page, is_packed):
     check((output[0].swapaxes(0, 1)[rows], lse[0][:, rows]), (expected[0][rows], expected[1][:, rows]), "float16")
 
 
+@pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
+@pytest.mark.parametrize("page", [16, 48])
+def test_bits(rng, target, page):
+    """With num_splits=1 a sequence has the bits that it has alone, whatever the version that a GPU takes."""
+    columns, ends, lengths = 336 // page, np.array([0, 1, 4, 9], np.int32), np.array([330, 100, 7], np.int32)
+    key, value = rng.standard_normal((2, 3 * columns, page, KEY_HEADS, 64)).astype("float16")
+    table = rng.permutation(3 * columns).reshape(3, columns).astype(np.int32)
+    query = rng.standard_normal((9, HEADS, 64)).astype("float16")
+    schedule = flash_attn.get_schedule(1, key, True)
+    config = programs.with_packing(programs.with_schedules(flash.Attention(flash.causal())._configs[0], schedule, None), ("i32", page))
+
+    def compile(batch, length):
+        text = programs.print_program(config, "f16", 4, 64, 64)
+        if batch:
+            caches = [[batch, KEY_HEADS, page, 64]] * 2
+            sizes = programs._choose_sizes(json.loads(config), target, [[batch, HEADS, length, 64], *caches, [batch, columns]])
+            text = _core.Kernel.specialize(text, target, "", "", sizes)
+        return flash.compile(text, target="emulate:sm_90a" if target == "sm_90a" else "emulate")
+
+    def run(kernel, first, last):
+        rows = query[ends[first] : ends[last]].swapaxes(0, 1)[None]
+        given = ends[first : last + 1] - ends[first], table[first:last], lengths[first:last]
+        return kernel(rows, *turn(key, value), *given)[0].swapaxes(0, 1)
+
+    whole = run(compile(400, 3), 0, 3)
+    for version in ((1, 1), (0, 0)):
+        kernel = compile(*version)
+        for first in range(3):
+            assert (run(kernel, first, first + 1) == whole[ends[first] : ends[first + 1]]).all()
+
+
+@pytest.mark.parametrize("dtype, page, tile", [("float16", None, 64), ("float32", None, 32), ("float16", 16, 64), ("float16", 40, 80),
+                                               ("float16", 72, 144), ("float16", 80, 16), ("float16", 256, 64), ("float32", 8, 32)])
+def test_tile_without_splits(dtype, page, tile):
+    """It is a part of a page or some of them, and a multiple of 16."""
+    key = np.zeros((1, page or 1, 1, 8), dtype)
+    assert flash_attn.get_schedule(1, key, page is not None) == f"key_tile={tile},split_keys={2**20 // tile * tile}"
+
+
 def test_refusals(rng):
     query = draw_queries(rng, False)
     key, value, table = make_cache(rng)
@@ -391,11 +430,12 @@ def test_varlen_functions(rng):
     check(flash.varlen_attn(packed, *slots, 35, 64, seqused_k=lengths, **torch_options), expected)
     full = flash.varlen_attn(packed, *slots, 35, 64, seqused_k=lengths, enable_gqa=True)
     check((full,), loop(packed, key, value, table, query_offsets=QUERY_OFFSETS)[:1])
+    unsplit = flash.varlen_attn(packed, *slots, 35, 64, seqused_k=lengths, num_splits=1, **torch_options)
+    check(unsplit, expected)
     expected = loop(packed, key, value, table, keep=keep, score=score, sink=sink, query_offsets=QUERY_OFFSETS)
     check(call(packed, *slots, 35, 64, seqused_k=lengths, **options), expected)
     for changes, kind, match in (
         (dict(cu_seq_k=ends, seqused_k=lengths, num_splits=4), ValueError, "num_splits is 4; only 0 is possible"),
-        (dict(cu_seq_k=ends, num_splits=1), ValueError, "num_splits is 1; only 0 is possible"),
         (dict(), ValueError, "cu_seq_q, and cu_seq_k or seqused_k, are needed"),
         (dict(seqused_k=lengths.astype(int)), TypeError, "seqused_k has the dtype int64; expected int32"),
         (dict(seqused_k=lengths, block_table=table.astype(int)), TypeError, "block_table has the dtype int64; expected int32"),
@@ -462,6 +502,10 @@ def test_kv_cache_in_pages(rng, kind):
         q, cache[..., :64], cache[..., 64:], cache_seqlens=given + NEW, block_table=blocks, causal=True, window_size=(30, 0)
     )
     assert (again == output).all()
+    unsplit = flash.flash_attn_with_kvcache(
+        q, cache[..., :64], cache[..., 64:], cache_seqlens=given + NEW, block_table=blocks, causal=True, window_size=(30, 0), num_splits=1
+    )
+    check((unsplit,), turn(wanted))
 
 
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
@@ -519,7 +563,8 @@ def test_kv_cache_refuses(rng):
         np.testing.assert_array_equal(key, before)
 
     refuse(NotImplementedError, "rotate q, and k, by their positions", rotary_cos=q)
-    refuse(ValueError, "num_splits is 3; only 0 is possible", num_splits=3)
+    refuse(ValueError, "num_splits is 3; only 0 is possible", num_splits=3, cache_seqlens=lengths * 0)
+    refuse(ValueError, "window_size has -3", window_size=(-3, 0), cache_seqlens=lengths * 0)
     refuse(ValueError, "q has 3 dimensions; expected 4", q=q[0])
     refuse(ValueError, "k and v belong together", v=None)
     refuse(ValueError, "k is given without cache_seqlens", cache_seqlens=None)

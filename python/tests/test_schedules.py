@@ -29,6 +29,7 @@ def test_programs(rng):
     for each in (attend, copy.deepcopy(attend), pickle.loads(pickle.dumps(attend))):
         assert each.mlir(query, key, key) == text
         np.testing.assert_allclose(each(query, key, key), flash.attention(query, key, key, flash.causal()), atol=1e-5)
+    assert (flash.attention(query, key, key, flash.causal(), schedule=FORWARD) == attend(query, key, key)).all()
     assert attend.tiles(100, 300, target="sm_90a").key_tile == 32
 
 
@@ -53,6 +54,8 @@ def test_gradients(rng):
     torch.testing.assert_close(*[torch.autograd.grad(loss, [query, key]) for loss in losses], atol=1e-4, rtol=1e-4)
     compiled = torch.compile(lambda *x: functions[0](*x), backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(query, key, key), outputs[0])
+    compiled = torch.compile(lambda *x: flash.attention(*x, flash.causal(), score, schedule=FORWARD), backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(query, key, key), outputs[0])
 
 
 @pytest.mark.parametrize(
@@ -69,6 +72,9 @@ def test_gradients(rng):
 def test_refused(keys, kind, message):
     with pytest.raises(kind, match=message):
         flash.Attention(schedule=keys)
+    small = np.zeros((1, 1, 8, 8), np.float32)
+    with pytest.raises(kind, match=message):
+        flash.attention(small, small, small, schedule=keys)
     with pytest.raises(kind, match="gradient_" + message):
         flash.Attention(gradient_schedule=keys)
 
@@ -77,3 +83,5 @@ def test_beside_a_plan(rng):
     query = make(rng, 1, 2, 40, 32)
     with pytest.raises(ValueError, match="gradient_schedule is given beside a plan, whose tiles are a schedule; give the mask"):
         flash.Attention(flash.plan(flash.causal(), query, query), gradient_schedule="key_tile=32")
+    with pytest.raises(ValueError, match="schedule is given beside a plan, whose tiles are a schedule; give the mask"):
+        flash.attention(query, query, query, flash.plan(flash.causal(), query, query), schedule="key_tile=32")
