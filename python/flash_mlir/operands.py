@@ -84,9 +84,24 @@ def to_heads(array):
     return numpy.ascontiguousarray(numpy.asarray(array).swapaxes(0, 1)[None])
 
 
-def to_pages(array):
-    """(pages, rows of a page, heads, D) on the host with the heads before the rows: a view."""
-    return array.transpose(1, 2) if _is_tensor(array) else numpy.asarray(array).swapaxes(1, 2)
+def gather_pages(key, value, table, lengths):
+    """The pages (pages, rows of a page, heads, D) on the host that a table has for such lengths, with the heads before the rows,
+    and the table of these."""
+    table, lengths = numpy.asarray(table), numpy.asarray(lengths)
+    are_used = numpy.arange(table.shape[1]) * key.shape[1] < lengths[:, None]
+    used, places = numpy.unique(table[are_used], return_inverse=True)
+    if not len(used):
+        # A table that has room is of pages, whether they are read or not.
+        used = numpy.arange(min(1, key.shape[0]))
+    gathered = numpy.zeros(table.shape, numpy.int32)
+    gathered[are_used] = places
+
+    def gather(array):
+        if _is_tensor(array):
+            return array.transpose(1, 2).index_select(0, sys.modules["torch"].from_numpy(used)).contiguous()
+        return numpy.ascontiguousarray(numpy.asarray(array)[used].swapaxes(1, 2))
+
+    return gather(key), gather(value), gathered
 
 
 def to_rows(result):

@@ -665,12 +665,9 @@ static void turn(Array &array, const char *name, nb::object &owner) {
   array.prototype = {};
 }
 
-/// Makes (pages, rows of a page, heads, D) what kernels have, with the heads
-/// before the rows: a view on a device, and on the host one that is copied
-/// where rows do not lie so.
-static void turnPages(Array &array, const char *name, nb::object &owner) {
-  if (array.device < 0)
-    return replace(array, callOperands("to_pages", owner), name, owner);
+/// Makes of (pages, rows of a page, heads, D) a view with the heads before the
+/// rows.
+static void turnPages(Array &array) {
   std::swap(array.sizes[1], array.sizes[2]);
   std::swap(array.strides[1], array.strides[2]);
   array.setUnitStrides();
@@ -698,6 +695,27 @@ static std::vector<nb::object> runOrLaunch(Kernel &kernel,
   return kernel.run(tensors, count, *operands, note);
 }
 
+void Attention::adaptPages(Arguments &arguments) const {
+  Array &key = arguments.arrays[1], &value = arguments.arrays[2];
+  auto fits = [](const Array &array) {
+    return array.device >= 0 || (array.isDense() && array.isAligned());
+  };
+  turnPages(key);
+  turnPages(value);
+  if (fits(key) && fits(value))
+    return;
+  // Of a cache there may be much more than the pages of these sequences.
+  nb::object &ofKey = arguments.owners[1], &ofValue = arguments.owners[2],
+             &ofTable = arguments.getOwner(arguments.pageTable);
+  nb::object gathered =
+      nb::module_::import_("flash_mlir.operands")
+          .attr("gather_pages")(ofKey, ofValue, ofTable,
+                                arguments.getOwner(arguments.keyLengths));
+  replace(key, gathered[0], "key", ofKey);
+  replace(value, gathered[1], "value", ofValue);
+  replace(*arguments.pageTable, gathered[2], "page_table", ofTable);
+}
+
 void Attention::adapt(Arguments &arguments) const {
   Array *arrays = arguments.arrays;
   auto cast = [&](Array *array, FlashElementType element, const char *name) {
@@ -713,8 +731,8 @@ void Attention::adapt(Arguments &arguments) const {
   for (auto [number, name] : {std::pair(0, "query"), {1, "key"}, {2, "value"}})
     if (packs(number))
       turn(arrays[number], name, arguments.owners[number]);
-    else if (isInPages(number))
-      turnPages(arrays[number], name, arguments.owners[number]);
+  if (isInPages(1))
+    adaptPages(arguments);
   if (Array *lengths = arguments.lengths;
       lengths && !lengths->hasType(FLASH_I32))
     replace(*lengths, callOperands("to_lengths", arguments.getOwner(lengths)),

@@ -124,6 +124,9 @@ private:
   /// first, as those of pages do, lengths and sinks get the kernel's types, and
   /// where it computes in float64 all that captured tensors hold does.
   void adapt(Arguments &arguments) const;
+  /// The part of it for keys in pages, which are views, or on the host where
+  /// they do not lie so, copies of those that sequences have.
+  void adaptPages(Arguments &arguments) const;
 
   /// Whether batches are sequences that have lengths of their own.
   bool areSequences() const {

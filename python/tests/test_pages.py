@@ -175,6 +175,21 @@ def test_functions(rng, is_packed):
         flash.attention(query, key, value, score=score, **options)
 
 
+def test_large_cache(rng):
+    """Of pages that are copied for the CPU, only those of the sequences are: these do not fit into memory."""
+    page = rng.standard_normal((1, PAGE, KEY_HEADS, 64)).astype("float32")
+    cache = np.broadcast_to(page, (10**9, *page.shape[1:]))
+    table, query = np.array([[10**9 - 1, 5]], np.int32), rng.standard_normal((1, HEADS, 1, 64)).astype("float32")
+    options = dict(page_table=table, key_lengths=np.array([20], np.int32), return_lse=True)
+    actual = flash.attention(query, cache, cache, **options)
+    check(actual, loop(query, cache, cache, table, [20]))
+    torch = pytest.importorskip("torch")
+    tensors = [torch.from_numpy(x) for x in (query, page)]
+    options = dict(page_table=torch.from_numpy(table), key_lengths=torch.tensor([20], dtype=torch.int32), return_lse=True)
+    cache = tensors[1].expand(10**9, -1, -1, -1)
+    check(flash.attention(tensors[0], cache, cache, **options), actual)
+
+
 @pytest.mark.parametrize("dtype, page", [("float16", 16), ("bfloat16", 32), ("float32", 8)])
 def test_tensors(rng, dtype, page):
     torch = pytest.importorskip("torch")
