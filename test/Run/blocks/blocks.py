@@ -31,6 +31,7 @@ SAME = """
     %x = tensor.extract %a[%i] : {a}
     %y = tensor.extract %c[%j] : {c}
     %keep = arith.cmpi eq, %x, %y : i32"""
+ABOVE = SAME.replace("cmpi eq", "cmpi sgt")
 SAME_OF_BATCH = SAME.replace("%a[%i]", "%a[%b, %i]").replace("%c[%j]", "%c[%b, %j]")
 WINDOW_OF_HEAD = """
     %x = tensor.extract %a[%h] : {a}
@@ -76,6 +77,7 @@ NEAR_OF_HEAD = """
 REGIONS = {
     "near_of_head": (NEAR_OF_HEAD, lambda a, c, b, h, i, j: ((abs(i - j) <= a[h]) | (j < 3)) & ((j >= i) | (i - j != a[h]))),
     "same": (SAME, lambda a, c, b, h, i, j: a[i] == c[j]),
+    "above": (ABOVE, lambda a, c, b, h, i, j: a[i] > c[j]),
     "same_of_batch": (SAME_OF_BATCH, lambda a, c, b, h, i, j: a[b, i] == c[b, j]),
     "window_of_head": (WINDOW_OF_HEAD, lambda a, c, b, h, i, j: (i - j <= a[h]) & (c[j] != 0)),
     "by_distance": (BY_DISTANCE, lambda a, c, b, h, i, j: (j <= i) & (a[np.maximum(i - j, 0)] <= c[j])),
@@ -177,6 +179,13 @@ def cases():
     yield Case("one element of a tile", "same", np.arange(300, dtype=np.int32), 7 * np.arange(500, dtype=np.int32))
     yield Case("per batch", "same_of_batch", few[:600].reshape(2, 300), np.sort(few[:600]).reshape(2, 300),
                sizes=(2, 4, 1, 300, 300, 64, 64), softcap=True)
+    wide = (few.astype(np.int64) * 2**30 - 2**31).astype(np.int32)
+    # The least and the greatest number of a tile decide, unless f32 has not all numbers.
+    yield Case("negative", "same", sorted_q - 2, sorted_k - 2, causal=True)
+    yield Case("beyond f32", "same", sorted_q + 2**24 - 2, sorted_k + 2**24 - 2, dynamic=True)
+    yield Case("extremes", "above", wide[:300], wide[300:])
+    yield Case("above", "above", sorted_q, sorted_k, dynamic=True)
+    yield Case("above, per row", "above", np.arange(300, dtype=np.int32), np.arange(500, dtype=np.int32) - 100)
     yield Case("per head", "window_of_head", np.array([-1000, 0, 40, 1000], np.int32), few[:500] % 2)
     yield Case("lengths", "same", sorted_q, sorted_k, lengths=(0, 130), causal=True)
     yield Case("lengths, open", "same", few[:300], few[300:] * 0, lengths=(900, -3), dynamic=True)

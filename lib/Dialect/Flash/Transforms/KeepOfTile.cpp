@@ -37,7 +37,8 @@ namespace {
 /// Evaluates a region on a tile. What it does not understand stays unknown.
 class TileEvaluator {
 public:
-  explicit TileEvaluator(ImplicitLocOpBuilder &b) : b(b) {}
+  TileEvaluator(ImplicitLocOpBuilder &b, RangeOfRead rangeOfRead)
+      : b(b), rangeOfRead(rangeOfRead) {}
 
   void set(Value value, IndexRange range) {
     ranges[value] = range;
@@ -61,6 +62,7 @@ private:
   }
 
   ImplicitLocOpBuilder &b;
+  RangeOfRead rangeOfRead;
   /// What is the same for all elements, as it was cloned.
   IRMapping uniform;
   llvm::DenseMap<Value, IndexRange> ranges;
@@ -69,9 +71,12 @@ private:
 } // namespace
 
 IndexRange TileEvaluator::getRange(Value value) {
-  if (Value same = uniform.lookupOrNull(value))
-    return {same, same};
-  return ranges.lookup(value);
+  Value same = uniform.lookupOrNull(value);
+  if (!same)
+    return ranges.lookup(value);
+  if (same.getType().isSignlessInteger() && !same.getType().isInteger(1))
+    same = arith::IndexCastOp::create(b, b.getIndexType(), same);
+  return {same, same};
 }
 
 TileCondition TileEvaluator::getCondition(Value value) {
@@ -127,6 +132,8 @@ IndexRange TileEvaluator::computeRange(Operation &op) {
         return {ofBoth<arith::MinSIOp>(b, of[0].least, of[1].least),
                 ofAny<arith::MinSIOp>(b, of[0].most, of[1].most)};
       })
+      .Case([&](arith::IndexCastOp) { return of[0]; })
+      .Case([&](tensor::ExtractOp read) { return rangeOfRead(read); })
       .Default([](Operation *) { return IndexRange(); });
 }
 
@@ -145,18 +152,15 @@ void TileEvaluator::visit(Operation &op) {
   if (op.getNumResults() != 1)
     return;
   Value result = op.getResult(0);
-  if (result.getType().isIndex()) {
-    ranges[result] = computeRange(op);
+  if (!result.getType().isInteger(1)) {
+    if (result.getType().isIndex() || isa<tensor::ExtractOp>(op))
+      ranges[result] = computeRange(op);
     return;
   }
-  if (!result.getType().isInteger(1))
-    return;
   auto condition = [&](unsigned i) { return getCondition(op.getOperand(i)); };
   conditions[result] =
       llvm::TypeSwitch<Operation *, TileCondition>(&op)
-          .Case([&](arith::CmpIOp comparison) -> TileCondition {
-            if (!comparison.getLhs().getType().isIndex())
-              return {};
+          .Case([&](arith::CmpIOp comparison) {
             return compare(comparison.getPredicate(),
                            getRange(comparison.getLhs()),
                            getRange(comparison.getRhs()));
@@ -179,13 +183,14 @@ void TileEvaluator::visit(Operation &op) {
 
 TileCondition flash::emitKeepOfTile(ImplicitLocOpBuilder &b, Region &keep,
                                     IndexRange batch, IndexRange head,
-                                    IndexRange query, IndexRange key) {
+                                    IndexRange query, IndexRange key,
+                                    RangeOfRead rangeOfRead) {
   if (keep.empty()) {
     Value always = arith::ConstantIntOp::create(b, 1, 1);
     return {always, always};
   }
   Block &block = keep.front();
-  TileEvaluator evaluator(b);
+  TileEvaluator evaluator(b, rangeOfRead);
   const IndexRange position[] = {batch, head, query, key};
   for (auto [argument, range] : llvm::zip_equal(block.getArguments(), position))
     evaluator.set(argument, range);

@@ -8,6 +8,7 @@
 #ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_KEEPOFTILE_H
 #define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_KEEPOFTILE_H
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace flash {
@@ -30,13 +31,19 @@ struct TileCondition {
 TileCondition emitAnd(mlir::ImplicitLocOpBuilder &b, TileCondition lhs,
                       TileCondition rhs);
 
+/// The range of what a read of a captured tensor returns for the elements of a
+/// tile, as indices; two nulls where it is not known.
+using RangeOfRead = llvm::function_ref<IndexRange(mlir::tensor::ExtractOp)>;
+
 /// Emits what the region of a block map keeps of a tile, without asking its
 /// elements: interval arithmetic on sums, differences, extremes and comparisons
-/// of positions and of what is the same for the whole tile, such as a window
-/// that is read for a head.
+/// of positions, of what is the same for the whole tile, such as a window that
+/// is read for a head, and of what is read for each row, such as the number of
+/// its document.
 TileCondition emitKeepOfTile(mlir::ImplicitLocOpBuilder &b, mlir::Region &keep,
                              IndexRange batch, IndexRange head,
-                             IndexRange query, IndexRange key);
+                             IndexRange query, IndexRange key,
+                             RangeOfRead rangeOfRead);
 
 } // namespace flash
 

@@ -24,6 +24,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 
 namespace flash {
 #define GEN_PASS_DEF_TILEBLOCKMAPS
@@ -62,8 +64,8 @@ private:
   // Masks of more sets do not classify a unit's tiles before their elements are
   // evaluated.
   static constexpr size_t mostSetsOfUnit = 4;
-  // Numbers of tiles are exact in f32 up to here.
-  static constexpr int64_t mostListed = 1 << 24;
+  // Whole numbers are exact in f32 up to here.
+  static constexpr int64_t mostExact = 1 << 24;
 
   OpFoldResult index(int64_t value) { return b.getIndexAttr(value); }
   Value value(OpFoldResult entry) {
@@ -102,6 +104,15 @@ private:
     Value batch, map, start, length;
   };
   Value getLength(Value batch);
+  /// For reads of the region that depend on the rows of a tile, and besides on
+  /// the batch and the head at most, the least and the greatest number of each
+  /// tile: kernels that run first.
+  void emitExtremesOfReads();
+  /// The range of such a read for a tile and a listed one. It is not one unless
+  /// `isExact`, to which it adds that the numbers are small enough for f32.
+  IndexRange getRangeOfRead(ImplicitLocOpBuilder &at, tensor::ExtractOp read,
+                            const FixedTile &tile, Value listedTile,
+                            Value &isExact);
   /// What is known to be left of a tile and a listed one without evaluating
   /// their elements; two nulls if nothing is.
   TileCondition classify(ImplicitLocOpBuilder &at, const FixedTile &tile,
@@ -171,36 +182,49 @@ private:
   using CountBefore =
       llvm::function_ref<Value(ImplicitLocOpBuilder &at, ValueRange ofEntry)>;
   /// For each of a unit's entries, the first tile up to which the condition
-  /// holds for more than that count; `most` if that is not before it.
+  /// holds for more than that count; `most` if that is not before it, and any
+  /// tile unless `isUsed`.
   Value findTiles(const CountedTile &tile, ValueRange ofEntries,
-                  CountBefore countBefore, Condition condition, Value most);
+                  CountBefore countBefore, Condition condition, Value most,
+                  Value isUsed);
   /// The number of a row's entry, from `first` on.
   Value emitEntry(ImplicitLocOpBuilder &at, Value first) {
     return emitFloat(
         at, arith::AddIOp::create(at, first, linalg::IndexOp::create(at, 0)));
   }
-  /// What a unit writes to an output: a value for each of its entries, or of
-  /// the first ones.
+  /// What a unit writes to an output: a value for each of its entries.
   struct Written {
     int64_t output;
     Value ofEntries;
-    OpFoldResult offset, count;
+    OpFoldResult offset;
   };
-  /// Which tiles are in a unit's entries.
+  /// Which tiles are in a unit's entries, of which the first `numParts` of the
+  /// row are parts.
   Value findTilesOfKinds(const CountedTile &tile, Value firstEntry,
-                         Value numParts);
+                         Value numParts, Value isUsed);
   /// Whether a run begins with a tile.
   Value emitBeginsRun(ImplicitLocOpBuilder &at, const CountedTile &tile,
                       Value listedTile, Value count);
   /// The first tiles of the runs in a unit's entries, where their parts end and
   /// where they do.
-  SmallVector<Value> findRuns(const CountedTile &tile, Value firstEntry);
+  SmallVector<Value> findRuns(const CountedTile &tile, Value firstEntry,
+                              Value isUsed);
   /// Of the tiles that are a unit's entries, to how many tiles with lists
   /// behind `tile` they are left.
   Value countRanks(const CountedTile &tile, Value firstEntry);
-  /// Emits the lists and their lengths; `kept` is null where the mask alone
-  /// says what is left of tiles.
-  SmallVector<Value> list(Value kept);
+  CountedTile getCountedTile(ValueRange position, Value kept);
+  /// Emits how many entries of each list are parts, or its runs, and how many
+  /// tiles are left; `kept` is null where the mask alone says what is left of
+  /// tiles.
+  Value countEntries(Value kept);
+  /// Emits the lists of these lengths, and the ranks if there are any.
+  SmallVector<Value> list(Value kept, Value counts);
+  /// The shape of numbers of each tile that has a list.
+  SmallVector<OpFoldResult> getShapeOfLists(OpFoldResult columns) {
+    return {sizes[0], numMaps, numFixed, columns};
+  }
+  /// The first numbers of a unit's entries.
+  Value takeEntries(Value ofEntries, OpFoldResult count);
 
   BlockMapOp op;
   SmallVector<OpFoldResult> sizes;
@@ -213,6 +237,13 @@ private:
   MaskAttrInterface mask;
   /// What the mask says of tiles, whatever the region does.
   MaskTiles ofMask;
+  /// f32 [batches or 1, heads or 1, tiles]: the greatest of the numbers that a
+  /// read returns, and of their negatives.
+  struct Extremes {
+    bool ofBatches, ofHeads, ofListed;
+    Value most, mostNegative;
+  };
+  llvm::DenseMap<Operation *, Extremes> extremes;
 };
 } // namespace
 
@@ -262,6 +293,120 @@ Value MapTiler::getLength(Value batch) {
       tensor::ExtractOp::create(b, op.getLengths(), batch));
 }
 
+void MapTiler::emitExtremesOfReads() {
+  Block &keep = op.getKeep().front();
+  Value batch = keep.getArgument(0), head = keep.getArgument(1),
+        query = keep.getArgument(2), key = keep.getArgument(3);
+  for (auto read : keep.getOps<tensor::ExtractOp>()) {
+    bool ofQueries = llvm::is_contained(read.getIndices(), query),
+         ofKeys = llvm::is_contained(read.getIndices(), key);
+    bool ofBatches = llvm::is_contained(read.getIndices(), batch),
+         ofHeads = llvm::is_contained(read.getIndices(), head),
+         ofListed = ofQueries == op.getOverQueries();
+    // A tile of packed heads has elements of several.
+    if (!read.getType().isInteger(32) || ofQueries == ofKeys ||
+        (ofHeads && packedHeads > 1) ||
+        !llvm::all_of(read.getIndices(), [&](Value index) {
+          return llvm::is_contained({batch, head, query, key}, index) ||
+                 matchPattern(index, m_Constant());
+        }))
+      continue;
+    const TiledDim &dim = ofListed ? listed : fixed;
+    OpFoldResult numTiles = countTiles(dim);
+    SmallVector<OpFoldResult> shape = {ofBatches ? sizes[0] : index(1),
+                                       ofHeads ? sizes[1] : index(1), numTiles};
+    auto kernel =
+        KernelOp::create(b, shape, ArrayRef<int64_t>{1, 1, tilesOfUnit},
+                         ValueRange{tensorOf(shape, b.getF32Type()),
+                                    tensorOf(shape, b.getF32Type())});
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(kernel.getStore());
+    ArrayRef<BlockArgument> at = kernel.getPosition();
+    auto numbers = [&](ImplicitLocOpBuilder &in, bool isNegative) -> Value {
+      Value tile =
+          arith::AddIOp::create(in, at[2], linalg::IndexOp::create(in, 0));
+      Value row = arith::AddIOp::create(
+          in,
+          arith::MulIOp::create(in, tile,
+                                arith::ConstantIndexOp::create(in, dim.tile)),
+          linalg::IndexOp::create(in, 1));
+      IRMapping mapping;
+      mapping.map(batch, at[0]);
+      mapping.map(head, at[1]);
+      mapping.map(ofQueries ? query : key, emitBelow(in, row, value(dim.end)));
+      for (Value index : read.getIndices())
+        if (Operation *constant = index.getDefiningOp())
+          in.clone(*constant, mapping);
+      Value number = cast<tensor::ExtractOp>(in.clone(*read, mapping));
+      number = arith::SIToFPOp::create(in, in.getF32Type(), number);
+      return isNegative ? arith::NegFOp::create(in, number).getResult()
+                        : number;
+    };
+    TiledDim units = {tilesOfUnit, numTiles};
+    OpFoldResult existing = units.existing(b, b.getLoc(), at[2]);
+    SmallVector<Value> greatest;
+    for (bool isNegative : {false, true}) {
+      Value all = generic(
+          {}, empty({tilesOfUnit, dim.tile}), map(2, {0, 1}),
+          [&](ImplicitLocOpBuilder &in, ValueRange) -> SmallVector<Value> {
+            return {numbers(in, isNegative)};
+          })[0];
+      Value most = generic(
+          all, filled({tilesOfUnit}, -std::numeric_limits<double>::infinity()),
+          {map(2, {0, 1}), map(2, {0})},
+          [](ImplicitLocOpBuilder &in, ValueRange args) -> SmallVector<Value> {
+            return {arith::MaximumFOp::create(in, args[1], args[0])};
+          })[0];
+      if (units.isRagged())
+        most = tensor::ExtractSliceOp::create(
+            b, most, ArrayRef<OpFoldResult>{index(0)}, existing, index(1));
+      greatest.push_back(most);
+    }
+    b.setInsertionPointToEnd(kernel.getStores());
+    for (auto [most, destination] :
+         llvm::zip_equal(greatest, kernel.getDestinations()))
+      tensor::ParallelInsertSliceOp::create(
+          b, most, destination, SmallVector<OpFoldResult>{at[0], at[1], at[2]},
+          SmallVector<OpFoldResult>{index(1), index(1), existing},
+          SmallVector<OpFoldResult>(3, index(1)));
+    extremes[read] = {ofBatches, ofHeads, ofListed, kernel.getResult(0),
+                      kernel.getResult(1)};
+  }
+}
+
+IndexRange MapTiler::getRangeOfRead(ImplicitLocOpBuilder &at,
+                                    tensor::ExtractOp read,
+                                    const FixedTile &tile, Value listedTile,
+                                    Value &isExact) {
+  auto found = extremes.find(read);
+  if (found == extremes.end())
+    return {};
+  const Extremes &of = found->second;
+  Value zero = arith::ConstantIndexOp::create(at, 0);
+  // A unit may have tiles behind the last one.
+  Value number =
+      of.ofListed
+          ? emitBelow(at, listedTile, value(numListed))
+          : arith::DivUIOp::create(
+                at, tile.start, arith::ConstantIndexOp::create(at, fixed.tile));
+  Value position[] = {of.ofBatches ? tile.batch : zero,
+                      of.ofHeads ? tile.map : zero, number};
+  Value most = tensor::ExtractOp::create(at, of.most, position),
+        mostNegative = tensor::ExtractOp::create(at, of.mostNegative, position);
+  Value isSmall =
+      arith::CmpFOp::create(at, arith::CmpFPredicate::OLT,
+                            arith::MaximumFOp::create(at, most, mostNegative),
+                            emitConstant(at, double(mostExact)));
+  isExact = isExact ? arith::AndIOp::create(at, isExact, isSmall).getResult()
+                    : isSmall;
+  auto toIndex = [&](Value number) -> Value {
+    return arith::IndexCastOp::create(
+        at, at.getIndexType(),
+        arith::FPToSIOp::create(at, at.getI32Type(), number));
+  };
+  return {toIndex(arith::NegFOp::create(at, mostNegative)), toIndex(most)};
+}
+
 TileCondition MapTiler::classify(ImplicitLocOpBuilder &at,
                                  const FixedTile &tile, Value listedTile) {
   auto constant = [&](int64_t value) -> Value {
@@ -294,8 +439,20 @@ TileCondition MapTiler::classify(ImplicitLocOpBuilder &at,
   }
   if (packedHeads > 1)
     heads.most = arith::AddIOp::create(at, head, constant(packedHeads - 1));
+  Value isExact;
   TileCondition left = emitKeepOfTile(
-      at, op.getKeep(), {tile.batch, tile.batch}, heads, queries, keys);
+      at, op.getKeep(), {tile.batch, tile.batch}, heads, queries, keys,
+      [&](tensor::ExtractOp read) {
+        return getRangeOfRead(at, read, tile, listedTile, isExact);
+      });
+  auto orElse = [&](Value known, bool otherwise) -> Value {
+    return known && isExact
+               ? arith::SelectOp::create(
+                     at, isExact, known,
+                     arith::ConstantIntOp::create(at, otherwise, 1))
+               : known;
+  };
+  left = {orElse(left.all, false), orElse(left.any, true)};
 
   if (op.getMask()) {
     const Value point[] = {tile.batch, head, tile.start, listedTile},
@@ -459,16 +616,17 @@ Value MapTiler::countTilesIf(const CountedTile &tile, ValueRange ofEntries,
 
 Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
                           CountBefore countBefore, Condition condition,
-                          Value most) {
+                          Value most, Value isUsed) {
   // Of n tiles one is found in as many halvings as there are powers of two
   // below n.
   Value halvings = constant(0);
-  for (int64_t power = 1; power < mostListed; power *= 2) {
+  for (int64_t power = 1; power < mostExact; power *= 2) {
     Value isBelow = arith::CmpIOp::create(b, arith::CmpIPredicate::sle,
                                           constant(power), most);
     Value next = arith::AddIOp::create(b, halvings, constant(1));
     halvings = b.createOrFold<arith::SelectOp>(isBelow, next, halvings);
   }
+  halvings = arith::SelectOp::create(b, isUsed, halvings, constant(0));
   Value last =
       rows({}, empty({tilesOfUnit}),
            [&](ImplicitLocOpBuilder &at, ValueRange) -> SmallVector<Value> {
@@ -517,26 +675,24 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
 }
 
 Value MapTiler::findTilesOfKinds(const CountedTile &tile, Value firstEntry,
-                                 Value numParts) {
-  auto emitIsOfParts = [&](ImplicitLocOpBuilder &at, Value parts) -> Value {
+                                 Value numParts, Value isUsed) {
+  auto emitIsOfParts = [&](ImplicitLocOpBuilder &at) -> Value {
     return arith::CmpFOp::create(at, arith::CmpFPredicate::OLT,
-                                 emitEntry(at, firstEntry), parts);
+                                 emitEntry(at, firstEntry), numParts);
   };
-  auto countBefore = [&](ImplicitLocOpBuilder &at,
-                         ValueRange ofEntry) -> Value {
+  auto countBefore = [&](ImplicitLocOpBuilder &at, ValueRange) -> Value {
     Value entry = emitEntry(at, firstEntry);
-    return arith::SelectOp::create(
-        at, emitIsOfParts(at, ofEntry[0]), entry,
-        arith::SubFOp::create(at, entry, ofEntry[0]));
+    return arith::SelectOp::create(at, emitIsOfParts(at), entry,
+                                   arith::SubFOp::create(at, entry, numParts));
   };
   auto isOfKind = [&](ImplicitLocOpBuilder &at, Value, Value count,
-                      ValueRange ofEntry) -> Value {
-    return arith::SelectOp::create(at, emitIsOfParts(at, ofEntry[0]),
+                      ValueRange) -> Value {
+    return arith::SelectOp::create(at, emitIsOfParts(at),
                                    isPart(at, tile, count),
                                    isWhole(at, tile, count));
   };
   Value last = arith::SubIOp::create(b, value(numListed), constant(1));
-  return findTiles(tile, numParts, countBefore, isOfKind, last);
+  return findTiles(tile, {}, countBefore, isOfKind, last, isUsed);
 }
 
 Value MapTiler::emitBeginsRun(ImplicitLocOpBuilder &at, const CountedTile &tile,
@@ -562,8 +718,8 @@ Value MapTiler::emitBeginsRun(ImplicitLocOpBuilder &at, const CountedTile &tile,
       follows(isWhole(at, tile, count), emitIsSome(at, countBefore)));
 }
 
-SmallVector<Value> MapTiler::findRuns(const CountedTile &tile,
-                                      Value firstEntry) {
+SmallVector<Value> MapTiler::findRuns(const CountedTile &tile, Value firstEntry,
+                                      Value isUsed) {
   Value end = value(numListed);
   Value first = findTiles(
       tile, {},
@@ -573,7 +729,7 @@ SmallVector<Value> MapTiler::findRuns(const CountedTile &tile,
       [&](ImplicitLocOpBuilder &at, Value listedTile, Value count, ValueRange) {
         return emitBeginsRun(at, tile, listedTile, count);
       },
-      end);
+      end, isUsed);
   // The first tile from `from` on that is not of the kind.
   auto findEnd = [&](Value from, auto isOfKind) {
     return findTiles(
@@ -590,7 +746,7 @@ SmallVector<Value> MapTiler::findRuns(const CountedTile &tile,
               at, isOfKind(at, count), arith::ConstantIntOp::create(at, 1, 1));
           return arith::AndIOp::create(at, isBehind, isOther);
         },
-        end);
+        end, isUsed);
   };
   Value endOfParts = findEnd(first, [&](ImplicitLocOpBuilder &at, Value count) {
     return isPart(at, tile, count);
@@ -623,108 +779,119 @@ Value MapTiler::countRanks(const CountedTile &tile, Value firstEntry) {
       });
 }
 
-SmallVector<Value> MapTiler::list(Value kept) {
+MapTiler::CountedTile MapTiler::getCountedTile(ValueRange position,
+                                               Value kept) {
+  return {{position[0], position[1], position[2], getLength(position[0])},
+          tileOf(position[2]),
+          kept,
+          emitFloat(b, countAll(position[2]))};
+}
+
+Value MapTiler::takeEntries(Value ofEntries, OpFoldResult count) {
+  Type i32 = b.getI32Type();
+  Value whole = rows(
+      ofEntries, empty({tilesOfUnit}, i32),
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::FPToSIOp::create(at, i32, args[0])};
+      })[0];
+  return tensor::ExtractSliceOp::create(
+      b, whole, ArrayRef<OpFoldResult>{index(0)}, count, index(1));
+}
+
+Value MapTiler::countEntries(Value kept) {
+  auto kernel =
+      KernelOp::create(b, ArrayRef<OpFoldResult>{sizes[0], numMaps, fixed.end},
+                       ArrayRef<int64_t>{1, 1, fixed.tile},
+                       tensorOf(getShapeOfLists(index(2)), b.getI32Type()));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(kernel.getStore());
+  CountedTile tile = getCountedTile(kernel.getPosition(), kept);
+  bool hasRanks = static_cast<bool>(op.getRanks());
+  // The first row of the unit counts parts or runs, the second one tiles.
+  Value counts = countTilesIf(
+      tile, {},
+      [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
+          ValueRange) -> Value {
+        Value isFirst = arith::CmpIOp::create(
+            at, arith::CmpIPredicate::eq, linalg::IndexOp::create(at, 0),
+            arith::ConstantIndexOp::create(at, 0));
+        Value first = hasRanks ? emitBeginsRun(at, tile, listedTile, count)
+                               : isPart(at, tile, count);
+        return arith::SelectOp::create(at, isFirst, first,
+                                       emitIsSome(at, count));
+      });
+  counts = takeEntries(counts, index(2));
+  b.setInsertionPointToEnd(kernel.getStores());
+  tensor::ParallelInsertSliceOp::create(
+      b, counts, kernel.getDestinations()[0],
+      SmallVector<OpFoldResult>{tile.batch, tile.map, tile.number, index(0)},
+      SmallVector<OpFoldResult>{index(1), index(1), index(1), index(2)},
+      SmallVector<OpFoldResult>(4, index(1)));
+  return kernel.getResult(0);
+}
+
+SmallVector<Value> MapTiler::list(Value kept, Value counts) {
   Type i32 = b.getI32Type();
   bool hasRanks = static_cast<bool>(op.getRanks());
   AffineExpr d0 = b.getAffineDimExpr(0);
-  auto shapeOf = [&](OpFoldResult columns) {
-    return SmallVector<OpFoldResult>{sizes[0], numMaps, numFixed, columns};
-  };
   OpFoldResult ofLists =
       hasRanks ? apply(d0 * BlockMapOp::numbersOfRun, numListed) : numListed;
-  SmallVector<Value> outputs = {tensorOf(shapeOf(ofLists), i32),
-                                tensorOf(shapeOf(index(2)), i32)};
+  SmallVector<Value> outputs = {tensorOf(getShapeOfLists(ofLists), i32)};
   if (hasRanks)
-    outputs.push_back(tensorOf(shapeOf(numListed), i32));
-  // Without keys there are numbers, too.
-  OpFoldResult end = affine::makeComposedFoldedAffineMax(
-      b, b.getLoc(),
-      AffineMap::get(1, 0, {d0, b.getAffineConstantExpr(1)}, b.getContext()),
-      {numListed});
+    outputs.push_back(tensorOf(getShapeOfLists(numListed), i32));
   auto kernel = KernelOp::create(
-      b, ArrayRef<OpFoldResult>{sizes[0], numMaps, fixed.end, end},
+      b, ArrayRef<OpFoldResult>{sizes[0], numMaps, fixed.end, numListed},
       ArrayRef<int64_t>{1, 1, fixed.tile, tilesOfUnit}, outputs);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(kernel.getStore());
   ArrayRef<BlockArgument> at = kernel.getPosition();
   Value firstEntry = at[3];
-  Value number = tileOf(at[2]), all = emitFloat(b, countAll(at[2]));
-  CountedTile tile = {
-      {at[0], at[1], at[2], getLength(at[0])}, number, kept, all};
-  // What the first row counts, and what the others do.
-  auto count = [&](Condition ofFirst, Condition ofSecond) {
-    return countTilesIf(
-        tile, {},
-        [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
-            ValueRange ofEntry) -> Value {
-          Value isFirst = arith::CmpIOp::create(
-              at, arith::CmpIPredicate::eq, linalg::IndexOp::create(at, 0),
-              arith::ConstantIndexOp::create(at, 0));
-          return arith::SelectOp::create(
-              at, isFirst, ofFirst(at, listedTile, count, ofEntry),
-              ofSecond(at, listedTile, count, ofEntry));
-        });
+  CountedTile tile = getCountedTile(at, kept);
+  auto readCount = [&](int64_t which) -> Value {
+    Value count = tensor::ExtractOp::create(
+        b, counts,
+        ValueRange{tile.batch, tile.map, tile.number, constant(which)});
+    return arith::IndexCastOp::create(b, b.getIndexType(), count);
   };
-  auto part = [&](ImplicitLocOpBuilder &at, Value, Value count, ValueRange) {
-    return isPart(at, tile, count);
-  };
-  auto some = [&](ImplicitLocOpBuilder &at, Value, Value count, ValueRange) {
-    return emitIsSome(at, count);
-  };
-  auto beginsRun = [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
-                       ValueRange) {
-    return emitBeginsRun(at, tile, listedTile, count);
-  };
-
+  // Most units of a long list that a mask leaves little of have no entries.
+  Value isUsed = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, firstEntry,
+                                       readCount(hasRanks ? 0 : 1));
   TiledDim entries = {tilesOfUnit, numListed};
   OpFoldResult ofUnit = entries.existing(b, b.getLoc(), firstEntry);
-  // Two of the unit that has the first entry.
-  OpFoldResult ofFirst = affine::makeComposedFoldedAffineMax(
-      b, b.getLoc(),
-      AffineMap::get(1, 0, {2 - d0, b.getAffineConstantExpr(0)},
-                     b.getContext()),
-      {OpFoldResult(firstEntry)});
   SmallVector<Written> written;
   if (hasRanks) {
-    for (auto [plane, ofRuns] : llvm::enumerate(findRuns(tile, firstEntry))) {
+    for (auto [plane, ofRuns] :
+         llvm::enumerate(findRuns(tile, firstEntry, isUsed))) {
       OpFoldResult offset = affine::makeComposedFoldedAffineApply(
           b, b.getLoc(), d0 + b.getAffineDimExpr(1) * int64_t(plane),
           {OpFoldResult(firstEntry), numListed});
-      written.push_back({0, ofRuns, offset, ofUnit});
+      written.push_back({0, ofRuns, offset});
     }
-    written.push_back({1, count(beginsRun, some), index(0), ofFirst});
-    written.push_back({2, countRanks(tile, firstEntry), firstEntry, ofUnit});
+    written.push_back({1, countRanks(tile, firstEntry), firstEntry});
   } else {
-    Value numParts = countTilesIf(tile, {}, part);
-    Value numbers = count(part, some);
-    Value tiles = findTilesOfKinds(tile, firstEntry, numParts);
-    written.push_back({0, tiles, firstEntry, ofUnit});
-    written.push_back({1, numbers, index(0), ofFirst});
+    Value tiles =
+        findTilesOfKinds(tile, firstEntry, emitFloat(b, readCount(0)), isUsed);
+    written.push_back({0, tiles, firstEntry});
   }
-  for (Written &each : written) {
-    Value whole = rows(
-        each.ofEntries, empty({tilesOfUnit}, i32),
-        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-          return {arith::FPToSIOp::create(at, i32, args[0])};
-        })[0];
-    each.ofEntries = tensor::ExtractSliceOp::create(
-        b, whole, ArrayRef<OpFoldResult>{index(0)}, each.count, index(1));
-  }
+  for (Written &each : written)
+    each.ofEntries = takeEntries(each.ofEntries, ofUnit);
   b.setInsertionPointToEnd(kernel.getStores());
-  for (const Written &each : written) {
-    SmallVector<OpFoldResult> offsets = {at[0], at[1], tile.number,
-                                         each.offset},
-                              extents = {index(1), index(1), index(1),
-                                         each.count};
+  for (const Written &each : written)
     tensor::ParallelInsertSliceOp::create(
-        b, each.ofEntries, kernel.getDestinations()[each.output], offsets,
-        extents, SmallVector<OpFoldResult>(4, index(1)));
-  }
-  return SmallVector<Value>(kernel.getResults());
+        b, each.ofEntries, kernel.getDestinations()[each.output],
+        SmallVector<OpFoldResult>{at[0], at[1], tile.number, each.offset},
+        SmallVector<OpFoldResult>{index(1), index(1), index(1), ofUnit},
+        SmallVector<OpFoldResult>(4, index(1)));
+  SmallVector<Value> results(kernel.getResults());
+  results.insert(results.begin() + 1, counts);
+  return results;
 }
 
 void MapTiler::run() {
-  op->replaceAllUsesWith(list(isKnown() ? Value() : countKept()));
+  if (!op.getKeep().empty())
+    emitExtremesOfReads();
+  Value kept = isKnown() ? Value() : countKept();
+  op->replaceAllUsesWith(list(kept, countEntries(kept)));
   op.erase();
 }
 
