@@ -63,8 +63,12 @@ constexpr int64_t registersOfBusyProducer = 40;
 constexpr int64_t registersOfSharedScalars = 32;
 
 /// Registers of a producer that goes through a list in memory, such as a block
-/// map, beside warps that check values, or that copies tiles in parts.
+/// map, beside warps that check values.
 constexpr int64_t registersOfListReader = 56;
+
+/// Registers of a producer that copies tiles in parts, each from a place of its
+/// own and with two tensor maps to choose from (ptxas spilled with 56).
+constexpr int64_t registersOfParts = 72;
 
 /// Registers of a warp that adds up diagonals: two elements of eight matrices
 /// of 8 x 8, what is loaded of others, and addresses (ptxas spilled with 40).

@@ -76,13 +76,25 @@ static void collectConditions(IRBuilder<> &b, Value *condition, bool isInverse,
                         : b.CreateNot(condition));
 }
 
+/// Whether a comparison waits for memory. It has a selection of its own, for
+/// which the others need not wait.
+static bool readsMemory(Value *condition) {
+  auto *compare = dyn_cast<CmpInst>(condition);
+  return compare && any_of(compare->operands(), [](Value *operand) {
+           while (auto *cast = dyn_cast<CastInst>(operand))
+             operand = cast->getOperand(0);
+           return isa<LoadInst>(operand);
+         });
+}
+
 static Value *join(IRBuilder<> &b, ArrayRef<Value *> conditions) {
   Type *type = b.getInt1Ty();
   auto *assembly = InlineAsm::get(
       FunctionType::get(type, {type, type}, /*isVarArg=*/false),
       "and.pred $0, $1, $2;", "=b,b,b", /*hasSideEffects=*/false);
-  Value *all = conditions.front();
-  for (Value *condition : conditions.drop_front()) {
+  // The innermost condition first, which held before the others did.
+  Value *all = conditions.back();
+  for (Value *condition : reverse(conditions.drop_back())) {
     CallInst *both = b.CreateCall(assembly, {all, condition});
     both->setDoesNotAccessMemory();
     both->setDoesNotThrow();
@@ -119,9 +131,14 @@ PreservedAnalyses flash::JoinSelectsPass::run(Function &function,
       chosen = each->chosen;
       otherwise = each->otherwise;
     }
-    if (conditions.size() == 1)
+    auto *ofRegisters = std::stable_partition(conditions.begin(),
+                                              conditions.end(), readsMemory);
+    if (std::distance(ofRegisters, conditions.end()) < 2)
       continue;
-    Value *joined = b.CreateSelect(join(b, conditions), chosen, otherwise);
+    Value *joined = b.CreateSelect(
+        join(b, ArrayRef(ofRegisters, conditions.end())), chosen, otherwise);
+    for (Value *condition : ArrayRef(conditions.begin(), ofRegisters))
+      joined = b.CreateSelect(condition, joined, otherwise);
     select->replaceAllUsesWith(joined);
     RecursivelyDeleteTriviallyDeadInstructions(select);
   }

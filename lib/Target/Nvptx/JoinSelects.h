@@ -17,7 +17,8 @@ namespace flash {
 /// The code generator would take the conjunction apart into a selection for
 /// each condition, and ptxas does not join these, although a comparison and
 /// the conjunction with another predicate are one instruction. So `and.pred`
-/// is inline assembly.
+/// is inline assembly. What is compared with memory stays a selection of its
+/// own.
 struct JoinSelectsPass : llvm::PassInfoMixin<JoinSelectsPass> {
   llvm::PreservedAnalyses run(llvm::Function &function,
                               llvm::FunctionAnalysisManager &);

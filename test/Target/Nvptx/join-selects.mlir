@@ -6,8 +6,8 @@
 // CHECK-DAG: setp.lt.s32 [[A:%p[0-9]+]], {{%r[0-9]+}}, 8;
 // CHECK-DAG: setp.gt.s32 [[B:%p[0-9]+]], {{%r[0-9]+}}, 3;
 // CHECK-DAG: setp.ne.b32 [[C:%p[0-9]+]], {{%r[0-9]+}}, 5;
-// CHECK-DAG: and.pred [[CA:%p[0-9]+]], [[C]], [[A]];
-// CHECK-DAG: and.pred [[ALL:%p[0-9]+]], [[CA]], [[B]];
+// CHECK-DAG: and.pred [[BA:%p[0-9]+]], [[B]], [[A]];
+// CHECK-DAG: and.pred [[ALL:%p[0-9]+]], [[BA]], [[C]];
 // CHECK: selp.f32 {{%r[0-9]+}}, {{%r[0-9]+}}, 0fFF800000, [[ALL]];
 // CHECK-NOT: selp
 // CHECK: ret
@@ -22,6 +22,31 @@ llvm.func @chain(%o: !llvm.ptr<1>, %x: f32, %i: i32, %j: i32, %k: i32) attribute
   %both = llvm.and %a, %b : i1
   %inner = llvm.select %both, %x, %none : i1, f32
   %outer = llvm.select %c, %none, %inner : i1, f32
+  llvm.store %outer, %o : f32, !llvm.ptr<1>
+  llvm.return
+}
+
+// What is compared with memory stays by itself, and comes last.
+// CHECK-LABEL: .entry memory(
+// CHECK-DAG: setp.lt.s32 [[A:%p[0-9]+]], {{%r[0-9]+}}, 8;
+// CHECK-DAG: setp.gt.s32 [[B:%p[0-9]+]], {{%r[0-9]+}}, 3;
+// CHECK-DAG: ld.global.b32 [[READ:%r[0-9]+]]
+// CHECK-DAG: setp.eq.b32 [[C:%p[0-9]+]], {{.*}}[[READ]]
+// CHECK-DAG: and.pred [[BOTH:%p[0-9]+]], [[A]], [[B]];
+// CHECK-DAG: selp.f32 [[FIRST:%r[0-9]+]], {{%r[0-9]+}}, 0fFF800000, [[BOTH]];
+// CHECK: selp.f32 {{%r[0-9]+}}, [[FIRST]], 0fFF800000, [[C]];
+// CHECK: ret
+llvm.func @memory(%o: !llvm.ptr<1>, %ids: !llvm.ptr<1>, %x: f32, %i: i32, %j: i32, %k: i32) attributes {nvvm.kernel} {
+  %c3 = llvm.mlir.constant(3 : i32) : i32
+  %c8 = llvm.mlir.constant(8 : i32) : i32
+  %none = llvm.mlir.constant(0xFF800000 : f32) : f32
+  %a = llvm.icmp "slt" %i, %c8 : i32
+  %b = llvm.icmp "sgt" %j, %c3 : i32
+  %id = llvm.load %ids : !llvm.ptr<1> -> i32
+  %c = llvm.icmp "eq" %id, %k : i32
+  %inner = llvm.select %a, %x, %none : i1, f32
+  %middle = llvm.select %c, %inner, %none : i1, f32
+  %outer = llvm.select %b, %middle, %none : i1, f32
   llvm.store %outer, %o : f32, !llvm.ptr<1>
   llvm.return
 }

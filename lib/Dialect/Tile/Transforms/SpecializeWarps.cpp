@@ -456,9 +456,11 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   auto nextBlock = [&] { return OpBuilder::atBlockEnd(getBlock(role++)); };
   if (failed(slice(RoleSlice(nextBlock(), isCopy))))
     return failure();
-  // That of a block map, or a table of pages.
-  if (readsList(roles.getRoles()[1]) || copiesParts(roles.getRoles()[1]))
+  // That of a block map.
+  if (readsList(roles.getRoles()[1]))
     roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfListReader);
+  if (copiesParts(roles.getRoles()[1]))
+    roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfParts);
   if (ClaimOp claim = findClaim(kernel); claim && !claim.getShared().empty())
     roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfSharedScalars);
   if (*adds && failed(slice(RoleSlice(nextBlock(), isAddition))))
