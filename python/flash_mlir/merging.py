@@ -23,6 +23,8 @@ def _check(outputs, lses, rows_first):
         for place, array in enumerate(arrays):
             if not is_array(array):
                 raise TypeError(f"{name}[{place}] is a {type(array).__name__}; expected an array")
+            if "float" not in _get_dtype(array):
+                raise TypeError(f"{name}[{place}] has the dtype {_get_dtype(array)}; expected a floating-point one")
             if array.dtype != arrays[0].dtype:
                 raise TypeError(f"{name}[{place}] has the dtype {array.dtype}, {name}[0] {arrays[0].dtype}; they must agree")
             if tuple(array.shape) != tuple(arrays[0].shape):
@@ -64,7 +66,7 @@ def merge(outputs, lses, *, base="e", rows_first=False):
     Raises:
       TypeError, ValueError: Arrays do not fit each other, or base is another number.
     """
-    if base not in ("e", 2, math.e):
+    if not isinstance(base, (str, int, float)) or base not in ("e", 2, math.e):
         raise ValueError(f"base is {base!r}; expected 'e' for natural logarithms, or 2")
     outputs, lses = tuple(outputs), tuple(lses)
     library, dtype = _check(outputs, lses, rows_first)

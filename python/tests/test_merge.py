@@ -80,6 +80,9 @@ def test_refusals():
         (([output, output.astype("f2")], [lse, lse]), {}, TypeError, r"outputs\[1\] has the dtype float16, outputs\[0\] float32"),
         (([output], [lse.swapaxes(1, 2)]), {}, ValueError, "expected .2, 4, 5.; rows_first=True is for outputs"),
         (([output], [lse]), dict(rows_first=True), ValueError, "expected .2, 5, 4.$"),
+        (([output.astype(int)], [lse]), {}, TypeError, r"outputs\[0\] has the dtype int64; expected a floating-point one"),
+        (([output], [lse.astype(int)]), {}, TypeError, r"lses\[0\] has the dtype int64; expected a floating-point one"),
+        (([output], [lse]), dict(base=np.ones(2)), ValueError, "base is array.*; expected 'e' for natural logarithms, or 2"),
         (([output], [lse]), dict(base=10), ValueError, "base is 10; expected 'e' for natural logarithms, or 2"),
     ):
         with pytest.raises(kind, match=match):
