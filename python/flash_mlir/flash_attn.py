@@ -28,8 +28,8 @@ def get_mask(causal, window_size, mask, used=None):
         raise ValueError(f"window_size is {window_size}; expected two numbers, as (-1, -1) for no window")
     sides = []
     for side in window_size:
-        if side is not None and side < -1:
-            raise ValueError(f"window_size has {side}; expected numbers from 0 on, or -1 or None for a side without end")
+        if side is not None and (not hasattr(side, "__index__") or side < -1):
+            raise ValueError(f"window_size has {side!r}; expected integers from 0 on, or -1 or None for a side without end")
         sides.append(None if side == -1 else side)
     left, right = sides[0], 0 if causal else sides[1]
     if used is not None:
@@ -56,8 +56,8 @@ def _get_used_mask(left, right, used):
 
 def get_score(softcap, alibi_slopes, score, used=None):
     """Scores that are capped, then biased by ALiBi's slopes, then given to `score`."""
-    if softcap is not None and softcap < 0:
-        raise ValueError(f"softcap is {softcap}; expected a positive number, or 0 for none")
+    if softcap is not None and not (hasattr(softcap, "__float__") and 0 <= softcap < math.inf):
+        raise ValueError(f"softcap is {softcap!r}; expected a positive number, or 0 for none")
     if not softcap and alibi_slopes is None:
         return score
     if alibi_slopes is not None and not is_array(alibi_slopes):

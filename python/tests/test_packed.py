@@ -1,5 +1,7 @@
 """Rows of sequences that lie behind each other, beside a loop over the sequences in fp64."""
 
+import math
+
 import numpy as np
 import pytest
 from conftest import TOLERANCE, reference
@@ -443,9 +445,13 @@ def test_flash_attention_refuses(rng):
     for options, kind, match in (
         (dict(dropout_p=0.1), ValueError, "dropout_p is 0.1; only 0 is possible"),
         (dict(block_table=offsets[0]), ValueError, "block_table has 1 dimensions; expected 2: the pages of each sequence"),
-        (dict(window_size=(-2, 0)), ValueError, "window_size has -2; expected numbers from 0 on, or -1"),
+        (dict(window_size=(-2, 0)), ValueError, "window_size has -2; expected integers from 0 on, or -1"),
         (dict(window_size=(3,)), ValueError, r"window_size is \(3,\); expected two numbers"),
         (dict(softcap=-1.0), ValueError, "softcap is -1.0; expected a positive number"),
+        (dict(softcap=math.nan), ValueError, "softcap is nan; expected a positive number"),
+        (dict(softcap=math.inf), ValueError, "softcap is inf; expected a positive number"),
+        (dict(softcap="3"), ValueError, "softcap is '3'; expected a positive number"),
+        (dict(window_size=(1.5, 0)), ValueError, "window_size has 1.5; expected integers from 0 on, or -1"),
         (dict(alibi_slopes=np.zeros((1, 1, 4), "float32")), ValueError, "alibi_slopes has 3 dimensions"),
         (dict(alibi_slopes=np.zeros(3, "float32")), ValueError, "alibi_slopes has size 3 in dimension 0, where h goes"),
         (dict(alibi_slopes=[0.5] * 4), TypeError, "alibi_slopes is a list; expected an array"),
