@@ -9,7 +9,7 @@ from .expressions import is_array
 from .flash_attn import attend_rows, get_mask, get_schedule, get_score
 from .masks import as_mask
 from .offsets import may_look
-from .operands import cast
+from .operands import cast, to_lengths
 from .packing import check_int32
 
 
@@ -29,8 +29,36 @@ def _count(like, stop):
     return torch.arange(stop, device=like.device)
 
 
+def _get_number(number, room):
+    """How many keys each sequence has, which a number says."""
+    try:
+        number = operator.index(number)
+    except TypeError:
+        kind = type(number).__name__
+        raise TypeError(f"cache_seqlens is a {kind}; expected an array of int32 of shape (batch,), or an integer for all") from None
+    if not 0 <= number <= room:
+        raise ValueError(f"cache_seqlens is {number}; lengths are from 0 to {room}, the rows that there is room for")
+    return number
+
+
+def _check_integers(name, array, what):
+    dtype = str(array.dtype).rpartition(".")[2] if is_array(array) else None
+    if dtype is None or "int" not in dtype or len(array.shape) != 1:
+        found = f"is a {type(array).__name__}" if dtype is None else f"is {dtype} of shape {tuple(array.shape)}"
+        raise TypeError(f"{name} {found}; expected integers of shape (batch,): {what}")
+
+
+def _check_batch(batch, **arrays):
+    """What is of another number of sequences would be repeated for all where new keys are written."""
+    for name, array in arrays.items():
+        if array is not None and array.shape[0] != batch:
+            raise ValueError(f"{name} is of {array.shape[0]} sequences, and q of {batch}; they must agree")
+
+
 def _check_new(name, new, cache, batch):
     expected = (batch, "new keys", *cache.shape[2:])
+    if not is_array(new):
+        raise TypeError(f"{name} is a {type(new).__name__}; expected an array of shape {expected}")
     if len(new.shape) != 4 or new.shape[0] != batch or tuple(new.shape[2:]) != tuple(cache.shape[2:]):
         raise ValueError(f"{name} has the shape {tuple(new.shape)}; expected {expected}, as {name}_cache has")
     if new.dtype != cache.dtype:
@@ -138,14 +166,23 @@ def flash_attn_with_kvcache(
         if cache_batch_idx is not None:
             raise ValueError("cache_batch_idx is given beside block_table, whose rows are those of the sequences; choose these instead")
     batch = q.shape[0]
+    if cache_batch_idx is not None:
+        _check_integers("cache_batch_idx", cache_batch_idx, "which row of the caches each sequence has")
+    if cache_leftpad is not None:
+        _check_integers("cache_leftpad", cache_leftpad, "the first key of each sequence")
     if block_table is None and cache_batch_idx is None and k_cache.shape[0] != batch:
         raise ValueError(f"k_cache has {k_cache.shape[0]} rows and q {batch}; cache_batch_idx, or block_table, says which are whose")
     lengths = cache_seqlens
     if is_array(lengths) and len(lengths.shape):
         check_int32("cache_seqlens", lengths, 1, "1: how many keys each sequence has, or a number for all")
     elif lengths is not None:
-        lengths = _make_lengths(operator.index(lengths), q, batch)
-    table = block_table if cache_batch_idx is None else cast(cache_batch_idx, "int32")[:, None]
+        room = k_cache.shape[1] * (1 if block_table is None else block_table.shape[1])
+        lengths = _make_lengths(_get_number(lengths, room), q, batch)
+    _check_batch(
+        batch, cache_seqlens=lengths, cache_batch_idx=cache_batch_idx, cache_leftpad=cache_leftpad, block_table=block_table
+    )
+    # A number that int32 does not hold is of no row.
+    table = block_table if cache_batch_idx is None else to_lengths(cache_batch_idx)[:, None]
     if cache_leftpad is not None:
         is_there = as_mask(lambda b, h, q, k: k >= cache_leftpad[b])
         mask = is_there if mask is None else is_there & mask
@@ -161,6 +198,8 @@ def flash_attn_with_kvcache(
             raise ValueError(f"k_cache has the shape {tuple(k_cache.shape)}, v_cache {tuple(v_cache.shape)}; all but the last must agree")
         _check_new("k", k, k_cache, batch)
         _check_new("v", v, v_cache, batch)
+        if k.shape[1] != v.shape[1]:
+            raise ValueError(f"k has {k.shape[1]} new keys and v {v.shape[1]}; they must agree")
         _append(k_cache, v_cache, k, v, lengths, block_table, cache_batch_idx)
         lengths = lengths + k.shape[1]
     elif table is not None and lengths is None:

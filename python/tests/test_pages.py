@@ -593,6 +593,20 @@ def test_kv_cache_refuses(rng):
     refuse(ValueError, "block_table has -1 to .* for new keys, and k_cache has 20", cache_seqlens=np.minimum(lengths, 60))
     refuse(ValueError, "cache_batch_idx has 0 to 25 for new keys, and k_cache has 20", block_table=None, cache_seqlens=0,
            cache_batch_idx=np.arange(6) * 5)
+    refuse(ValueError, "k has 3 new keys and v 1; they must agree", v=v[:, :1], cache_seqlens=lengths * 0)
+    refuse(TypeError, "k is a list; expected an array of shape .6, 'new keys', 2, 64.", k=[1])
+    for name, array in dict(cache_seqlens=lengths[:1], block_table=table[:1], cache_leftpad=lengths[:1]).items():
+        refuse(ValueError, f"{name} is of 1 sequences, and q of 6; they must agree", **{name: array})
+    refuse(TypeError, "cache_seqlens is a float; expected an array of int32 of shape .batch,., or an integer", cache_seqlens=2.0)
+    for number in (-1, 65, 2**40):
+        refuse(ValueError, f"cache_seqlens is {number}; lengths are from 0 to 64", cache_seqlens=number, k=None, v=None)
+    refuse(TypeError, "cache_leftpad is float64 of shape .6,.; expected integers of shape .batch,.", cache_leftpad=lengths * 1.0)
+    rows = dict(block_table=None, k=None, v=None, cache_seqlens=1)
+    refuse(ValueError, "cache_batch_idx is of 1 sequences", **rows, cache_batch_idx=lengths[:1])
+    refuse(TypeError, "cache_batch_idx is a list; expected integers of shape .batch,.", **rows, cache_batch_idx=[0] * 6)
+    for array in (lengths * 1.0, lengths > 0, lengths[:, None]):
+        refuse(TypeError, "cache_batch_idx is .* of shape .6,.*; expected integers of shape .batch,.", **rows, cache_batch_idx=array)
+    refuse(ValueError, r"\[2, 0\] is 2147483647, of a page in which", **rows, cache_batch_idx=np.array([0, 0, 2**32, 0, 0, 0]))
     q, k, v, key, value, table, lengths = to_torch(q, k, v, np.ascontiguousarray(key), np.ascontiguousarray(value), table, lengths)
     refuse_torch = dict(q=q.requires_grad_(), k_cache=key, v_cache=value, cache_seqlens=lengths, block_table=table)
     with pytest.raises(NotImplementedError, match="flash_attn_with_kvcache has no gradients.*torch.no_grad"):
