@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 from . import packing
 from .expressions import is_array
 from .masks import Mask
+from .operands import get_dtype
 
 # What is left of a block: a part, for which the mask is asked, all, or nothing.
 PART, WHOLE = 1, 2
@@ -66,7 +67,7 @@ def check(blocks, query, key):
             continue
         if not is_array(array):
             raise TypeError(f"{name} of blocks is a {type(array).__name__}; expected an array of int32")
-        if str(array.dtype).rpartition(".")[2] != "int32":
+        if get_dtype(array) != "int32":
             raise TypeError(f"{name} of blocks has the dtype {array.dtype}; expected int32")
         if len(array.shape) != 4:
             raise ValueError(f"{name} of blocks has {len(array.shape)} dimensions; expected (batch, heads, blocks, numbers)")

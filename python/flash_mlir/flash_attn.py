@@ -234,11 +234,11 @@ def flash_attn_varlen_func(
     _check(dropout_p, return_attn_probs, return_lse)
     if cu_seqlens_q is None and cu_seqlens_k is None and block_table is None and seqused_k is None:
         raise ValueError("neither cu_seqlens_q nor cu_seqlens_k is given; call flash_attn_func for a batch that is not packed")
-    used, *of_keys = _get_keys(cu_seqlens_k, seqused_k, block_table)
+    used, key_offsets, *of_keys = _get_keys(cu_seqlens_k, seqused_k, block_table)
     options = dict(mask=get_mask(causal, window_size, mask, used), score=get_score(softcap, alibi_slopes, score, used))
     options.update(scale=softmax_scale, sink=learnable_sink, lengths=used)
     options["schedule"] = get_schedule(num_splits, k, block_table is not None)
-    return _attend_varlen(q, k, v, cu_seqlens_q, of_keys, options, return_attn_probs, return_lse)
+    return attend_rows(q, k, v, (cu_seqlens_q, key_offsets), options, return_attn_probs, return_lse, *of_keys)
 
 
 def _get_keys(offsets, used, table):
@@ -254,11 +254,6 @@ def _get_keys(offsets, used, table):
         get_key(None, offsets)
         used = cast(offsets[1:] - offsets[:-1], "int32")
     return None, None, table, used
-
-
-def _attend_varlen(q, k, v, query_offsets, of_keys, options, *returns):
-    key_offsets, page_table, key_lengths = of_keys
-    return attend_rows(q, k, v, (query_offsets, key_offsets), options, *returns, page_table, key_lengths)
 
 
 def varlen_attn(
@@ -302,10 +297,11 @@ def varlen_attn(
         raise ValueError(
             "cu_seq_q, and cu_seq_k or seqused_k, are needed; where one side is a batch, call attention with offsets of the other"
         )
-    used, *of_keys = _get_keys(cu_seq_k, seqused_k, block_table)
+    used, key_offsets, *of_keys = _get_keys(cu_seq_k, seqused_k, block_table)
     schedule = get_schedule(num_splits, key, block_table is not None)
     if not enable_gqa and query.shape[-2] != key.shape[-2]:
         raise ValueError(f"query has {query.shape[-2]} heads, key has {key.shape[-2]}; enable_gqa=True allows that")
     options = dict(mask=get_mask(is_causal, window_size or (-1, -1), mask, used), score=score, scale=scale, lengths=used)
     options["schedule"] = schedule
-    return _attend_varlen(query, key, value, cu_seq_q, of_keys, options, False, return_aux is not None and return_aux.lse)
+    returns_lse = return_aux is not None and return_aux.lse
+    return attend_rows(query, key, value, (cu_seq_q, key_offsets), options, False, returns_lse, *of_keys)

@@ -9,24 +9,21 @@ from .expressions import is_array
 from .flash_attn import attend_rows, get_mask, get_schedule, get_score
 from .masks import as_mask
 from .offsets import may_look
-from .operands import cast, to_lengths
+from .operands import cast, get_dtype, is_tensor, to_lengths
 from .packing import check_int32
 
 
 def _make_lengths(number, like, count):
     """So many times a number, where an array is."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(like, torch.Tensor):
+    if not is_tensor(like):
         return numpy.full(count, number, numpy.int32)
+    torch = sys.modules["torch"]
     return torch.full((count,), number, dtype=torch.int32, device=like.device)
 
 
 def _count(like, stop):
     """The numbers from 0 up to a number, where an array is."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(like, torch.Tensor):
-        return numpy.arange(stop)
-    return torch.arange(stop, device=like.device)
+    return sys.modules["torch"].arange(stop, device=like.device) if is_tensor(like) else numpy.arange(stop)
 
 
 def _get_number(number, room):
@@ -42,7 +39,7 @@ def _get_number(number, room):
 
 
 def _check_integers(name, array, what):
-    dtype = str(array.dtype).rpartition(".")[2] if is_array(array) else None
+    dtype = get_dtype(array) if is_array(array) else None
     if dtype is None or "int" not in dtype or len(array.shape) != 1:
         found = f"is a {type(array).__name__}" if dtype is None else f"is {dtype} of shape {tuple(array.shape)}"
         raise TypeError(f"{name} {found}; expected integers of shape (batch,): {what}")
@@ -67,9 +64,7 @@ def _check_new(name, new, cache, batch):
 
 def _check_range(numbers, end, describe):
     """Raises an error for numbers that are none of those from 0 up to an end, where the host may look."""
-    torch = sys.modules.get("torch")
-    is_tensor = torch is not None and isinstance(numbers, torch.Tensor)
-    if may_look(numbers, torch if is_tensor else None) and ((numbers < 0) | (numbers >= end)).any():
+    if may_look(numbers) and ((numbers < 0) | (numbers >= end)).any():
         raise ValueError(describe(int(numbers.min()), int(numbers.max())))
 
 
@@ -208,10 +203,12 @@ def flash_attn_with_kvcache(
 
 
 def _refuse_gradients(*arrays):
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.is_grad_enabled():
+    tensors = [array for array in arrays if is_tensor(array)]
+    if not tensors:
         return
-    if any([isinstance(array, torch.Tensor) and array.requires_grad for array in arrays]):
+    from .torch_state import needs_gradients
+
+    if needs_gradients(*tensors):
         raise NotImplementedError(
             "flash_attn_with_kvcache has no gradients, and an argument requires them; call it under torch.no_grad()"
         )

@@ -6,25 +6,20 @@ import sys
 import numpy
 
 from .expressions import is_array
-from .operands import cast
-
-
-def _get_dtype(array):
-    return str(array.dtype).rpartition(".")[2]
+from .operands import cast, get_dtype, is_tensor
 
 
 def _check(outputs, lses, rows_first):
     """The library of the arrays, and the dtype that is computed in."""
     if len(outputs) != len(lses) or not outputs:
         raise ValueError(f"outputs has {len(outputs)} arrays and lses {len(lses)}; expected as many, at least one")
-    torch = sys.modules.get("torch")
-    are_tensors = {torch is not None and isinstance(array, torch.Tensor) for array in (*outputs, *lses)}
+    are_tensors = {is_tensor(array) for array in (*outputs, *lses)}
     for name, arrays in (("outputs", outputs), ("lses", lses)):
         for place, array in enumerate(arrays):
             if not is_array(array):
                 raise TypeError(f"{name}[{place}] is a {type(array).__name__}; expected an array")
-            if "float" not in _get_dtype(array):
-                raise TypeError(f"{name}[{place}] has the dtype {_get_dtype(array)}; expected a floating-point one")
+            if "float" not in get_dtype(array):
+                raise TypeError(f"{name}[{place}] has the dtype {get_dtype(array)}; expected a floating-point one")
             if array.dtype != arrays[0].dtype:
                 raise TypeError(f"{name}[{place}] has the dtype {array.dtype}, {name}[0] {arrays[0].dtype}; they must agree")
             if tuple(array.shape) != tuple(arrays[0].shape):
@@ -38,7 +33,7 @@ def _check(outputs, lses, rows_first):
     if tuple(lses[0].shape) != rows:
         hint = "" if rows_first else "; rows_first=True is for outputs (..., length, heads, head dimension)"
         raise ValueError(f"lses have the shape {tuple(lses[0].shape)}, outputs {shape}; expected {rows}{hint}")
-    return (torch if are_tensors == {True} else numpy), ("float64" if _get_dtype(outputs[0]) == "float64" else "float32")
+    return (sys.modules["torch"] if are_tensors == {True} else numpy), ("float64" if get_dtype(outputs[0]) == "float64" else "float32")
 
 
 def merge(outputs, lses, *, base="e", rows_first=False):
@@ -89,4 +84,4 @@ def merge(outputs, lses, *, base="e", rows_first=False):
         part = library.where(share > 0, cast(output, dtype), 0.0) * share
         merged = part if merged is None else merged + part
     lse = library.where(has_keys, log(total) + top, -math.inf)
-    return cast(merged, _get_dtype(outputs[0])), cast(lse, _get_dtype(lses[0]))
+    return cast(merged, get_dtype(outputs[0])), cast(lse, get_dtype(lses[0]))

@@ -8,17 +8,18 @@ import numpy
 from . import checking
 from .expressions import is_array
 from .masks import is_compiling
+from .operands import get_dtype, is_tensor
 
 
-def may_look(ids, torch):
-    """Whether the host may read what ids hold: at once, or because that is asked for."""
-    if torch is None:
+def may_look(array):
+    """Whether the host may read what an array holds: at once, or because that is asked for."""
+    if not is_tensor(array):
         return True
-    if is_compiling() or ids.is_meta:
+    if is_compiling() or array.is_meta:
         return False
     from .torch_state import is_watched
 
-    return not is_watched() and (checking.is_on or not ids.is_cuda)
+    return not is_watched() and (checking.is_on or not array.is_cuda)
 
 
 def document_offsets(ids, count=None):
@@ -50,7 +51,7 @@ def document_offsets(ids, count=None):
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(ids, torch.Tensor):
         torch, ids = None, numpy.asarray(ids)
-    dtype = str(ids.dtype).rpartition(".")[2]
+    dtype = get_dtype(ids)
     if not dtype.startswith(("int", "uint")):
         raise TypeError(f"ids has the dtype {dtype}; expected integers")
     if ids.ndim not in (1, 2):
@@ -59,7 +60,7 @@ def document_offsets(ids, count=None):
         count = operator.index(count)
         if count < 0:
             raise ValueError(f"count is {count}; it must not be negative")
-    can_look = may_look(ids, torch)
+    can_look = may_look(ids)
     rows = ids if ids.ndim == 2 else ids[None]
     if can_look and (rows[:, 1:] < rows[:, :-1]).any():
         raise ValueError(

@@ -8,9 +8,15 @@ import numpy
 _INT32_MAX = 2**31 - 1
 
 
-def _is_tensor(array):
+def is_tensor(array):
+    """Whether an array is PyTorch's."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)
+
+
+def get_dtype(array):
+    """The name of the dtype of an array of any library."""
+    return str(array.dtype).rpartition(".")[2]
 
 
 def without_gradients():
@@ -26,12 +32,12 @@ def round_dim(dim):
 
 def cast(array, dtype):
     """An array of the dtype of this name, in the same place."""
-    return array.to(getattr(sys.modules["torch"], dtype)) if _is_tensor(array) else numpy.asarray(array).astype(dtype)
+    return array.to(getattr(sys.modules["torch"], dtype)) if is_tensor(array) else numpy.asarray(array).astype(dtype)
 
 
 def to_lengths(array):
     """Lengths as int32. Those that it does not hold are larger than any key."""
-    array = array if _is_tensor(array) else numpy.asarray(array)
+    array = array if is_tensor(array) else numpy.asarray(array)
     wide = cast(array, "int64")
     return cast(wide.clip(-_INT32_MAX - 1, _INT32_MAX), "int32")
 
@@ -50,7 +56,7 @@ def pad(array):
     missing = round_dim(dim) - dim
     if not missing:
         return array
-    if _is_tensor(array):
+    if is_tensor(array):
         return _keep_order(lambda x: sys.modules["torch"].nn.functional.pad(x, (0, missing)).contiguous(), array)
     array = numpy.asarray(array)
     return numpy.concatenate([array, numpy.zeros((*array.shape[:-1], missing), array.dtype)], axis=-1)
@@ -59,13 +65,13 @@ def pad(array):
 def cut(array, dim):
     """An array without gaps of the first `dim` of its last dimension."""
     array = array[..., :dim]
-    return _keep_order(lambda x: x.contiguous(), array) if _is_tensor(array) else numpy.ascontiguousarray(array)
+    return _keep_order(lambda x: x.contiguous(), array) if is_tensor(array) else numpy.ascontiguousarray(array)
 
 
 def make_zeros(array, *shape, dtype=None):
     """Zeros of a shape where an array is, by default of its shape and dtype."""
     shape = shape or array.shape
-    if not _is_tensor(array):
+    if not is_tensor(array):
         return numpy.zeros(shape, dtype or array.dtype)
     return array.new_zeros(shape, dtype=getattr(sys.modules["torch"], dtype) if dtype else array.dtype)
 
@@ -79,7 +85,7 @@ def attend_without_heads(query, value_dim, is_packed):
 
 def to_heads(array):
     """Packed rows (rows, heads, D) on the host as a batch of one, with the heads before the rows."""
-    if _is_tensor(array):
+    if is_tensor(array):
         return array.transpose(0, 1).unsqueeze(0).contiguous()
     return numpy.ascontiguousarray(numpy.asarray(array).swapaxes(0, 1)[None])
 
@@ -97,7 +103,7 @@ def gather_pages(key, value, table, lengths):
     gathered[are_used] = places
 
     def gather(array):
-        if _is_tensor(array):
+        if is_tensor(array):
             return array.transpose(1, 2).index_select(0, sys.modules["torch"].from_numpy(used)).contiguous()
         return numpy.ascontiguousarray(numpy.asarray(array)[used].swapaxes(1, 2))
 
@@ -109,7 +115,7 @@ def to_rows(result):
     rows = result[0]
     if len(rows.shape) == 2:
         return rows
-    return rows.transpose(0, 1).contiguous() if _is_tensor(rows) else numpy.ascontiguousarray(rows.swapaxes(0, 1))
+    return rows.transpose(0, 1).contiguous() if is_tensor(rows) else numpy.ascontiguousarray(rows.swapaxes(0, 1))
 
 
 def to_tensor(array):

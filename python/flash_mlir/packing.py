@@ -7,6 +7,7 @@ import operator
 import re
 
 from .expressions import is_array
+from .operands import get_dtype
 
 #: Of each operand and result by its name, whose offsets say where its rows are: those of queries (0) or of keys (1).
 _SIDES = {
@@ -28,14 +29,14 @@ def _look_up(name, array, expected="int32 or int64"):
         raise TypeError(f"{name} is a {type(array).__name__}; expected an array of {expected}")
     dtype = array.dtype
     if dtype not in _elements:
-        _elements[dtype] = _ELEMENTS.get(str(dtype).rpartition(".")[2])
+        _elements[dtype] = _ELEMENTS.get(get_dtype(array))
     return _elements[dtype]
 
 
 def _get_element(name, offsets):
     element = _look_up(name, offsets)
     if element is None:
-        raise TypeError(f"{name} has the dtype {str(offsets.dtype).rpartition('.')[2]}; expected int32 or int64")
+        raise TypeError(f"{name} has the dtype {get_dtype(offsets)}; expected int32 or int64")
     _check_rank(name, offsets, 1, "1: where each sequence starts, and the last one ends")
     return element
 
@@ -48,7 +49,7 @@ def _check_rank(name, array, rank, what):
 def check_int32(name, array, rank, what):
     """Raises an error for what is no array of int32 of this rank."""
     if _look_up(name, array, "int32") != "i32":
-        raise TypeError(f"{name} has the dtype {str(array.dtype).rpartition('.')[2]}; expected int32, to which it may be cast once")
+        raise TypeError(f"{name} has the dtype {get_dtype(array)}; expected int32, to which it may be cast once")
     _check_rank(name, array, rank, what)
 
 
