@@ -55,31 +55,42 @@ static std::optional<Selection> getInner(const Selection &outer) {
   return inner && inner->otherwise == outer.otherwise ? inner : std::nullopt;
 }
 
-/// The conditions that must hold for one that must, or must not.
-static void collectConditions(IRBuilder<> &b, Value *condition, bool isInverse,
-                              SmallVectorImpl<Value *> &all) {
+namespace {
+/// A condition that must hold, or must not.
+struct Condition {
+  Value *value;
+  bool isInverse;
+};
+} // namespace
+
+/// What must hold, or not, for a condition that nobody else uses to do so.
+static void collectConditions(Value *condition, bool isInverse,
+                              SmallVectorImpl<Condition> &all) {
   Value *first, *second;
   if (isInverse ? match(condition,
                         m_OneUse(m_LogicalOr(m_Value(first), m_Value(second))))
                 : match(condition, m_OneUse(m_LogicalAnd(m_Value(first),
                                                          m_Value(second))))) {
-    collectConditions(b, first, isInverse, all);
-    collectConditions(b, second, isInverse, all);
+    collectConditions(first, isInverse, all);
+    collectConditions(second, isInverse, all);
     return;
   }
-  if (!isInverse)
-    return all.push_back(condition);
-  auto *compare = dyn_cast<CmpInst>(condition);
-  all.push_back(compare ? b.CreateCmp(compare->getInversePredicate(),
-                                      compare->getOperand(0),
-                                      compare->getOperand(1))
-                        : b.CreateNot(condition));
+  all.push_back({condition, isInverse});
+}
+
+static Value *emit(IRBuilder<> &b, Condition condition) {
+  if (!condition.isInverse)
+    return condition.value;
+  if (auto *compare = dyn_cast<CmpInst>(condition.value))
+    return b.CreateCmp(compare->getInversePredicate(), compare->getOperand(0),
+                       compare->getOperand(1));
+  return b.CreateNot(condition.value);
 }
 
 /// Whether a comparison waits for memory. It has a selection of its own, for
 /// which the others need not wait.
-static bool readsMemory(Value *condition) {
-  auto *compare = dyn_cast<CmpInst>(condition);
+static bool readsMemory(Condition condition) {
+  auto *compare = dyn_cast<CmpInst>(condition.value);
   return compare && any_of(compare->operands(), [](Value *operand) {
            while (auto *cast = dyn_cast<CastInst>(operand))
              operand = cast->getOperand(0);
@@ -87,15 +98,15 @@ static bool readsMemory(Value *condition) {
          });
 }
 
-static Value *join(IRBuilder<> &b, ArrayRef<Value *> conditions) {
+static Value *join(IRBuilder<> &b, ArrayRef<Condition> conditions) {
   Type *type = b.getInt1Ty();
   auto *assembly = InlineAsm::get(
       FunctionType::get(type, {type, type}, /*isVarArg=*/false),
       "and.pred $0, $1, $2;", "=b,b,b", /*hasSideEffects=*/false);
   // The innermost condition first, which held before the others did.
-  Value *all = conditions.back();
-  for (Value *condition : reverse(conditions.drop_back())) {
-    CallInst *both = b.CreateCall(assembly, {all, condition});
+  Value *all = emit(b, conditions.back());
+  for (Condition condition : reverse(conditions.drop_back())) {
+    CallInst *both = b.CreateCall(assembly, {all, emit(b, condition)});
     both->setDoesNotAccessMemory();
     both->setDoesNotThrow();
     all = both;
@@ -120,13 +131,12 @@ PreservedAnalyses flash::JoinSelectsPass::run(Function &function,
   for (SelectInst *select : selects) {
     if (inner.contains(select))
       continue;
-    IRBuilder<> b(select);
-    SmallVector<Value *> conditions;
+    SmallVector<Condition> conditions;
     Value *chosen = nullptr;
     Constant *otherwise = nullptr;
     for (std::optional<Selection> each = Selection::get(select); each;
          each = getInner(*each)) {
-      collectConditions(b, each->select->getCondition(), each->isInverse,
+      collectConditions(each->select->getCondition(), each->isInverse,
                         conditions);
       chosen = each->chosen;
       otherwise = each->otherwise;
@@ -135,10 +145,11 @@ PreservedAnalyses flash::JoinSelectsPass::run(Function &function,
                                               conditions.end(), readsMemory);
     if (std::distance(ofRegisters, conditions.end()) < 2)
       continue;
+    IRBuilder<> b(select);
     Value *joined = b.CreateSelect(
         join(b, ArrayRef(ofRegisters, conditions.end())), chosen, otherwise);
-    for (Value *condition : ArrayRef(conditions.begin(), ofRegisters))
-      joined = b.CreateSelect(condition, joined, otherwise);
+    for (Condition condition : ArrayRef(conditions.begin(), ofRegisters))
+      joined = b.CreateSelect(emit(b, condition), joined, otherwise);
     select->replaceAllUsesWith(joined);
     RecursivelyDeleteTriviallyDeadInstructions(select);
   }
