@@ -108,13 +108,13 @@ class Peers:
         with chosen:
             return self.time(backend, lambda: scaled_dot_product_attention(*tensors, is_causal=causal, **options))
 
-    def sdpa_call(self, backend, tensors, causal):
+    def sdpa_call(self, backend, tensors, causal, **options):
         """A call of one backend on a GPU."""
         from torch.nn.attention import SDPBackend, sdpa_kernel
 
         def call():
             with sdpa_kernel([getattr(SDPBackend, BACKENDS[backend])]):
-                return scaled_dot_product_attention(*tensors, is_causal=causal)
+                return scaled_dot_product_attention(*tensors, is_causal=causal, **options)
 
         return call
 

@@ -16,14 +16,13 @@ status is 1 if a call of ours fails or is off.
 """
 
 import argparse
-import contextlib
 import functools
+import importlib.util
 import math
 import statistics
 import sys
 import time
 
-import peers
 import torch
 from packed_rows import Timer, differ, offsets_of, say
 from torch.nn.functional import scaled_dot_product_attention
@@ -68,8 +67,10 @@ class Sequences:
         return table
 
     def get_cache(self, page=None, order=ROWS):
-        """(keys, values, table), both (pages, rows of a page, key heads, D); without pages a row is a sequence. Rows of no
-        sequence are NaN."""
+        """(keys, values, table), both (pages, rows of a page, key heads, D); without pages a row is a sequence.
+
+        Rows of no sequence are NaN, which is the result of a peer that multiplies them by 0.
+        """
         if (page, order) not in self.caches:
             self.caches[page, order] = self._make_cache(page, order)
         return self.caches[page, order]
@@ -141,49 +142,42 @@ class Sequences:
             return {}
         key, value, table = self.get_cache(page)
         options = dict(cu_seqlens_q=self.offsets, max_seqlen_q=max(self.tokens), max_seqlen_k=self.room, seqused_k=self.used)
-        options.update(causal=True, **({} if page is None else {"page_table": table}))
-        call = lambda: timer.modules["FA4"].flash_attn_varlen_func(self.query, key, value, **options)
+        if page is not None:
+            options["page_table"] = table.clamp_min(0)
+        call = lambda: timer.modules["FA4"].flash_attn_varlen_func(self.query, key, value, causal=True, **options)
         return {f"FA4, {page or 'contiguous'}": lambda: get_first(call())}
 
     def sdpa(self, timer):
-        """PyTorch's backends, for sequences that fill their rows with a token each."""
-        key, value = (x.transpose(1, 2) for x in self.get_cache()[:2])
-
-        def attend(backend):
-            chosen = contextlib.nullcontext()
-            if backend in peers.BACKENDS:
-                from torch.nn.attention import SDPBackend, sdpa_kernel
-
-                chosen = sdpa_kernel([getattr(SDPBackend, peers.BACKENDS[backend])])
-            with chosen:
-                return pack(scaled_dot_product_attention(self.batch, key, value, enable_gqa=True))
-
-        names = ("FA2", "cuDNN") if timer.device == "cuda" else ("SDPA",)
-        return {name: functools.partial(attend, name) for name in names}
+        """PyTorch's backends by name, for sequences that fill their rows and have a token each."""
+        tensors = [self.batch, *(x.transpose(1, 2) for x in self.get_cache()[:2])]
+        if timer.device != "cuda":
+            return {"SDPA": lambda: pack(scaled_dot_product_attention(*tensors, enable_gqa=True))}
+        calls = {name: timer.sdpa_call(name, tensors, False, enable_gqa=True) for name in ("FA2", "cuDNN")}
+        return {name: lambda call=call: pack(call()) for name, call in calls.items()}
 
     def flashinfer(self, page):
-        """By name, if it is there; planned before."""
-        try:
-            import flashinfer
-        except Exception:  # Of another CUDA or PyTorch it may fail in any way.
+        """By name, if it is there; planned at its first call."""
+        if not importlib.util.find_spec("flashinfer"):
             return {}
         key, value, table = self.get_cache(page)
-        name = f"FlashInfer, {page}"
-        try:
-            counts = -(-self.used // page)
-            ends = torch.cat([counts.new_zeros(1), counts.cumsum(0, dtype=torch.int32)])
+
+        @functools.cache
+        def plan():
+            import flashinfer
+
             memory = torch.empty(128 << 20, dtype=torch.uint8, device=self.device)
             wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(memory, "NHD", use_tensor_cores=True)
-            heads = self.query.shape[1], *key.shape[2:]
-            last = (self.used - 1) % page + 1
-            wrapper.plan(ends, table[table >= 0], last, *heads, page, q_data_type=self.query.dtype, kv_data_type=key.dtype)
-        except Exception as error:
-            say(failed=name, error=str(error)[:500])
-            return {}
-        return {name: lambda: wrapper.run(self.query, (key, value))}
+            ends = torch.nn.functional.pad((-(-self.used // page)).cumsum(0, dtype=torch.int32), (1, 0))
+            sizes = self.query.shape[1], *key.shape[2:], page
+            dtypes = dict(q_data_type=self.query.dtype, kv_data_type=key.dtype)
+            wrapper.plan(ends, table[table >= 0], (self.used - 1) % page + 1, *sizes, **dtypes)
+            return wrapper
+
+        return {f"FlashInfer, {page}": lambda: plan().run(self.query, (key, value))}
 
 
 def pack(output):
+    """(sequences, heads, tokens, D) as rows."""
     return output.transpose(1, 2).flatten(0, 1)
 
 
@@ -234,7 +228,7 @@ def compare_pages(options, generator, timer):
     for page in (None, 128, 256):
         others.update(sequences.fa4(timer, page))
     for page in (16, 64):
-        others.update(sequences.flashinfer(page) if timer.device == "cuda" else {})
+        others.update(sequences.flashinfer(page))
     about = dict(sequences=len(sequences.lengths), keys=options.tokens)
     return measure("pages", timer, sequences.compute(), ours, others, in_tb(sequences), **about)[0]
 
@@ -317,9 +311,9 @@ def compare_chunks(options, generator, timer):
     used = [torch.tensor([end], dtype=torch.int32, device=options.device) for end in range(chunk, length + 1, chunk)]
     queries, offsets = whole.query.split(chunk), offsets_of([chunk], options)
 
-    def in_chunks(function, key, value, **options):
+    def in_chunks(function, key, value, **more):
         return lambda: [get_first(function(q, key, value, cu_seqlens_q=offsets, max_seqlen_q=chunk, max_seqlen_k=length,
-                                           seqused_k=each, causal=True, **options)) for q, each in zip(queries, used)]
+                                           seqused_k=each, causal=True, **more)) for q, each in zip(queries, used)]
 
     ours = {"at once": whole.packed(), "chunks, contiguous": in_chunks(flash.flash_attn_varlen_func, *whole.get_cache()[:2])}
     others = whole.fa4(timer)
@@ -327,7 +321,7 @@ def compare_chunks(options, generator, timer):
         key, value, table = whole.get_cache(page)
         ours[f"chunks, {page}"] = in_chunks(flash.flash_attn_varlen_func, key, value, block_table=table)
         if page == 128 and others:
-            others["FA4, chunks, 128"] = in_chunks(timer.modules["FA4"].flash_attn_varlen_func, key, value, page_table=table)
+            others[f"FA4, chunks, {page}"] = in_chunks(timer.modules["FA4"].flash_attn_varlen_func, key, value, page_table=table)
     rates = "TFLOP/s", 2e-9 * options.heads * options.dim * length * (length + 1)
     return measure("chunks", timer, whole.compute(), ours, others, rates, keys=length, chunk=chunk)[0]
 
@@ -409,6 +403,7 @@ def main():
     on_gpu = options.device == "cuda"
     timer, right = Timer(options), True
     if on_gpu:
+        # For longer than the host takes for a call.
         timer.flush = torch.empty(1 << 30, dtype=torch.int8, device="cuda")
     say(device=torch.cuda.get_device_name() if on_gpu else "cpu", packages=timer.describe(), seed=options.seed)
     for name in options.only:
