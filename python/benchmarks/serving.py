@@ -2,17 +2,17 @@
 
     python serving.py [--tokens 4096] [--sequences 64] [--only pages single] [--rounds 20]
 
-All are called from PyTorch, and each figure is the median of rounds, of one call of each behind a flush of the L2 cache,
-which takes longer than the host does. `--tokens` are a sequence's, `--sequences` a batch's; all sizes grow with them.
+All are called from PyTorch, and each figure is the median of rounds, of one call of each behind a flush of the L2
+cache, which takes longer than the host does. `--tokens` are a sequence's, `--sequences` a batch's; sizes grow with them.
 
-`pages` has a token for each of half of the sequences: a contiguous cache beside pages in random order, and what a copy
-reads. `single` has a token of one sequence, of a quarter to 16 times the tokens. `drafts` has some tokens for each sequence.
-`ragged` has log-uniform lengths beside equal ones, by schedules. `mixed` has prompts and single tokens in one call and
-apart, `chunks` a long prompt in parts behind each other and at once. `host` has microseconds of queueing a call of 8
-sequences, and of replaying it in a CUDA graph, which takes other lengths, too.
+`pages` has a token for each of half of the sequences: a contiguous cache beside pages in random order, and what a sum
+and a copy move. `single` has a token of one sequence, of a quarter to 16 times the tokens. `drafts` has some tokens
+for each sequence. `ragged` has log-uniform lengths beside equal ones, by schedules. `mixed` has prompts and single
+tokens in one call and apart, `chunks` a long prompt in parts behind each other and at once. `host` has microseconds of
+queueing a call of 8 sequences, and of replaying it in a CUDA graph, which takes other lengths, too.
 
-Results are compared with a softmax in f32. What fails is said, with its error, and the rest goes on. Lines of JSON; the
-status is 1 if a call of ours fails or is off.
+Results are compared with a softmax in f32. What fails is said, with its error, and the rest goes on. Lines of JSON;
+the status is 1 if a call of ours fails or is off.
 """
 
 import argparse
@@ -102,8 +102,8 @@ class Sequences:
             key, value = (x[key_starts[number] : key_starts[number + 1]].float() for x in (self.key, self.value))
             last = torch.arange(keys - self.tokens[number], keys, device=self.device)
             # Some queries at once, whose scores there is memory for.
-            for queries, into, end in zip(*(x.split(512) for x in (
-                    self.query[starts[number] : starts[number + 1]], output[starts[number] : starts[number + 1]], last))):
+            rows = slice(starts[number], starts[number + 1])
+            for queries, into, end in zip(*(x.split(512) for x in (self.query[rows], output[rows], last))):
                 grouped = queries.float().unflatten(1, (key.shape[1], -1)) * queries.shape[-1] ** -0.5
                 scores = torch.einsum("qhgd,khd->hgqk", grouped, key)
                 scores.masked_fill_(torch.arange(keys, device=self.device) > end[:, None], -math.inf)
@@ -141,7 +141,8 @@ class Sequences:
         if "FA4" not in timer.modules:
             return {}
         key, value, table = self.get_cache(page)
-        options = dict(cu_seqlens_q=self.offsets, max_seqlen_q=max(self.tokens), max_seqlen_k=self.room, seqused_k=self.used)
+        options = dict(cu_seqlens_q=self.offsets, seqused_k=self.used)
+        options.update(max_seqlen_q=max(self.tokens), max_seqlen_k=self.room)
         if page is not None:
             options["page_table"] = table.clamp_min(0)
         call = lambda: timer.modules["FA4"].flash_attn_varlen_func(self.query, key, value, causal=True, **options)
@@ -188,8 +189,8 @@ def get_first(result):
 def measure(what, timer, expected, ours, others=(), rates=None, **about):
     """Says what functions take; returns whether ours are right, and milliseconds of those that do not fail.
 
-    `expected` is an output, or some by the names of functions, of which some give a list of parts. `rates` are a unit, and how
-    many of it a millisecond would be, by which it is divided.
+    `expected` is an output, or some by the names of functions, of which some give a list of parts. `rates` are a unit,
+    and how many of it a call has that takes a millisecond.
     """
     off, there = {}, {}
     for name, function in {**ours, **dict(others)}.items():
@@ -259,12 +260,14 @@ def compare_drafts(options, generator, timer):
 
 def compare_ragged(options, generator, timer):
     most = 8 * options.tokens
-    drawn = torch.empty(options.sequences).uniform_(math.log(most / 328), math.log(most), generator=torch.Generator().manual_seed(options.seed))
-    ragged = [max(1, round(each)) for each in drawn.exp().tolist()]
+    drawn = torch.empty(options.sequences, device=options.device)
+    drawn.uniform_(math.log(most / 328), math.log(most), generator=generator)
+    ragged = drawn.exp().long().clamp_min(1).tolist()
     equal = [sum(ragged) // len(ragged)] * len(ragged)
     right, found = True, {}
     # An engine's tables have the room of its longest sequence.
-    for name, lengths, room in (("equal", equal, None), ("equal, room as ragged", equal, most), ("ragged", ragged, most)):
+    batches = {"equal": (equal, None), "equal, room as ragged": (equal, most), "ragged": (ragged, most)}
+    for name, (lengths, room) in batches.items():
         sequences = Sequences(options, generator, lengths, room=room)
         ours = {"default": sequences.paged(64), "num_splits=1": sequences.with_cache(64, num_splits=1),
                 "packed queries": sequences.varlen(64), "packed": sequences.packed()}
@@ -276,9 +279,9 @@ def compare_ragged(options, generator, timer):
         about = dict(lengths=name, longest=max(lengths), count=len(lengths), total=sum(lengths))
         is_right, found[name] = measure("ragged", timer, sequences.compute(), ours, others, in_tb(sequences), **about)
         right &= is_right
-    totals = sum(ragged) / sum(equal)
-    of_equal = {call: round(totals * found["equal"][call] / ms, 3) for call, ms in found["ragged"].items() if call in found["equal"]}
-    say(what="ragged", **{"TB/s of equal": of_equal})
+    more = sum(ragged) / sum(equal)
+    rates = {call: round(more * found["equal"][call] / ms, 3) for call, ms in found["ragged"].items() if call in found["equal"]}
+    say(what="ragged", **{"TB/s of equal": rates})
     return right
 
 
@@ -312,22 +315,24 @@ def compare_chunks(options, generator, timer):
     queries, offsets = whole.query.split(chunk), offsets_of([chunk], options)
 
     def in_chunks(function, key, value, **more):
-        return lambda: [get_first(function(q, key, value, cu_seqlens_q=offsets, max_seqlen_q=chunk, max_seqlen_k=length,
-                                           seqused_k=each, causal=True, **more)) for q, each in zip(queries, used)]
+        more.update(cu_seqlens_q=offsets, max_seqlen_q=chunk, max_seqlen_k=length, causal=True)
+        return lambda: [get_first(function(q, key, value, seqused_k=each, **more)) for q, each in zip(queries, used)]
 
-    ours = {"at once": whole.packed(), "chunks, contiguous": in_chunks(flash.flash_attn_varlen_func, *whole.get_cache()[:2])}
+    varlen = flash.flash_attn_varlen_func
+    ours = {"at once": whole.packed(), "chunks, contiguous": in_chunks(varlen, *whole.get_cache()[:2])}
     others = whole.fa4(timer)
     for page in (16, 128):
         key, value, table = whole.get_cache(page)
-        ours[f"chunks, {page}"] = in_chunks(flash.flash_attn_varlen_func, key, value, block_table=table)
+        ours[f"chunks, {page}"] = in_chunks(varlen, key, value, block_table=table)
         if page == 128 and others:
-            others[f"FA4, chunks, {page}"] = in_chunks(timer.modules["FA4"].flash_attn_varlen_func, key, value, page_table=table)
+            theirs = timer.modules["FA4"].flash_attn_varlen_func
+            others[f"FA4, chunks, {page}"] = in_chunks(theirs, key, value, page_table=table)
     rates = "TFLOP/s", 2e-9 * options.heads * options.dim * length * (length + 1)
     return measure("chunks", timer, whole.compute(), ours, others, rates, keys=length, chunk=chunk)[0]
 
 
 def time_host(functions, options, calls=50):
-    """Microseconds of queueing a call, the least and the median round."""
+    """Microseconds of queueing a call, of the least and of the median round."""
     times = {name: [] for name in functions}
     for _ in range(options.rounds):
         for name, function in functions.items():
@@ -379,7 +384,8 @@ def compare_host(options, generator, timer):
     for name in graphs.keys() & ours.keys():
         graphs[name].replay()
         same[name] = torch.equal(outputs[name], functions[name]())
-    say(what="host", **about, **{"replay, us": {name: ms and round(1e3 * ms, 2) for name, ms in replays.items()}}, same=same)
+    found = {"replay, us": {name: ms and round(1e3 * ms, 2) for name, ms in replays.items()}}
+    say(what="host", **about, **found, same=same)
     return right and all(same.values())
 
 
@@ -390,14 +396,10 @@ EXPERIMENTS = {"pages": compare_pages, "single": compare_single, "drafts": compa
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS))
-    parser.add_argument("--tokens", type=int, default=4096)
-    parser.add_argument("--sequences", type=int, default=64)
-    parser.add_argument("--heads", type=int, default=32)
-    parser.add_argument("--key-heads", type=int, default=8)
-    parser.add_argument("--dim", type=int, default=128)
     parser.add_argument("--dtype", default="bfloat16")
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
+    numbers = {"tokens": 4096, "sequences": 64, "heads": 32, "key-heads": 8, "dim": 128, "rounds": 20, "seed": 1}
+    for name, default in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
     on_gpu = options.device == "cuda"

@@ -22,11 +22,11 @@ def test_packed_rows():
 def test_serving():
     sizes = "--tokens=64 --sequences=2 --heads=4 --key-heads=2 --dim=16 --rounds=1".split()
     command = [sys.executable, BENCHMARKS / "serving.py", "--device=cpu", "--dtype=float32", *sizes]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    found = [json.loads(line) for line in lines]
+    run = subprocess.run(command, capture_output=True, text=True)
+    found = [json.loads(line) for line in run.stdout.splitlines()]
+    assert not [each for each in found if "failed" in each] and run.returncode == 0, run.stderr
     names = {"card", "pages", "single", "drafts", "ragged", "mixed", "chunks", "host"}
     assert {each["what"] for each in found[1:]} == names
-    assert not [each for each in found if "failed" in each]
     results = [each for each in found if "differ" in each]
-    assert all(each["differ"].keys() == each["us"].keys() and max(each["differ"].values()) < 1e-4 for each in results)
     assert {each["what"] for each in results} == names - {"card"}
+    assert all(each["differ"].keys() == each["us"].keys() and max(each["differ"].values()) < 1e-4 for each in results)
