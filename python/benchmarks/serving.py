@@ -3,7 +3,7 @@
     python serving.py [--tokens 4096] [--sequences 64] [--only pages single] [--rounds 20]
 
 All are called from PyTorch, and each figure is the median of rounds, of one call of each behind a flush of the L2
-cache, which takes longer than the host does. `--tokens` are a sequence's, `--sequences` a batch's; sizes grow with them.
+cache, which takes longer than the host does. Sizes grow with `--tokens`, a sequence's, and `--sequences`, a batch's.
 
 `pages` has a token for each of half of the sequences: a contiguous cache beside pages in random order, and what a sum
 and a copy move. `single` has a token of one sequence, of a quarter to 16 times the tokens. `drafts` has some tokens
@@ -280,7 +280,8 @@ def compare_ragged(options, generator, timer):
         is_right, found[name] = measure("ragged", timer, sequences.compute(), ours, others, in_tb(sequences), **about)
         right &= is_right
     more = sum(ragged) / sum(equal)
-    rates = {call: round(more * found["equal"][call] / ms, 3) for call, ms in found["ragged"].items() if call in found["equal"]}
+    both = found["equal"].keys() & found["ragged"].keys()
+    rates = {call: round(more * found["equal"][call] / found["ragged"][call], 3) for call in ours if call in both}
     say(what="ragged", **{"TB/s of equal": rates})
     return right
 
