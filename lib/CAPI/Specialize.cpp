@@ -38,19 +38,21 @@ struct Rewritten {
 };
 } // namespace
 
-/// Makes a version of the program, or gives its maps a function of their own.
-static llvm::Expected<Rewritten> rewrite(const FlashKernel &kernel,
-                                         llvm::ArrayRef<FlashTensor> arguments,
-                                         bool plans, std::string &diagnostics) {
-  Rewritten result;
-  auto use = [&](Program &parsed) -> llvm::Error {
+/// Makes a version of the program for each of some calls, or gives its maps a
+/// function of their own. Each call has the same number of `arguments`.
+static llvm::Error
+rewrite(const FlashKernel &kernel, llvm::ArrayRef<FlashTensor> arguments,
+        size_t numCalls, bool plans, std::string &diagnostics,
+        llvm::function_ref<void(size_t call, Rewritten result)> take) {
+  auto rewriteFor = [&](Program &parsed, llvm::ArrayRef<FlashTensor> sizes,
+                        Rewritten &result) -> llvm::Error {
     auto module = copyProgram(*parsed.module, parsed.entry.getSymName());
     flash::CallOptions call;
     const CompileOptions &of = kernel.options;
     setSchedule(call,
                 getName(of.target == Target::Emulate ? of.emulated : of.target),
                 *module, of);
-    call.sizes = llvm::ArrayRef(llvm::map_to_vector(arguments, describe));
+    call.sizes = llvm::ArrayRef(llvm::map_to_vector(sizes, describe));
     llvm::Error error = runPasses(*module, [&](mlir::OpPassManager &pm) {
       if (plans)
         flash::buildPlanPipeline(pm, call);
@@ -85,9 +87,17 @@ static llvm::Expected<Rewritten> rewrite(const FlashKernel &kernel,
     module->print(stream, mlir::OpPrintingFlags().printNameLocAsPrefix());
     return llvm::Error::success();
   };
-  if (llvm::Error error = kernel.withProgram(diagnostics, use))
-    return std::move(error);
-  return result;
+  return kernel.withProgram(diagnostics, [&](Program &parsed) -> llvm::Error {
+    size_t count = numCalls ? arguments.size() / numCalls : 0;
+    for (size_t call = 0; call < numCalls; ++call) {
+      Rewritten result;
+      if (llvm::Error error =
+              rewriteFor(parsed, arguments.slice(call * count, count), result))
+        return error;
+      take(call, std::move(result));
+    }
+    return llvm::Error::success();
+  });
 }
 
 /// Reads the operands of a function of this file, `name`.
@@ -124,14 +134,38 @@ FlashStatus flashProgramSpecialize(const char *text, size_t length,
   if (FlashStatus status = readProgram("flashProgramSpecialize", text, length,
                                        options, given, kernel))
     return status;
-  std::string diagnostics;
-  auto specialized = rewrite(kernel, given, /*plans=*/false, diagnostics);
-  if (!specialized)
-    return flash::capi::failProgram(specialized.takeError(), diagnostics);
   static thread_local std::string kept;
-  kept = std::move(specialized->text);
+  auto take = [](size_t, Rewritten made) { kept = std::move(made.text); };
+  std::string diagnostics;
+  if (llvm::Error error =
+          rewrite(kernel, given, 1, /*plans=*/false, diagnostics, take))
+    return flash::capi::failProgram(std::move(error), diagnostics);
   *version = kept.data();
   *versionLength = kept.size();
+  return FLASH_SUCCESS;
+}
+
+FlashStatus flashProgramSpecializeEach(
+    const char *text, size_t length, const FlashCompileOptions *options,
+    const FlashTensor *arguments, size_t numArguments, size_t numCalls,
+    void (*take)(void *data, size_t call, const char *version, size_t length),
+    void *data) {
+  if (!text || !options || (!arguments && numArguments && numCalls) || !take)
+    return fail(FLASH_INVALID_ARGUMENT,
+                "flashProgramSpecializeEach: text, options, arguments and take "
+                "must not be null");
+  FlashKernel kernel;
+  llvm::ArrayRef<FlashTensor> given(arguments, numArguments * numCalls);
+  if (FlashStatus status = readProgram("flashProgramSpecializeEach", text,
+                                       length, options, given, kernel))
+    return status;
+  auto takeText = [&](size_t call, Rewritten made) {
+    take(data, call, made.text.data(), made.text.size());
+  };
+  std::string diagnostics;
+  if (llvm::Error error = rewrite(kernel, given, numCalls, /*plans=*/false,
+                                  diagnostics, takeText))
+    return flash::capi::failProgram(std::move(error), diagnostics);
   return FLASH_SUCCESS;
 }
 
@@ -148,12 +182,12 @@ FlashStatus flashProgramPlan(const char *text, size_t length,
   if (FlashStatus status =
           readProgram("flashProgramPlan", text, length, options, given, kernel))
     return status;
-  std::string diagnostics;
-  auto made = rewrite(kernel, given, /*plans=*/true, diagnostics);
-  if (!made)
-    return flash::capi::failProgram(made.takeError(), diagnostics);
   static thread_local Rewritten kept;
-  kept = std::move(*made);
+  auto take = [](size_t, Rewritten made) { kept = std::move(made); };
+  std::string diagnostics;
+  if (llvm::Error error =
+          rewrite(kernel, given, 1, /*plans=*/true, diagnostics, take))
+    return flash::capi::failProgram(std::move(error), diagnostics);
   bool isNeeded = !kept.schedule.empty();
   *planned = isNeeded ? kept.text.c_str() : nullptr;
   *schedule = isNeeded ? kept.schedule.c_str() : nullptr;

@@ -8,7 +8,7 @@
 See docs/python.md.
 """
 
-from . import cache
+from . import cache, serving
 from ._core import set_thread_count
 from .attention import Attention, attention
 from .blocks import Blocks
@@ -105,6 +105,7 @@ __all__ = [
     "query_length",
     "round",
     "rsqrt",
+    "serving",
     "set_thread_count",
     "sigmoid",
     "sign",

@@ -3,7 +3,7 @@
 import os
 from typing import Any, Callable, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
 
-from . import cache as cache
+from . import cache as cache, serving as serving
 
 A = TypeVar("A")
 Value = Any

@@ -10,7 +10,7 @@ import pathlib
 import struct
 import tempfile
 
-from . import _core
+from . import _core, compilation
 from .library import get_library
 
 _kernels = {}
@@ -170,21 +170,41 @@ def _is_usable(directory):
         return False
 
 
+def is_in_memory(text, target, function="", schedule="", versions=""):
+    """Whether `get_kernel` needs neither a file nor the compiler."""
+    return (text, target, function, schedule, versions) in _kernels
+
+
 def get_kernel(text, target, function="", schedule="", versions=""):
     """The kernel of a program, from memory, from a file, or from the compiler."""
+    return find_kernel(text, target, function, schedule, versions)[0]
+
+
+def find_kernel(text, target, function="", schedule="", versions=""):
+    """The kernel of a program, and where it was found: in "memory", in a "file", or nowhere, so that it was "compiled"."""
     key = (text, target, function, schedule, versions)  # The target is one of TARGETS, or a compiler.Machine.
     kernel = _kernels.get(key)
     if kernel is not None:
-        return kernel
+        return kernel, "memory"
+    with compilation.announced(lambda: f"a program is not in memory, and nothing was prepared for it: for {_name(target)},\n{text}"):
+        return _find_outside(key)
+
+
+def _name(target):
+    return target if isinstance(target, str) else target.target
+
+
+def _find_outside(key):
+    """As `find_kernel`, of what is not in memory."""
     digest = hashlib.sha256("\0".join((_STAMP, *map(str, key))).encode()).hexdigest()
     directory = get_directory()
     path = directory / f"{digest}.kernel" if _is_usable(directory) else None
-    kernel = _read(path) if path else None
+    kernel, origin = _read(path) if path else None, "file"
     if kernel is None:
-        kernel = _core.Kernel.compile(text, target, function, schedule, versions)
+        kernel, origin = _core.Kernel.compile(*key), "compiled"
         if path:
             _write(path, kernel)
     if len(_kernels) >= _MAX_KERNELS:
         _kernels.clear()
     _kernels[key] = kernel
-    return kernel
+    return kernel, origin

@@ -15,3 +15,7 @@ class DeviceError(Error):
 
 class TraceError(Error, TypeError):
     """A mask or score function does what cannot be traced."""
+
+
+class UnpreparedError(Error):
+    """A call would compile where `flash_mlir.serving.no_compilation` forbids it."""

@@ -11,7 +11,7 @@ from .masks import as_mask
 from .masks import causal as causal_mask
 from .masks import window
 from .number_functions import absolute, tanh
-from .operands import cast
+from .operands import cast, get_dtype
 from .packing import check_int32, get_key
 
 
@@ -79,15 +79,22 @@ def get_score(softcap, alibi_slopes, score, used=None):
 
 
 def get_schedule(num_splits, key, is_paged):
-    """The keys of a schedule that split as asked for: 1 is a row's keys by themselves, in tiles that do not depend on others."""
+    """`choose_schedule` for a call's keys."""
+    if num_splits in (None, 0):
+        return None
+    return choose_schedule(num_splits, get_dtype(key), operator.index(key.shape[1]) if is_paged else None)
+
+
+def choose_schedule(num_splits, dtype, page):
+    """The keys of a schedule that split as asked for: 1 is a row's keys by themselves, in tiles that do not depend on others.
+    `page` is how many rows a page has, or None."""
     if num_splits in (None, 0):
         return None
     if num_splits != 1:
         raise ValueError(f"num_splits is {num_splits}; only 0 is possible, where calls choose how keys are split, and 1")
-    tile = 32 if str(key.dtype).endswith("float32") else 64
-    if is_paged:
+    tile = 32 if dtype == "float32" else 64
+    if page is not None:
         # A tile is a part of a page, or some of them.
-        page = operator.index(key.shape[1])
         common, step = math.gcd(page, tile), math.lcm(page, 16)
         tile = common if page >= tile and common >= 16 else step * max(1, tile // step)
     return f"key_tile={tile},split_keys={_MOST_KEYS // tile * tile}"

@@ -13,6 +13,14 @@ from .operands import cast, get_dtype, is_tensor, to_lengths
 from .packing import check_int32
 
 
+def get_mask_of_leftpad(cache_leftpad, mask):
+    """What a mask keeps of the keys that there are."""
+    if cache_leftpad is None:
+        return mask
+    is_there = as_mask(lambda b, h, q, k: k >= cache_leftpad[b])
+    return is_there if mask is None else is_there & mask
+
+
 def _make_lengths(number, like, count):
     """So many times a number, where an array is."""
     if not is_tensor(like):
@@ -178,9 +186,7 @@ def flash_attn_with_kvcache(
     )
     # A number that int32 does not hold is of no row.
     table = block_table if cache_batch_idx is None else to_lengths(cache_batch_idx)[:, None]
-    if cache_leftpad is not None:
-        is_there = as_mask(lambda b, h, q, k: k >= cache_leftpad[b])
-        mask = is_there if mask is None else is_there & mask
+    mask = get_mask_of_leftpad(cache_leftpad, mask)
     # What is wrong with these is an error before something is written.
     options = dict(mask=get_mask(causal, window_size, mask), score=get_score(softcap, alibi_slopes, score))
     options.update(scale=softmax_scale, sink=learnable_sink, schedule=get_schedule(num_splits, k_cache, table is not None))

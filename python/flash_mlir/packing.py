@@ -15,7 +15,7 @@ _SIDES = {
     "key": 1, "value": 1, "key_grad": 1, "value_grad": 1,
 }  # fmt: skip
 _NAMES = "query", "key"
-_LENGTHS = "lengths"
+LENGTHS = "lengths"
 _ELEMENTS = {"int32": "i32", "int64": "i64"}
 _MINUS_INFINITY = {"f32": "0xFF800000", "f64": "0xFFF0000000000000"}
 _elements = {}
@@ -59,7 +59,7 @@ def _get_kind_of_keys(key, key_offsets, page_table, key_lengths):
         if key_offsets is not None:
             raise ValueError("key_lengths and key_offsets are given, and packed keys have the lengths of their offsets; leave one out")
         if page_table is None:
-            return _LENGTHS
+            return LENGTHS
     if page_table is None:
         return None if key_offsets is None else _get_element("key_offsets", key_offsets)
     check_int32("page_table", page_table, 2, "2: the pages of each sequence, in their order")
@@ -98,7 +98,7 @@ def split_arrays(key, arrays):
         return query_offsets, None, None, None
     if of_keys in _ELEMENTS.values():
         return query_offsets, arrays[0], None, None
-    return query_offsets, None, None if of_keys == _LENGTHS else arrays[0], arrays[-1]
+    return query_offsets, None, None if of_keys == LENGTHS else arrays[0], arrays[-1]
 
 
 def list_captures(key):
@@ -110,14 +110,14 @@ def list_captures(key):
             found.append((name, element, 1))
     if is_paged(key):
         found.append(("page_table", "i32", 2))
-    if of_keys == _LENGTHS or is_paged(key):
+    if of_keys == LENGTHS or is_paged(key):
         found.append(("key_lengths", "i32", 1))
     return found
 
 
 def get_kind_of_keys(key):
     """What the native function calls them."""
-    if key[1] is None or key[1] == _LENGTHS:
+    if key[1] is None or key[1] == LENGTHS:
         return key[1] or "batch"
     return "pages" if is_paged(key) else "packed"
 

@@ -5,7 +5,7 @@ import json
 import re
 import sys
 
-from . import _core, cache, lowering
+from . import _core, cache, compilation, lowering
 from .compiler import get_machine
 from .errors import CompileError, TraceError
 from .expressions import SCORE
@@ -309,15 +309,24 @@ def with_signs(array, capture):
     return array.view(getattr(torch, name) if torch and isinstance(array, torch.Tensor) else name)
 
 
-def get_kernel(config, element, rank, head_dim, value_dim, target, sizes=None):
-    """The native kernel of a variant for these types, or its version for these sizes of query, key and value."""
+def get_kernel(config, element, rank, head_dim, value_dim, target, sizes=None, device=None):
+    """The native kernel of a variant for these types, or its version for these sizes of query, key and value, as a call on a
+    device has it."""
     parts = json.loads(config)
     if "plan" in parts:
         if element == "f64":
             raise ValueError("the plan has tiles, which float64 has not; make a plan of float64, or give the mask")
         text, _ = get_plan(config, element, rank, head_dim, value_dim, target, sizes, parts["plan"])
         return cache.get_kernel(text, target, "attention")
-    return _compile(print_program(config, element, rank, head_dim, value_dim), target, _choose_sizes(parts, target, sizes))
+    text = print_program(config, element, rank, head_dim, value_dim)
+    prepared = compilation.kernels.get((text, target, device, get_classes(parts, target, sizes)))
+    if prepared is not None:
+        return prepared
+
+    def explain():
+        return compilation.explain(describe(config, element, head_dim, value_dim, target, device), describe_sizes(parts, sizes))
+
+    return _compile(text, target, choose_sizes(parts, target, sizes), explain)
 
 
 def _get_machine(device, element):
@@ -325,7 +334,7 @@ def _get_machine(device, element):
     return "reference" if element == "f64" else get_machine(device)
 
 
-def _choose_sizes(parts, target, sizes):
+def choose_sizes(parts, target, sizes):
     """What a version for these sizes of query, key and value, and of a table of pages, is made for: those of the program's
     first arguments, or nothing. On the CPU lengths count alone, and the mean one of packed rows tells nothing of each sequence.
     """
@@ -347,11 +356,66 @@ def _choose_sizes(parts, target, sizes):
     return sizes
 
 
-def _compile(text, target, sizes):
-    """The kernel of a program, or, where there are any, its version for these sizes of its first arguments."""
+def get_classes(parts, target, sizes):
+    """What the choice of a version depends on, of these sizes."""
+    if not sizes or isinstance(target, str):
+        return tuple(map(tuple, choose_sizes(parts, target, sizes)))
+    query, key, table = sizes[0], sizes[1], sizes[3] if is_paged(parts.get("packed")) else None
+    heads = query[-3], key[-3]
+    if _core.open_size in query:
+        return heads
+    lengths = query[0] if len(query) == 4 else 1, query[-2], key[-2] * (table[1] if table else 1)
+    return (*heads, *map(_core.get_size_class, lengths))
+
+
+def describe(config, element, head_dim, value_dim, target, device):
+    """The properties that a variant's kernels have beside sizes, as messages name them."""
+    parts = json.loads(config)
+    queries, keys = parts.get("packed", (None, None))
+    kinds = {None: "in a batch", "lengths": "in a batch with key_lengths"}
+    yes = {True: "yes", False: "no"}
+    where = "" if device is None or device < 0 else f" on cuda:{device}"
+    return {
+        "dtype": element,
+        "head_dim": head_dim,
+        "value_dim": value_dim,
+        "queries": kinds.get(queries, f"packed by offsets of {queries}"),
+        "keys": f"in pages of {keys} rows" if isinstance(keys, int) else kinds.get(keys, f"packed by offsets of {keys}"),
+        "program": " ".join([*parts.get("aliases", ()), *parts.get("clauses", ())]) or "without a mask",
+        "score": "; ".join(parts["score"]) if "score" in parts else "no",
+        "arrays of functions": ", ".join(map(_get_capture_type, parts.get("captures", ()))) or "no",
+        **{name: yes[name in parts] for name in ("lengths", "sink")},
+        "return_lse": yes["lse" in parts],
+        "schedule": parts.get("schedule", "no"),
+        "target": (target if isinstance(target, str) else target.target) + where,
+    }
+
+
+def describe_sizes(parts, sizes):
+    """The sizes of a call, as messages name them; None for what does not count."""
+    names = "heads", "key_heads", "sequences", "tokens of a sequence", "keys of a sequence"
+    if not sizes:
+        return {}
+    query, key = sizes[:2]
+    keys = key[-2] * sizes[3][1] if is_paged(parts.get("packed")) else key[-2]
+    values = (query[-3], key[-3], query[0] if len(query) == 4 else 1, query[-2], keys)
+    return {name: value for name, value in zip(names, values) if value >= 0}
+
+
+def _compile(text, target, sizes, explain=None):
+    """The kernel of a program, or, where there are any, its version for these sizes of its first arguments.
+
+    `explain` says what compiles where that is not allowed.
+    """
+    explain = explain or (lambda: f"gradients need a kernel, and none is prepared for these: for {target}\n{text}")
     if sizes and target != "reference":
-        text = _core.Kernel.specialize(text, target, "", "", sizes)
-    return cache.get_kernel(text, target)
+        with compilation.announced(explain):
+            return cache.get_kernel(_core.Kernel.specialize(text, target, "", "", sizes), target)
+    # A device has to load even what is in memory.
+    if isinstance(target, str) and cache.is_in_memory(text, target):
+        return cache.get_kernel(text, target)
+    with compilation.announced(explain):
+        return cache.get_kernel(text, target)
 
 
 def get_plan(config, element, rank, head_dim, value_dim, target, sizes, schedule=""):
@@ -375,7 +439,8 @@ def get_gradient_plan(config, element, rank, head_dim, value_dim, target, sizes,
 
 
 def _plan(config, text, target, sizes, schedule):
-    return _core.Kernel.plan(text, target, "", schedule, _choose_sizes(json.loads(config), target, sizes))
+    with compilation.announced(lambda: f"a plan needs the compiler, and none is prepared: for {target}\n{text}"):
+        return _core.Kernel.plan(text, target, "", schedule, choose_sizes(json.loads(config), target, sizes))
 
 
 @functools.lru_cache(maxsize=512)
@@ -401,7 +466,7 @@ def get_gradient_kernel(config, element, rank, head_dim, value_dim, target, size
     if plan:
         text, _ = _plan(config, text, target, sizes, plan[0])
         return cache.get_kernel(text, target, "attention_grad")
-    return _compile(text, target, _choose_sizes(json.loads(config), target, sizes))
+    return _compile(text, target, choose_sizes(json.loads(config), target, sizes))
 
 
 @functools.lru_cache(maxsize=512)
@@ -427,7 +492,7 @@ def get_function(config):
     parts = json.loads(config)
 
     def compile(element, rank, head_dim, value_dim, device, sizes):
-        return get_kernel(config, element, rank, head_dim, value_dim, _get_machine(device, element), sizes)
+        return get_kernel(config, element, rank, head_dim, value_dim, _get_machine(device, element), sizes, device)
 
     def compile_gradients(element, rank, head_dim, value_dim, device, sizes, has_lse_grad, wrt):
         target = _get_machine(device, element)

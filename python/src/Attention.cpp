@@ -303,8 +303,7 @@ int64_t Attention::getMeanLength(const Arguments &arguments,
 }
 
 bool Attention::areShort(const Arguments &arguments) const {
-  constexpr int64_t mostRows = 32; // That the compiler packs heads for.
-  return packsQueries && getMeanLength(arguments, 0) <= mostRows;
+  return packsQueries && getMeanLength(arguments, 0) <= mostShortRows;
 }
 
 bool Attention::haveClasses(const Arguments &arguments) const {

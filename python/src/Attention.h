@@ -41,6 +41,10 @@ enum class KeyRows {
 /// calls it. This is what a cached call runs through.
 class Attention {
 public:
+  /// Packed sequences with at most so many queries each, on average, are short:
+  /// the compiler packs heads for them.
+  static constexpr int64_t mostShortRows = 32;
+
   /// `compile(dtype, rank, head dimension, value head dimension, device,
   /// sizes)` returns the kernel; device is -1 for the CPU, and sizes are those
   /// of query, key and value. `compileGradients` returns that of the gradients:

@@ -7,6 +7,7 @@
 
 #include "Kernel.h"
 
+#include <algorithm>
 #include <memory>
 
 using namespace flash::python;
@@ -109,6 +110,47 @@ nb::str Kernel::specialize(const std::string &text, nb::handle machine,
   return nb::str(version, length);
 }
 
+nb::tuple Kernel::specializeEach(
+    const std::string &text, nb::handle machine,
+    const std::vector<std::vector<std::vector<int64_t>>> &calls) {
+  Options options(machine, "", "");
+  std::vector<FlashTensor> arguments;
+  for (const std::vector<std::vector<int64_t>> &sizes : calls) {
+    std::vector<FlashTensor> ofCall = getShapes(sizes);
+    arguments.insert(arguments.end(), ofCall.begin(), ofCall.end());
+  }
+  size_t numArguments = calls.empty() ? 0 : arguments.size() / calls.size();
+  // Many calls have the same version.
+  std::map<std::string, size_t> numbers;
+  std::vector<const std::string *> versions;
+  std::vector<size_t> ofCalls(calls.size());
+  auto take = [&](size_t call, const char *version, size_t length) {
+    auto [found, isNew] =
+        numbers.try_emplace(std::string(version, length), versions.size());
+    if (isNew)
+      versions.push_back(&found->first);
+    ofCalls[call] = found->second;
+  };
+  FlashStatus status;
+  {
+    nb::gil_scoped_release release;
+    status = flashProgramSpecializeEach(
+        text.data(), text.size(), &options.all, arguments.data(), numArguments,
+        calls.size(),
+        [](void *data, size_t call, const char *version, size_t length) {
+          (*static_cast<decltype(take) *>(data))(call, version, length);
+        },
+        &take);
+  }
+  check(status);
+  nb::list texts, found;
+  for (const std::string *version : versions)
+    texts.append(nb::str(version->data(), version->size()));
+  for (size_t number : ofCalls)
+    found.append(number);
+  return nb::make_tuple(texts, found);
+}
+
 nb::object Kernel::plan(const std::string &text, nb::handle machine,
                         const std::string &function,
                         const std::string &schedule,
@@ -188,6 +230,57 @@ nb::bytes Kernel::serialize() {
 //===----------------------------------------------------------------------===//
 // Calls
 //===----------------------------------------------------------------------===//
+
+class Kernel::Borrowed {
+public:
+  Borrowed(Kernel &kernel, int device) : free(kernel.calls[device]) {
+    if (free.empty()) {
+      check(flashCallCreate(kernel.handle, device, &call));
+      return;
+    }
+    call = free.back();
+    free.pop_back();
+  }
+  Borrowed(const Borrowed &) = delete;
+  ~Borrowed() { free.push_back(call); }
+  operator FlashCall *() const { return call; }
+
+private:
+  std::vector<FlashCall *> &free;
+  FlashCall *call = nullptr;
+};
+
+void Kernel::load(int device) {
+  if (isGpu())
+    Borrowed call(*this, device);
+}
+
+nb::tuple
+Kernel::countBytes(int device,
+                   const std::vector<std::vector<int64_t>> &argumentSizes) {
+  std::vector<FlashTensor> tensors = getShapes(argumentSizes);
+  std::vector<std::vector<int64_t>> strides;
+  for (FlashTensor &tensor : tensors) {
+    std::vector<int64_t> &ofTensor = strides.emplace_back(tensor.rank, 1);
+    for (int32_t d = tensor.rank; d-- > 1;)
+      ofTensor[d - 1] = ofTensor[d] * std::max<int64_t>(tensor.sizes[d], 1);
+    tensor.strides = ofTensor.data();
+    // Nothing is read there, nor by the driver.
+    constexpr uintptr_t aligned = 1 << 20;
+    tensor.data = reinterpret_cast<void *>(aligned);
+  }
+  Borrowed call(*this, device);
+  check(flashCallPrepare(call, tensors.data(), tensors.size()));
+  int64_t ofResults = 0;
+  for (size_t i = 0; i < flashKernelGetNumResults(handle); ++i) {
+    FlashTensor result = flashCallGetResult(call, i);
+    int64_t bytes = getBytes(flashKernelGetResult(handle, i).element);
+    for (int32_t d = 0; d < result.rank; ++d)
+      bytes *= result.sizes[d];
+    ofResults += bytes;
+  }
+  return nb::make_tuple(ofResults, flashCallGetScratchBytes(call));
+}
 
 std::vector<nb::object> Kernel::call(const std::vector<nb::object> &arguments) {
   size_t expected = flashKernelGetNumArguments(handle);
@@ -277,20 +370,7 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
                                            const FlashTensor *places,
                                            const Destination *destinations) {
   int device = arrays->device;
-  std::vector<FlashCall *> &free = calls[device];
-  FlashCall *call = nullptr;
-  if (free.empty()) {
-    check(flashCallCreate(handle, device, &call));
-  } else {
-    call = free.back();
-    free.pop_back();
-  }
-  struct Return {
-    std::vector<FlashCall *> &free;
-    FlashCall *call;
-    ~Return() { free.push_back(call); }
-  } back{free, call};
-
+  Borrowed call(*this, device);
   size_t numResults = flashKernelGetNumResults(handle);
   check(places ? flashCallPrepareResults(call, arguments, count, places,
                                          numResults)

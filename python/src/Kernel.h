@@ -40,6 +40,13 @@ public:
                             const std::string &schedule,
                             const std::vector<std::vector<int64_t>> &sizes);
 
+  /// (texts, numbers): the versions of a program for calls of these sizes, each
+  /// once, and of each call the number of its version. All calls have sizes of
+  /// as many arguments.
+  static nb::tuple
+  specializeEach(const std::string &text, nb::handle machine,
+                 const std::vector<std::vector<std::vector<int64_t>>> &calls);
+
   /// (text, schedule) of a program whose block maps have a function of their
   /// own, as flashProgramPlan gives them, or None.
   static nb::object plan(const std::string &text, nb::handle machine,
@@ -60,6 +67,15 @@ public:
   nb::tuple countTiles(const std::vector<std::vector<int64_t>> &sizes) const;
   nb::bytes serialize();
 
+  /// Loads the kernel on a device, which is part of the first call there
+  /// otherwise: the driver makes machine code of PTX, and may wait for kernels
+  /// that run.
+  void load(int device);
+  /// (bytes of results, bytes of scratch memory) that a call with dense
+  /// arguments of these sizes allocates on a device.
+  nb::tuple countBytes(int device,
+                       const std::vector<std::vector<int64_t>> &argumentSizes);
+
   /// Runs or launches the kernel on arrays that are all in one place.
   std::vector<nb::object> call(const std::vector<nb::object> &arguments);
 
@@ -77,6 +93,9 @@ public:
                                  const Destination *destinations = nullptr);
 
 private:
+  /// A call of the device, given back to `calls` at the end of a scope.
+  class Borrowed;
+
   std::vector<nb::object> launchHere(const FlashTensor *arguments, size_t count,
                                      const Array *arrays, size_t numArrays,
                                      Torch &torch, const char *note,

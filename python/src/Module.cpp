@@ -55,6 +55,7 @@ NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);
   m.attr("version") = flashGetVersion();
   m.attr("open_size") = FLASH_DYNAMIC;
+  m.attr("most_short_rows") = Attention::mostShortRows;
   m.def("get_cpu_length", &flashGetCpuLength);
   m.def("get_size_class", &flashGetSizeClass);
   // (target, name, multiprocessors, warning or None)
@@ -90,6 +91,7 @@ NB_MODULE(_core, m) {
       .def_static("compile", &Kernel::compile)
       .def_static("deserialize", &Kernel::deserialize)
       .def_static("specialize", &Kernel::specialize)
+      .def_static("specialize_each", &Kernel::specializeEach)
       .def_static("plan", &Kernel::plan)
       .def_prop_ro("target", &Kernel::getTarget)
       .def_prop_ro("arguments", &Kernel::getArguments)
@@ -98,6 +100,8 @@ NB_MODULE(_core, m) {
       .def("save", &Kernel::save)
       .def("count_tiles", &Kernel::countTiles)
       .def("serialize", &Kernel::serialize)
+      .def("load", &Kernel::load)
+      .def("count_bytes", &Kernel::countBytes)
       .def("call", &Kernel::call);
 
   nb::class_<Attention>(m, "Attention")

@@ -73,7 +73,10 @@ class Tensor:
         return self.array.flags.c_contiguous
 
     def contiguous(self):
-        return self._copy("contiguous")
+        return self if self.is_contiguous() else self._copy("contiguous")
+
+    def swapaxes(self, first, second):
+        return Tensor(self.array.swapaxes(first, second), self.dtype, self.device_index)
 
     def clone(self):
         return self._copy("clone")
@@ -154,5 +157,8 @@ def install():
     torch._C = types.SimpleNamespace(
         _cuda_getCurrentRawStream=lambda device: events.append(("stream", device)) or 0,
         _cuda_getDevice=lambda: current_device,
+        _len_torch_dispatch_stack=lambda: 0,
+        _is_tracing=lambda: False,
+        _functorch=types.SimpleNamespace(peek_interpreter_stack=lambda: None),
     )
     sys.modules["torch"] = torch

@@ -204,6 +204,68 @@ def test_pages():
     expect_error(ValueError, message, query, odd, odd, **options)
 
 
+def test_serving():
+    """What is prepared serves all calls in its bounds, and says what it takes; others are errors that name what lacks."""
+    serving = flash.serving
+    layers = [serving.Layer(causal=True), serving.Layer(causal=True, window_size=(20, -1), softcap=15.0, sink=True, return_lse=True)]
+    calls = [serving.decode(3), serving.mixed(70), serving.prefill([1, 2, 5, 70])]
+    bounds = dict(sequences=[1, 2, 5], keys=64, page_size=16, device="cuda:0")
+    prepared = serving.prepare(8, 2, 128, "float16", calls, layers=layers, **bounds)
+    target = flash.get_device_target()
+    assert {(kernel.layer, kernel.kind) for kernel in prepared.kernels} == {(i, call.kind) for i in range(2) for call in calls}
+    assert {kernel.target for kernel in prepared.kernels} == {target}
+    assert all("query_tile" in kernel.version for kernel in prepared.kernels if kernel.kind == "decode"), prepared
+    again = serving.prepare(8, 2, 128, "float16", calls, layers=layers, **bounds)
+    assert [kernel._replace(found=None) for kernel in again.kernels] == [kernel._replace(found=None) for kernel in prepared.kernels]
+    assert {kernel.found for kernel in again.kernels} == {"memory"}
+    rng = np.random.default_rng(0)
+    kinds = [(call, number) for call in calls for number in range(2)]
+    with serving.no_compilation():
+        for step in range(120):
+            call, number = kinds[step % len(kinds)]
+            count, columns = int(rng.choice([1, 2, 5])), int(rng.integers(1, 5))
+            options = [dict(causal=True), dict(causal=True, window_size=(20, -1), softcap=15.0, learnable_sink=make((8,), "float32"))][number]
+            ends = make((count + 1,), "int32")
+            # Any pages in any order in memory, of which keys and values are parts.
+            cache = make((int(rng.integers(1, 9)), 2, 16, 256), "float16").array.transpose(0, 2, 1, 3)
+            cache = [fake_torch.Tensor(part, fake_torch.DTYPES["float16"], 0) for part in (cache[..., :128], cache[..., 128:])]
+            table, lengths = make((count, columns), "int32"), make((count,), "int32")
+            events.clear()
+            if call.kind == "decode":
+                tokens, keys = int(rng.integers(1, 4)), 16 * columns
+                flash.flash_attn_with_kvcache(make((count, tokens, 8, 128), "float16"), *cache, cache_seqlens=lengths, block_table=table,
+                                              return_softmax_lse=number == 1, **options)
+            elif call.kind == "mixed":
+                tokens, keys = int(rng.integers(1, 71)), 16 * columns
+                flash.flash_attn_varlen_func(make((tokens, 8, 128), "float16"), *cache, ends, block_table=table, seqused_k=lengths,
+                                             return_lse=number == 1, **options)
+            else:
+                tokens = keys = int(rng.choice([1, 2, 5, 70]))
+                rows = make((tokens, 2, 128), "float16")
+                flash.flash_attn_varlen_func(make((tokens, 8, 128), "float16"), rows, rows, ends, ends, return_lse=number == 1, **options)
+            made = [np.prod(event[1]) * fake_torch.DTYPES[event[2]].numpy.itemsize for event in events if event[0] == "empty"]
+            scratch = sum(size for size, event in zip(made, events) if event[2] == "int8")
+            assert prepared.workspace_bytes(call, count, tokens, keys, layer=number) == (sum(made) - scratch, scratch)
+        caches, table = make((9, 16, 2, 128), "float16"), make((3, 4), "int32")
+        paged = dict(page_table=table, key_lengths=make((3,), "int32"))
+        message = "prepare was called for sequences 1, 2, 5"
+        query = make((3, 8, 1, 128), "float16")
+        expect_error(serving.UnpreparedError, message, query, caches, caches, flash.causal(), **paged)
+        expect_error(serving.UnpreparedError, "has program mask(#flash.causal)", query, caches, caches, **paged)
+        expect_error(serving.UnpreparedError, "without a mask", query, caches, caches, **paged)
+        dense = make((3, 2, 64, 128), "float16")
+        expect_error(serving.UnpreparedError, "keys in pages of 16 rows", query, dense, dense, flash.causal(), key_lengths=paged["key_lengths"])
+    # Of another device the driver would have to make machine code.
+    elsewhere = lambda *shape, name="float16": make(shape, name, device=1)
+    arrays = dict(page_table=elsewhere(1, 4, name="int32"), key_lengths=elsewhere(1, name="int32"))
+    with serving.no_compilation():
+        rows = elsewhere(9, 16, 2, 128)
+        message = f"has target {target} on cuda:0"
+        expect_error(serving.UnpreparedError, message, elsewhere(1, 8, 1, 128), rows, rows, flash.causal(), **arrays)
+    expect_error(serving.UnpreparedError, "sequences 1, 2, 5", serving.decode(3), 9, 1, 64, call=prepared.workspace_bytes)
+    expect_error(serving.UnpreparedError, "layer 7 was not prepared", serving.decode(3), 1, 1, 64, 7, call=prepared.workspace_bytes)
+
+
 def test_places():
     query = make((1, 2, 64, 64), "float32")
     elsewhere = make((1, 2, 64, 64), "float32", device=1)

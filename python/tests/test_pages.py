@@ -305,7 +305,7 @@ def test_versions():
         for index, lengths in ((0, {}), (3, {"lengths": True})):
             config = programs.with_packing(attend._configs[index], packed)
             sizes = [[4, 32, 1, 128], [4, 8, 16, 128], [4, 8, 16, 128], [4, 200]]
-            chosen = programs._choose_sizes(json.loads(config), "sm_90a", sizes)
+            chosen = programs.choose_sizes(json.loads(config), "sm_90a", sizes)
             text = programs.print_program(config, "bf16", 4, 128, 128)
             version = _core.Kernel.specialize(text, "sm_90a", "", "", chosen)
             assert "packed_heads = 4" in version and "split_ctas = 132" in version
@@ -322,7 +322,7 @@ def test_emulated(rng, target, page, is_packed):
     attend = flash.Attention(flash.causal(), lambda s, b, h, q, k: s + per_key[k] * factor, return_lse=True)
     config = programs.with_packing(attend._configs[1], ("i64" if is_packed else None, page))
     sizes = [[6, HEADS, 5, 64], [6, KEY_HEADS, page, 64], [6, KEY_HEADS, page, 64], [6, 4]]
-    sizes = programs._choose_sizes(json.loads(config), target, sizes)
+    sizes = programs.choose_sizes(json.loads(config), target, sizes)
     text = _core.Kernel.specialize(programs.print_program(config, "f16", 4, 64, 64), target, "", "", sizes)
     assert "packed_heads = 2" in text
     arrays = [query.swapaxes(0, 1)[None] if is_packed else query, *turn(key, value), sink, per_key, factor]
@@ -353,7 +353,7 @@ def test_bits(rng, target, page):
         text = programs.print_program(config, "f16", 4, 64, 64)
         if batch:
             caches = [[batch, KEY_HEADS, page, 64]] * 2
-            sizes = programs._choose_sizes(json.loads(config), target, [[batch, HEADS, length, 64], *caches, [batch, columns]])
+            sizes = programs.choose_sizes(json.loads(config), target, [[batch, HEADS, length, 64], *caches, [batch, columns]])
             text = _core.Kernel.specialize(text, target, "", "", sizes)
         return flash.compile(text, target="emulate:sm_90a" if target == "sm_90a" else "emulate")
 

@@ -111,6 +111,20 @@ static void testCompile(void) {
 }
 
 /* Versions of a program for the sizes of calls. */
+typedef struct Versions {
+  const char *expected;
+  size_t taken, alike;
+} Versions;
+
+/* Counts the versions that come in order, and those that are as expected. */
+static void takeVersion(void *data, size_t call, const char *version,
+                        size_t length) {
+  Versions *versions = data;
+  versions->taken += call == versions->taken;
+  versions->alike += length == strlen(versions->expected) &&
+                     memcmp(version, versions->expected, length) == 0;
+}
+
 static void testSpecialize(void) {
   static const int64_t one[4] = {3, 8, 1, 16}, keys[4] = {3, 2, 1000, 16},
                        open[4] = {3, FLASH_DYNAMIC, 1, 16},
@@ -172,6 +186,21 @@ static void testSpecialize(void) {
   TRUE(strstr(version, "%q: tensor<?x8x1x16xf16>") != NULL);
   TRUE(strstr(version, "%k: tensor<?x2x?x16xf16>") != NULL);
   TRUE(strstr(version, "schedule(<query_tile") != NULL);
+  /* Of many calls at once. */
+  Versions versions = {version, 0, 0};
+  const FlashTensor calls[] = {tensors[0], tensors[1], tensors[0], tensors[1]};
+  REFUSED(flashProgramSpecializeEach(attention, count, &gpu, calls, 2, 2, NULL,
+                                     &versions),
+          "null");
+  REFUSED(flashProgramSpecializeEach(attention, count, &several, calls, 2, 2,
+                                     takeVersion, &versions),
+          "makes one version");
+  OK(flashProgramSpecializeEach(attention, count, &gpu, NULL, 0, 0, takeVersion,
+                                &versions));
+  TRUE(versions.taken == 0);
+  OK(flashProgramSpecializeEach(attention, count, &gpu, calls, 2, 2,
+                                takeVersion, &versions));
+  TRUE(versions.taken == 2 && versions.alike == 2);
   /* Maps by themselves: of a mask that is known there are none. */
   const char *planned = NULL, *schedule = NULL;
   REFUSED(flashProgramPlan(attention, count, &gpu, tensors, 2, NULL, &schedule),
