@@ -1,4 +1,4 @@
-"""The examples of docs/python.md and docs/ragged-rows.md run, each after those before it, and those of README.md, each by itself."""
+"""The examples of docs/python.md, docs/ragged-rows.md and docs/serving.md run, each after those before it, and those of README.md, each by itself."""
 
 import contextlib
 import importlib.metadata
@@ -33,7 +33,7 @@ def is_there(name, version):
     return numbers[0] >= numbers[1]
 
 
-@pytest.mark.parametrize("page", [PAGE, PAGE.with_name("ragged-rows.md")], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [PAGE, PAGE.with_name("ragged-rows.md"), PAGE.with_name("serving.md")], ids=lambda page: page.stem)
 def test_examples(scope, page):
     for number, match in enumerate(re.finditer(r"```python\n(.*?)```", page.read_text(), re.S)):
         text = match[1]
