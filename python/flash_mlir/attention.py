@@ -136,12 +136,20 @@ def _attend_sequences(query, key, value, mask, score, scale, lengths, sink, retu
 
         given = mask, score, scale, lengths, sink, return_lse
         return compiled(attention, query, key, value, *given, None, packed, offsets, schedule)
+    return run_call(*read_call(query, key, value, packed, offsets, mask, score, scale, lengths, sink, return_lse, schedule))
+
+
+def read_call(query, key, value, packed, offsets, mask, score, scale, lengths=None, sink=None, return_lse=False, schedule=None):
+    """What `run_call` takes, of sequences (`packing.get_key`, `packing.get_arrays`): the variant, and the arguments of its function."""
     query, key, value = autocast(query, key, value)
     prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed, schedule)
-    captured += offsets
+    return prepared, (query, key, value, lengths, sink, captured + offsets)
+
+
+def run_call(prepared, arguments):
     if checking.is_on:
-        checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
-    return prepared.function(query, key, value, lengths, sink, captured)
+        checking.check_call(prepared.config, *arguments)
+    return prepared.function(*arguments)
 
 
 def _get_element(dtype):

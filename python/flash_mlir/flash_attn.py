@@ -5,14 +5,14 @@ import operator
 
 import numpy
 
-from .attention import attention
+from .attention import attention, read_call, run_call
 from .expressions import is_array, key_length, query_length
-from .masks import as_mask
+from .masks import as_mask, is_compiling
 from .masks import causal as causal_mask
 from .masks import window
 from .number_functions import absolute, tanh
 from .operands import cast, get_dtype
-from .packing import check_int32, get_key
+from .packing import check_int32, get_arrays, get_key
 
 
 # That a split may have.
@@ -26,12 +26,9 @@ def get_mask(causal, window_size, mask, used=None):
     """
     if not isinstance(window_size, (tuple, list)) or len(window_size) != 2:
         raise ValueError(f"window_size is {window_size}; expected two numbers, as (-1, -1) for no window")
-    sides = []
-    for side in window_size:
-        if side is not None and (not hasattr(side, "__index__") or side < -1):
-            raise ValueError(f"window_size has {side!r}; expected integers from 0 on, or -1 or None for a side without end")
-        sides.append(None if side == -1 else side)
-    left, right = sides[0], 0 if causal else sides[1]
+    left, right = [side if side is None else _read_side(side) for side in window_size]
+    if causal:
+        right = 0
     if used is not None:
         made = _get_used_mask(left, right, used)
         return made if mask is None else made & mask
@@ -39,6 +36,12 @@ def get_mask(causal, window_size, mask, used=None):
         return mask
     made = causal_mask() if left is None and right == 0 else window(left=left, right=right)
     return made if mask is None else made & mask
+
+
+def _read_side(side):
+    if not hasattr(side, "__index__") or side < -1:
+        raise ValueError(f"window_size has {side!r}; expected integers from 0 on, or -1 or None for a side without end")
+    return None if side == -1 else side
 
 
 def _get_used_mask(left, right, used):
@@ -132,14 +135,22 @@ def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_t
             _check_rank(name, array)
     q = _swap(q) if offsets[0] is None else q
     k, v = (k, v) if are_packed else (_swap(k), _swap(v))
-    arrays = dict(query_offsets=offsets[0], key_offsets=offsets[1], page_table=page_table, key_lengths=key_lengths)
-    results = attention(q, k, v, return_lse=return_attn_probs or return_lse, **arrays, **options)
-    output, *more = results if return_attn_probs or return_lse else (results,)
+    arrays = *offsets, page_table, key_lengths
+    returns_two = return_attn_probs or return_lse
+    of_sequences = get_arrays(*arrays)
+    if is_compiling() or not of_sequences:
+        names = "query_offsets", "key_offsets", "page_table", "key_lengths"
+        results = attention(q, k, v, return_lse=returns_two, **dict(zip(names, arrays)), **options)
+    else:
+        results = run_call(*read_call(q, k, v, get_key(*arrays, k), of_sequences, return_lse=returns_two, **options))
     if offsets[0] is None:
-        output = _swap_back(output)
-    if return_attn_probs:
-        return output, *more, None
-    return (output, *more) if return_lse else output
+        results = swap_results(results, returns_two)
+    return (*results, None) if return_attn_probs else results
+
+
+def swap_results(results, has_lse):
+    """Results of `attention` with the rows of the output before the heads."""
+    return (_swap_back(results[0]), results[1]) if has_lse else _swap_back(results)
 
 
 def flash_attn_func(

@@ -5,12 +5,13 @@ import sys
 
 import numpy
 
+from .attention import read_call, run_call
 from .expressions import is_array
-from .flash_attn import attend_rows, get_mask, get_schedule, get_score
-from .masks import as_mask
+from .flash_attn import attend_rows, get_mask, get_schedule, get_score, swap_results
+from .masks import as_mask, is_compiling
 from .offsets import may_look
 from .operands import cast, get_dtype, is_tensor, to_lengths
-from .packing import check_int32
+from .packing import LENGTHS, check_int32, get_page
 
 
 def get_mask_of_leftpad(cache_leftpad, mask):
@@ -76,26 +77,31 @@ def _check_range(numbers, end, describe):
         raise ValueError(describe(int(numbers.min()), int(numbers.max())))
 
 
-def _append(k_cache, v_cache, k, v, lengths, table, chosen):
-    """Writes new rows behind those that a cache has: in pages by a table, or in the rows `chosen` of a batch."""
-    at = cast(lengths, "int64")[:, None]
-    if k.shape[1] != 1:
-        at = at + _count(lengths, k.shape[1])
-    count, page = k_cache.shape[:2]
+def _find_places(k_cache, count, batch, lengths, table, chosen):
+    """Where `count` new rows of each sequence belong, behind those that a cache has: (pages, rows) by a table, or (rows `chosen` of
+    a batch, places in them)."""
+    at = cast(lengths, "int64")[:, None] if count == 1 else lengths[:, None] + _count(lengths, count)
+    caches, page = k_cache.shape[:2]
     room = page if table is None else table.shape[1] * page
     _check_range(at, room, lambda *ends: f"new keys are the ones from {ends[0]} to {ends[1]} of their sequences, and there is room for {room}")
     if table is None:
-        rows = (_count(lengths, k.shape[0]) if chosen is None else cast(chosen, "int64"))[:, None]
+        rows = (_count(lengths, batch) if chosen is None else cast(chosen, "int64"))[:, None]
     else:
         columns, at = at // page, at % page
         rows = numpy.take_along_axis(table, columns, 1) if isinstance(table, numpy.ndarray) else table.gather(1, columns)
     what = "cache_batch_idx" if table is None else "block_table"
-    _check_range(rows, count, lambda *ends: f"{what} has {ends[0]} to {ends[1]} for new keys, and k_cache has {count}")
+    _check_range(rows, caches, lambda *ends: f"{what} has {ends[0]} to {ends[1]} for new keys, and k_cache has {caches}")
     if table is not None:
         # Numbers below 0 would count from the end, where another sequence may be; so they are of no page.
-        rows = cast(rows & 0x7FFFFFFF, "int64")
-    k_cache[rows, at] = k
-    v_cache[rows, at] = v
+        rows = cast(rows.view("uint32" if isinstance(rows, numpy.ndarray) else sys.modules["torch"].uint32), "int64")
+    return rows, at
+
+
+def _write(cache, places, new):
+    if isinstance(cache, numpy.ndarray):
+        cache[places] = new
+    else:
+        cache.index_put_(places, new)
 
 
 def flash_attn_with_kvcache(
@@ -164,17 +170,17 @@ def flash_attn_with_kvcache(
             found = f"has {len(array.shape)} dimensions" if is_array(array) else f"is a {type(array).__name__}"
             raise ValueError(f"{name} {found}; expected 4: (batch, length, heads, head dimension), or with block_table pages")
     _refuse_gradients(q, k_cache, v_cache, k, v)
+    batch = q.shape[0]
     if block_table is not None:
         check_int32("block_table", block_table, 2, "2: the pages of each sequence, in their order")
         if cache_batch_idx is not None:
             raise ValueError("cache_batch_idx is given beside block_table, whose rows are those of the sequences; choose these instead")
-    batch = q.shape[0]
-    if cache_batch_idx is not None:
+    elif cache_batch_idx is not None:
         _check_integers("cache_batch_idx", cache_batch_idx, "which row of the caches each sequence has")
+    elif k_cache.shape[0] != batch:
+        raise ValueError(f"k_cache has {k_cache.shape[0]} rows and q {batch}; cache_batch_idx, or block_table, says which are whose")
     if cache_leftpad is not None:
         _check_integers("cache_leftpad", cache_leftpad, "the first key of each sequence")
-    if block_table is None and cache_batch_idx is None and k_cache.shape[0] != batch:
-        raise ValueError(f"k_cache has {k_cache.shape[0]} rows and q {batch}; cache_batch_idx, or block_table, says which are whose")
     lengths = cache_seqlens
     if is_array(lengths) and len(lengths.shape):
         check_int32("cache_seqlens", lengths, 1, "1: how many keys each sequence has, or a number for all")
@@ -186,12 +192,12 @@ def flash_attn_with_kvcache(
     )
     # A number that int32 does not hold is of no row.
     table = block_table if cache_batch_idx is None else to_lengths(cache_batch_idx)[:, None]
-    mask = get_mask_of_leftpad(cache_leftpad, mask)
-    # What is wrong with these is an error before something is written.
-    options = dict(mask=get_mask(causal, window_size, mask), score=get_score(softcap, alibi_slopes, score))
-    options.update(scale=softmax_scale, sink=learnable_sink, schedule=get_schedule(num_splits, k_cache, table is not None))
+    mask = get_mask(causal, window_size, get_mask_of_leftpad(cache_leftpad, mask))
+    score = get_score(softcap, alibi_slopes, score)
+    schedule = get_schedule(num_splits, k_cache, table is not None)
     if (k is None) != (v is None):
         raise ValueError("k and v belong together; give both or none")
+    places = None
     if k is not None:
         if lengths is None:
             raise ValueError("k is given without cache_seqlens, behind which it is appended")
@@ -199,22 +205,39 @@ def flash_attn_with_kvcache(
             raise ValueError(f"k_cache has the shape {tuple(k_cache.shape)}, v_cache {tuple(v_cache.shape)}; all but the last must agree")
         _check_new("k", k, k_cache, batch)
         _check_new("v", v, v_cache, batch)
-        if k.shape[1] != v.shape[1]:
-            raise ValueError(f"k has {k.shape[1]} new keys and v {v.shape[1]}; they must agree")
-        _append(k_cache, v_cache, k, v, lengths, block_table, cache_batch_idx)
-        lengths = lengths + k.shape[1]
+        count = k.shape[1]
+        if count != v.shape[1]:
+            raise ValueError(f"k has {count} new keys and v {v.shape[1]}; they must agree")
+        places = _find_places(k_cache, count, batch, lengths, block_table, cache_batch_idx)
+        lengths = lengths + count
     elif table is not None and lengths is None:
         lengths = _make_lengths(table.shape[1] * k_cache.shape[1], q, batch)
-    return attend_rows(q, k_cache, v_cache, (None, None), options, False, return_softmax_lse, table, lengths)
+    if is_compiling() or lengths is None:
+        if places is not None:
+            _write(k_cache, places, k)
+            _write(v_cache, places, v)
+        options = dict(mask=mask, score=score, scale=softmax_scale, sink=learnable_sink, schedule=schedule)
+        return attend_rows(q, k_cache, v_cache, (None, None), options, False, return_softmax_lse, table, lengths)
+    query = q.swapaxes(1, 2)
+    if table is None:
+        key, value, packed, arrays = k_cache.swapaxes(1, 2), v_cache.swapaxes(1, 2), (None, LENGTHS), (lengths,)
+    else:
+        key, value, packed, arrays = k_cache, v_cache, (None, get_page(k_cache)), (table, lengths)
+    given = packed, arrays, mask, score, softmax_scale, None, learnable_sink, return_softmax_lse, schedule
+    variant, arguments = read_call(query, key, value, *given)
+    if places is not None:
+        # What is wrong with other arguments, or cannot be compiled, is an error before something is written.
+        variant.function.prepare(*arguments)
+        _write(k_cache, places, k)
+        _write(v_cache, places, v)
+        if arguments[1] is not key:  # A copy of another dtype.
+            variant, arguments = read_call(query, key, value, *given)
+    return swap_results(run_call(variant, arguments), return_softmax_lse)
 
 
 def _refuse_gradients(*arrays):
-    tensors = [array for array in arrays if is_tensor(array)]
-    if not tensors:
-        return
-    from .torch_state import needs_gradients
-
-    if needs_gradients(*tensors):
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.is_grad_enabled() and any([is_tensor(array) and array.requires_grad for array in arrays]):
         raise NotImplementedError(
             "flash_attn_with_kvcache has no gradients, and an argument requires them; call it under torch.no_grad()"
         )

@@ -68,6 +68,11 @@ def _get_kind_of_keys(key, key_offsets, page_table, key_lengths):
     if not is_array(key) or len(key.shape) != 4:
         found = f"has {len(key.shape)} dimensions" if is_array(key) else f"is a {type(key).__name__}"
         raise ValueError(f"key {found}; with page_table it is (pages, rows of a page, heads, head dimension)")
+    return get_page(key)
+
+
+def get_page(key):
+    """How many rows a page has."""
     page = operator.index(key.shape[1])
     if page == 0:
         raise ValueError("key has pages of no rows")

@@ -754,6 +754,34 @@ static void cut(nb::object &result, int64_t dim) {
         nb::module_::import_("flash_mlir.operands").attr("cut")(result, dim);
 }
 
+Kernel &Attention::findKernel(const Arguments &arguments) {
+  Specialization wanted = getSpecialization(arguments);
+  return getKernel(kernels, wanted, arguments, [&](const nb::list &shapes) {
+    return compile(getMlirName(wanted.element), wanted.rank, wanted.headDim,
+                   wanted.valueDim, wanted.device, shapes);
+  });
+}
+
+void Attention::prepare(nb::handle query, nb::handle key, nb::handle value,
+                        nb::handle lengths, nb::handle sink,
+                        nb::handle captured) {
+  Torch *torch = Torch::get();
+  if (torch && torch->isTensor(query) && torch->isWatched())
+    return;
+  Arguments arguments;
+  Obstacle obstacle =
+      read(arguments, query, key, value, lengths, sink, captured);
+  if (obstacle.kind == Obstacle::NoMemory || packs(0) || packs(1) ||
+      getHeads(arguments.arrays[0], 0) == 0)
+    return;
+  // Sizes are all that counts of what `adapt` makes.
+  if (isInPages(1)) {
+    turnPages(arguments.arrays[1]);
+    turnPages(arguments.arrays[2]);
+  }
+  findKernel(arguments);
+}
+
 nb::object Attention::execute(Arguments &arguments) {
   // Without a query head there is no kernel.
   if (getHeads(arguments.arrays[0], 0) == 0) {
@@ -764,12 +792,7 @@ nb::object Attention::execute(Arguments &arguments) {
     return returnLse ? results : nb::object(results[0]);
   }
   adapt(arguments);
-  Specialization wanted = getSpecialization(arguments);
-  Kernel &kernel =
-      getKernel(kernels, wanted, arguments, [&](const nb::list &shapes) {
-        return compile(getMlirName(wanted.element), wanted.rank, wanted.headDim,
-                       wanted.valueDim, wanted.device, shapes);
-      });
+  Kernel &kernel = findKernel(arguments);
   size_t count = arguments.count - numOfGradients;
   FlashTensor tensors[maxArguments];
   for (size_t i = 0; i < count; ++i)

@@ -77,6 +77,13 @@ public:
   nb::object run(nb::handle query, nb::handle key, nb::handle value,
                  nb::handle lengths, nb::handle sink, nb::handle captured);
 
+  /// Raises what a call would for its arguments, and compiles its kernel where
+  /// there is none yet: who writes before the call knows then that it can be
+  /// made. Of rows that are packed, and of tensors without memory, nothing is
+  /// looked at.
+  void prepare(nb::handle query, nb::handle key, nb::handle value,
+               nb::handle lengths, nb::handle sink, nb::handle captured);
+
   /// The gradients of query, key, value, sink if there is one, and of the
   /// captured tensors of the numbers in `wrt`, given the results of `run` and
   /// the gradients of these. Those of the log-sum-exp may be None.
@@ -122,6 +129,8 @@ private:
                    nb::handle value, nb::handle lengths, nb::handle sink,
                    nb::handle captured) const;
   nb::object execute(Arguments &arguments);
+  /// That of a call whose arguments are adapted.
+  Kernel &findKernel(const Arguments &arguments);
 
   /// Makes of arguments that no kernel takes others: head dimensions are padded
   /// to multiples of 8, packed rows become a batch of one with their heads

@@ -123,6 +123,10 @@ NB_MODULE(_core, m) {
            nb::arg("key").none(), nb::arg("value").none(),
            nb::arg("lengths").none(), nb::arg("sink").none(),
            nb::arg("captured"))
+      .def("prepare", &Attention::prepare, nb::arg("query").none(),
+           nb::arg("key").none(), nb::arg("value").none(),
+           nb::arg("lengths").none(), nb::arg("sink").none(),
+           nb::arg("captured"))
       .def("differentiate", &Attention::differentiate, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(),
            nb::arg("output").none(), nb::arg("lse").none(),

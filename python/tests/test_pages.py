@@ -607,6 +607,22 @@ def test_kv_cache_refuses(rng):
     for array in (lengths * 1.0, lengths > 0, lengths[:, None]):
         refuse(TypeError, "cache_batch_idx is .* of shape .6,.*; expected integers of shape .batch,.", **rows, cache_batch_idx=array)
     refuse(ValueError, r"\[2, 0\] is 2147483647, of a page in which", **rows, cache_batch_idx=np.array([0, 0, 2**32, 0, 0, 0]))
+    # What attention refuses, or the compiler.
+    room = dict(cache_seqlens=lengths * 0 + 1, block_table=np.abs(table) % 20)
+    refuse(TypeError, "key is float32 .*, query float16 .*; the dtypes must agree", **room, q=q.astype(np.float16))
+    refuse(ValueError, "query has 3 heads, key has 2", **room, q=q[:, :, :3])
+    refuse(ValueError, "key has head dimension 64, query has 32", **room, q=q[..., :32])
+    refuse(ValueError, "sink is float32 of shape .3,.", **room, learnable_sink=np.zeros(3, np.float32))
+    refuse(ValueError, "alibi_slopes has size 3 in dimension 0, where h goes from 0 to 3", **room, alibi_slopes=np.zeros(3, np.float32))
+    refuse(flash.TraceError, "", **room, score=lambda s, b, h, q, k: s if s > 0 else -s)
+    refuse(ValueError, "scale is inf", **room, softmax_scale=np.inf)
+    refuse(ValueError, r"page_table\[0, 0\] is -1, of a page in which", cache_seqlens=lengths * 0 + 16,
+           block_table=np.where(np.arange(4) == 0, -1, room["block_table"]).astype(np.int32))
+    odd = rng.standard_normal((2, 3, 129, KEY_HEADS, 64), np.float32)
+    before = odd.copy()
+    with pytest.raises(flash.CompileError):
+        flash.flash_attn_with_kvcache(q, *odd, k, v, cache_seqlens=lengths * 0, block_table=np.zeros((6, 1), np.int32))
+    np.testing.assert_array_equal(odd, before)
     q, k, v, key, value, table, lengths = to_torch(q, k, v, np.ascontiguousarray(key), np.ascontiguousarray(value), table, lengths)
     refuse_torch = dict(q=q.requires_grad_(), k_cache=key, v_cache=value, cache_seqlens=lengths, block_table=table)
     with pytest.raises(NotImplementedError, match="flash_attn_with_kvcache has no gradients.*torch.no_grad"):
