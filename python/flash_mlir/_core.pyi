@@ -74,6 +74,15 @@ class Attention:
         sink: Optional[Any],
         captured: Tuple[Any, ...],
     ) -> Any: ...
+    def call_rows(
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        lengths: Optional[Any],
+        sink: Optional[Any],
+        captured: Tuple[Any, ...],
+    ) -> Any: ...
     def prepare(
         self,
         query: Any,

@@ -5,13 +5,21 @@ import sys
 
 import numpy
 
-from .attention import read_call, run_call
+from . import checking
+from .attention import run_call
 from .expressions import is_array
 from .flash_attn import attend_rows, get_mask, get_schedule, get_score, swap_results
 from .masks import as_mask, is_compiling
 from .offsets import may_look
 from .operands import cast, get_dtype, is_tensor, to_lengths
 from .packing import LENGTHS, check_int32, get_page
+from .preparation import autocast, prepare
+
+
+#: Of calls without functions, by their options.
+_variants = {}
+_MAX_VARIANTS = 256
+_NUMBERS = int, float, type(None)
 
 
 def get_mask_of_leftpad(cache_leftpad, mask):
@@ -192,9 +200,17 @@ def flash_attn_with_kvcache(
     )
     # A number that int32 does not hold is of no row.
     table = block_table if cache_batch_idx is None else to_lengths(cache_batch_idx)[:, None]
-    mask = get_mask(causal, window_size, get_mask_of_leftpad(cache_leftpad, mask))
-    score = get_score(softcap, alibi_slopes, score)
-    schedule = get_schedule(num_splits, k_cache, table is not None)
+    packed = None, LENGTHS if table is None else get_page(k_cache)
+    is_eager = not is_compiling() and (lengths is not None or table is not None)
+    variant, key = None, ()
+    if is_eager and mask is None and score is None and alibi_slopes is None and cache_leftpad is None:
+        of_softmax = softmax_scale, learnable_sink is None, return_softmax_lse
+        key = causal, window_size, softcap, num_splits, *of_softmax, packed, k_cache.dtype
+        variant = _find_variant(key)
+    if variant is None:
+        mask = get_mask(causal, window_size, get_mask_of_leftpad(cache_leftpad, mask))
+        score = get_score(softcap, alibi_slopes, score)
+        schedule = get_schedule(num_splits, k_cache, table is not None)
     if (k is None) != (v is None):
         raise ValueError("k and v belong together; give both or none")
     places = None
@@ -212,27 +228,55 @@ def flash_attn_with_kvcache(
         lengths = lengths + count
     elif table is not None and lengths is None:
         lengths = _make_lengths(table.shape[1] * k_cache.shape[1], q, batch)
-    if is_compiling() or lengths is None:
+    if not is_eager:
         if places is not None:
             _write(k_cache, places, k)
             _write(v_cache, places, v)
         options = dict(mask=mask, score=score, scale=softmax_scale, sink=learnable_sink, schedule=schedule)
         return attend_rows(q, k_cache, v_cache, (None, None), options, False, return_softmax_lse, table, lengths)
-    query = q.swapaxes(1, 2)
-    if table is None:
-        key, value, packed, arrays = k_cache.swapaxes(1, 2), v_cache.swapaxes(1, 2), (None, LENGTHS), (lengths,)
-    else:
-        key, value, packed, arrays = k_cache, v_cache, (None, get_page(k_cache)), (table, lengths)
-    given = packed, arrays, mask, score, softmax_scale, None, learnable_sink, return_softmax_lse, schedule
-    variant, arguments = read_call(query, key, value, *given)
+    captured = ()
+    if variant is None:
+        given = mask, score, softmax_scale, None, learnable_sink is not None, return_softmax_lse, None, packed, schedule
+        variant, captured, _ = prepare(*given)
+        _keep_variant(key, variant)
+    captured += (lengths,) if table is None else (table, lengths)
+    operands = autocast(q, k_cache, v_cache)
     if places is not None:
         # What is wrong with other arguments, or cannot be compiled, is an error before something is written.
-        variant.function.prepare(*arguments)
+        variant.function.prepare(*_put_heads_first(operands, table), None, learnable_sink, captured)
         _write(k_cache, places, k)
         _write(v_cache, places, v)
-        if arguments[1] is not key:  # A copy of another dtype.
-            variant, arguments = read_call(query, key, value, *given)
-    return swap_results(run_call(variant, arguments), return_softmax_lse)
+        if operands[1] is not k_cache:  # A copy of another dtype.
+            operands = autocast(q, k_cache, v_cache)
+    if getattr(q, "is_cuda", False) and not checking.is_on:
+        results = variant.function.call_rows(*operands, None, learnable_sink, captured)
+        if results is not None:
+            return results
+    results = run_call(variant, (*_put_heads_first(operands, table), None, learnable_sink, captured))
+    return swap_results(results, return_softmax_lse)
+
+
+def _put_heads_first(operands, table):
+    query, key, value = operands
+    if table is None:
+        key, value = key.swapaxes(1, 2), value.swapaxes(1, 2)
+    return query.swapaxes(1, 2), key, value
+
+
+def _find_variant(key):
+    try:
+        return _variants.get(key)
+    except TypeError:  # A list.
+        return None
+
+
+def _keep_variant(key, variant):
+    """Keeps the variant of a key of numbers: an array may hold something else the next time."""
+    _, window_size, *others = key or (None, None)
+    if type(window_size) is tuple and all([type(part) in _NUMBERS for part in (*window_size, *others[:3])]):
+        if len(_variants) >= _MAX_VARIANTS:
+            _variants.clear()
+        _variants[key] = variant
 
 
 def _refuse_gradients(*arrays):

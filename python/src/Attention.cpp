@@ -447,6 +447,24 @@ nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,
                   convert(lengths), convert(sink), tensors, isPlain);
 }
 
+nb::object Attention::callRows(nb::handle query, nb::handle key,
+                               nb::handle value, nb::handle lengths,
+                               nb::handle sink, nb::handle captured) {
+  Torch *torch = Torch::get();
+  if (!torch || !torch->isTensor(query) || torch->isWatched() || packs(0) ||
+      packs(1))
+    return nb::none();
+  Arguments arguments;
+  arguments.areRows = true;
+  Obstacle obstacle =
+      read(arguments, query, key, value, lengths, sink, captured);
+  bool isPadded = (arguments.headDim | arguments.valueDim) % dimStep != 0;
+  if (obstacle.kind != Obstacle::None || isPadded ||
+      arguments.arrays[0].device < 0 || getHeads(arguments.arrays[0], 0) == 0)
+    return nb::none();
+  return execute(arguments);
+}
+
 void Attention::readOrRaise(Arguments &arguments, nb::handle query,
                             nb::handle key, nb::handle value,
                             nb::handle lengths, nb::handle sink,
@@ -517,14 +535,28 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
     ++count;
     return &array;
   };
+  // Of rank 4, as all is where rows come before heads.
+  auto swapRows = [&](Array *array) {
+    if (!arguments.areRows || array->rank != 4)
+      return;
+    std::swap(array->sizes[1], array->sizes[2]);
+    std::swap(array->strides[1], array->strides[2]);
+    array->setUnitStrides();
+    array->prototype = {};
+  };
   if (!read(queryObject, "query"))
     return obstacle;
+  swapRows(&query);
   Array *key = read(keyObject, "key");
   if (!key)
     return obstacle;
   Array *value = read(valueObject, "value");
   if (!value)
     return obstacle;
+  if (!isInPages(1)) {
+    swapRows(key);
+    swapRows(value);
+  }
   checkAttention(query, *key, *value);
   arguments.headDim = query.sizes[query.rank - 1];
   arguments.valueDim = value->sizes[value->rank - 1];
@@ -626,6 +658,15 @@ public:
     int64_t *strides = shapes[count - 1].strides;
     strides[1] = std::max<int64_t>(sizes[3], 1);
     strides[2] = std::max<int64_t>(heads, 1) * strides[1];
+  }
+  /// Rows before heads, which the attention has the other way round.
+  void addRows(const int64_t *sizes) {
+    add(sizes, 4);
+    hasDestinations = true;
+    destinations[count - 1] = {4, {sizes[0], sizes[2], sizes[1], sizes[3]}};
+    int64_t *strides = shapes[count - 1].strides;
+    strides[1] = std::max<int64_t>(sizes[3], 1);
+    strides[2] = std::max<int64_t>(sizes[1], 1) * strides[1];
   }
   const FlashTensor *get() const { return tensors; }
   const Destination *getDestinations() const {
@@ -799,7 +840,7 @@ nb::object Attention::execute(Arguments &arguments) {
     tensors[i] = arguments.arrays[i].getTensor();
   const Array &query = arguments.arrays[0], &value = arguments.arrays[2];
   Places places;
-  bool hasPlaces = packsQueries || isReordered(query);
+  bool hasPlaces = packsQueries || arguments.areRows || isReordered(query);
   if (hasPlaces) {
     int64_t sizes[maxRank];
     std::copy_n(query.sizes, query.rank, sizes);
@@ -807,6 +848,8 @@ nb::object Attention::execute(Arguments &arguments) {
     for (int rank = query.rank; rank >= query.rank - returnLse; --rank)
       if (packsQueries)
         places.addPacked(sizes, rank);
+      else if (arguments.areRows && rank == query.rank)
+        places.addRows(sizes);
       else
         places.add(sizes, rank, rank == query.rank ? &query : nullptr);
   }

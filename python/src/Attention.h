@@ -73,6 +73,13 @@ public:
   nb::object call(nb::handle query, nb::handle key, nb::handle value,
                   nb::handle lengths, nb::handle sink, nb::handle captured);
 
+  /// As `call`, of a query on a device and of keys and values that are a batch,
+  /// if there are any, with the rows before the heads, as they are in pages,
+  /// and so is the output. None where there is more to do than to run the
+  /// kernel.
+  nb::object callRows(nb::handle query, nb::handle key, nb::handle value,
+                      nb::handle lengths, nb::handle sink, nb::handle captured);
+
   /// Runs the kernel: what the operator does.
   nb::object run(nb::handle query, nb::handle key, nb::handle value,
                  nb::handle lengths, nb::handle sink, nb::handle captured);
@@ -111,6 +118,8 @@ private:
     Array *queryOffsets = nullptr, *keyOffsets = nullptr, *pageTable = nullptr,
           *keyLengths = nullptr;
     nb::object &getOwner(const Array *array) { return owners[array - arrays]; }
+    /// Whether the operands have their rows before their heads.
+    bool areRows = false;
     /// Those of the call, without padding.
     int64_t headDim = 0, valueDim = 0;
   };

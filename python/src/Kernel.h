@@ -19,7 +19,7 @@ namespace flash::python {
 struct Destination {
   /// 0 for a result as usual.
   int32_t rank;
-  int64_t sizes[3];
+  int64_t sizes[4];
 };
 
 class Kernel {

@@ -119,6 +119,10 @@ NB_MODULE(_core, m) {
            nb::arg("key").none(), nb::arg("value").none(),
            nb::arg("lengths").none(), nb::arg("sink").none(),
            nb::arg("captured"))
+      .def("call_rows", &Attention::callRows, nb::arg("query").none(),
+           nb::arg("key").none(), nb::arg("value").none(),
+           nb::arg("lengths").none(), nb::arg("sink").none(),
+           nb::arg("captured"))
       .def("run", &Attention::run, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(),
            nb::arg("lengths").none(), nb::arg("sink").none(),

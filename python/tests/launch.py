@@ -204,6 +204,30 @@ def test_pages():
     expect_error(ValueError, message, query, odd, odd, **options)
 
 
+def test_kv_cache():
+    """Rows come before heads, as in the cache, and nothing is copied to turn them."""
+    half = fake_torch.DTYPES["float16"]
+    lengths, table = make((3,), "int32"), make((3, 4), "int32")
+    cases = [(make((9, 16, 2, 128), "float16"), table), (make((3, 64, 2, 128), "float16"), None)]
+    cases.append((fake_torch.Tensor(make((9, 2, 16, 128), "float16").array.transpose(0, 2, 1, 3), half, 0), table))
+    for cache, blocks in cases:
+        for tokens in (1, 5):
+            by_heads = fake_torch.Tensor(make((3, 8, tokens, 128), "float16").array.transpose(0, 2, 1, 3), half, 0)
+            for query in (make((3, tokens, 8, 128), "float16"), by_heads):
+                events.clear()
+                options = dict(cache_seqlens=lengths, block_table=blocks, causal=True, return_softmax_lse=True)
+                output, lse = flash.flash_attn_with_kvcache(query, cache, cache, **options)
+                assert output.shape == (3, tokens, 8, 128) and output.is_contiguous() and lse.shape == (3, 8, tokens)
+                assert lse.is_contiguous() and lse.dtype.name == "float32"
+                made = [event for event in events if event[-1] != "int8"]
+                assert made == [("empty", output.shape, "float16"), ("empty", lse.shape, "float32"), ("stream", 0)], made
+    few = make((3, 1, 7, 128), "float16")
+    kv_cache = dict(call=flash.flash_attn_with_kvcache, cache_seqlens=lengths, block_table=table)
+    expect_error(ValueError, "query has 7 heads, key has 2", few, cases[0][0], cases[0][0], **kv_cache)
+    odd = fake_torch.Tensor(make((9, 16, 2, 132), "float16").array[..., :128], half, 0)
+    expect_error(ValueError, "key has stride 132 in dimension", make((3, 1, 8, 128), "float16"), odd, odd, **kv_cache)
+
+
 def test_serving():
     """What is prepared serves all calls in its bounds, and says what it takes; others are errors that name what lacks."""
     serving = flash.serving
