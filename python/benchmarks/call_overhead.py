@@ -67,6 +67,35 @@ def make_rows(attend, leaf, query):
     }
 
 
+def make_decodes(device, dtype):
+    """Calls of a token of each of 8 sequences, whose keys, which are few, lie in pages."""
+    sequences, heads, key_heads, dim = 8, 2, 1, 64
+    make = functools.partial(torch.zeros, device=device, dtype=dtype)
+    query, rows = make(sequences, heads, 1, dim), make(sequences, heads, dim)
+    cache, new = [make(2, 16, 16, key_heads, dim)[i] for i in range(2)], make(sequences, 1, key_heads, dim)
+    table = torch.arange(16, device=device, dtype=torch.int32).view(sequences, 2)
+    lengths = torch.full((sequences,), 20, device=device, dtype=torch.int32)
+    ends = torch.arange(sequences + 1, device=device, dtype=torch.int32)
+    causal, token = flash.causal(), rows[:, None]
+    of_cache = dict(cache_seqlens=lengths, block_table=table, causal=True)
+    packed = dict(cu_seqlens_q=ends, block_table=table, seqused_k=lengths, causal=True)
+    cases = {
+        "a token in pages: attention": lambda: flash.attention(query, *cache, causal, page_table=table, key_lengths=lengths),
+        "a token in pages: flash_attn_with_kvcache": lambda: flash.flash_attn_with_kvcache(token, *cache, **of_cache),
+        "the same, and its key appended": lambda: flash.flash_attn_with_kvcache(token, *cache, new, new, **of_cache),
+        "a token in pages: flash_attn_varlen_func": lambda: flash.flash_attn_varlen_func(rows, *cache, **packed),
+    }
+
+    def without_gradients(function):
+        def call():
+            with torch.no_grad():
+                function()
+
+        return call
+
+    return {name: without_gradients(function) for name, function in cases.items()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -108,6 +137,7 @@ def main():
             Nothing.apply(leaf, leaf, leaf), leaf, query
         ),
     }
+    single.update(make_decodes(device, dtype))
     cases = [function for row in rows for function in row.values()] + list(single.values())
     for function in cases:
         function()

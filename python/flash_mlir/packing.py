@@ -48,6 +48,8 @@ def _check_rank(name, array, rank, what):
 
 def check_int32(name, array, rank, what):
     """Raises an error for what is no array of int32 of this rank."""
+    if is_array(array) and _elements.get(array.dtype) == "i32" and len(array.shape) == rank:
+        return
     if _look_up(name, array, "int32") != "i32":
         raise TypeError(f"{name} has the dtype {get_dtype(array)}; expected int32, to which it may be cast once")
     _check_rank(name, array, rank, what)
