@@ -257,7 +257,7 @@ class Prepared:
     def _list_calls(self, call):
         """The sizes (`_make_sizes`) of calls of each class that there is."""
         tokens, is_cpu, open_size = _list("tokens", call.tokens), self._target == "cpu", _core.open_size
-        rooms = self._list_rooms()
+        rooms = None if call.kind == "prefill" else self._list_rooms()
         if call.kind == "decode":
             sequences = [1] if is_cpu else _choose(self._sequences, _core.get_size_class)
             lengths = _choose(tokens, _core.get_cpu_length if is_cpu else _core.get_size_class)
@@ -316,15 +316,13 @@ class Prepared:
     def _describe_bounds(self, call):
         if self._target == "cpu" and call.kind != "decode":
             return {}
-        bounds = {"keys of a sequence": self._keys}
-        if self._page is not None:
-            bounds["keys of a sequence"] = [-(-length // self._page) * self._page for length in (self._keys[0], self._keys[-1])]
-            if isinstance(self._keys, range):
-                bounds["keys of a sequence"] = range(bounds["keys of a sequence"][0], bounds["keys of a sequence"][1] + 1)
+        bounds = {}
+        if call.kind != "prefill":
+            page, is_range = self._page or 1, isinstance(self._keys, range)
+            rooms = [-(-rows // page) * page for rows in ((self._keys[0], self._keys[-1]) if is_range else self._keys)]
+            bounds["keys of a sequence"] = range(rooms[0], rooms[1] + 1) if is_range else rooms
         if call.kind == "decode":
             bounds["tokens of a sequence"] = _list("tokens", call.tokens)
-        if call.kind == "prefill":
-            del bounds["keys of a sequence"]
         if self._target != "cpu":
             bounds.update(heads=[self._heads], key_heads=[self._key_heads], sequences=self._sequences)
         return bounds
@@ -377,7 +375,7 @@ class Prepared:
         return Workspace(*kernel.count_bytes(self._device, sizes))
 
 
-def prepare(heads, key_heads, head_dim, dtype, calls, *, sequences, keys, layers=(Layer(),), page_size=None, value_dim=None, device=None):
+def prepare(heads, key_heads, head_dim, dtype, calls, *, sequences, keys=None, layers=(Layer(),), page_size=None, value_dim=None, device=None):
     """Makes all kernels that calls in these bounds can have, and loads them, so that no later call compiles, or waits for a file or a driver.
 
     Kernels depend on nothing else: any number of pages, entries of tables, lengths and strides will do. Of sizes a number stands
@@ -388,7 +386,7 @@ def prepare(heads, key_heads, head_dim, dtype, calls, *, sequences, keys, layers
       dtype: That of query, key and value: "float16", "bfloat16", "float32", or the object of NumPy or PyTorch.
       calls: A list of what `decode`, `mixed` and `prefill` return.
       sequences: How many there are in a call.
-      keys: Rows that the table, or the cache, of a sequence has room for.
+      keys: Rows that the table, or the cache, of a sequence has room for. Calls of `prefill` have no cache.
       layers: A list of `Layer`, one for each kind that the model has.
       page_size: Rows of a page; None for caches (sequences, heads, rows, D) with `key_lengths`.
       device: "cpu", a CUDA device, or a `compiler.Machine`, for which kernels are made into the cache's files alone; the first CUDA device
@@ -415,7 +413,9 @@ def prepare(heads, key_heads, head_dim, dtype, calls, *, sequences, keys, layers
     for what, each, kind in (("calls", calls, Call), ("layers", layers, Layer)):
         if not each or not all(isinstance(one, kind) for one in each):
             raise TypeError(f"{what} is {each!r}; expected a list of {kind.__name__}")
-    bounds = _list("sequences", sequences), _list("keys", keys)
+    if keys is None and any([call.kind != "prefill" for call in calls]):
+        raise ValueError("keys is left out, and calls of decode and mixed have a cache; give the rows that it has room for")
+    bounds = _list("sequences", sequences), None if keys is None else _list("keys", keys)
     prepared = Prepared(heads, key_heads, head_dim, name, value_dim, page_size, *bounds, device)
     with compilation.act("allow"):
         prepared._prepare(layers, calls)

@@ -97,6 +97,37 @@ def test_no_call_in_bounds_compiles(rng, layer, page_size):
             call(rng, calls[step % len(calls)].kind, page_size, options, given.return_lse)
 
 
+def test_torch(rng):
+    """Tensors, objects and compiled graphs have the same kernels."""
+    torch = pytest.importorskip("torch")
+    prepare([serving.decode(), serving.mixed(9)], [serving.Layer(causal=True)])
+    key, value = torch.zeros(2, 9, PAGE, KEY_HEADS, DIM)
+    query, rows = torch.ones(2, HEADS, 1, DIM), torch.ones(9, HEADS, DIM)
+    arrays = dict(page_table=torch.zeros(2, 3, dtype=torch.int32), key_lengths=torch.tensor([7, 20], dtype=torch.int32))
+    ends = torch.tensor([0, 4, 9], dtype=torch.int32)
+    attend = flash.Attention(flash.causal())
+
+    def run(query, rows, ends, key, value, arrays):
+        return attend(query, key, value, **arrays), flash.attention(rows, key, value, flash.causal(), query_offsets=ends, **arrays)
+
+    compiled = torch.compile(run, backend="aot_eager", fullgraph=True)
+    with torch.no_grad(), serving.no_compilation():
+        for function in (run, compiled):
+            assert [result.shape for result in function(query, rows, ends, key, value, arrays)] == [query.shape, rows.shape]
+        with pytest.raises(serving.UnpreparedError):
+            flash.attention(query, key, value, **arrays)
+
+
+def test_append_is_refused_before_it_is_written(rng):
+    key, value = rng.standard_normal((2, 9, PAGE, KEY_HEADS, DIM), np.float32)
+    before = key.copy()
+    query, new = rng.standard_normal((2, 1, HEADS, DIM), np.float32), rng.standard_normal((2, 1, KEY_HEADS, DIM), np.float32)
+    options = dict(cache_seqlens=np.int32([3, 5]), block_table=np.zeros((2, 3), np.int32))
+    with serving.no_compilation(), pytest.raises(serving.UnpreparedError):
+        flash.flash_attn_with_kvcache(query, key, value, new, new, **options)
+    np.testing.assert_array_equal(key, before)
+
+
 def test_left_padding(rng):
     starts = np.int32([3, 0])
     prepare([serving.decode()], [serving.Layer(causal=True, cache_leftpad=starts)], page_size=None)
@@ -220,11 +251,13 @@ def test_arguments():
     refuse(TypeError, "layers is .*; expected a list of Layer", 4, 2, 64, np.dtype("float16"), calls, layers=[{}])
     refuse(ValueError, "sequences has 0", 4, 2, 64, "float16", calls, sequences=[0, 1])
     refuse(ValueError, "keys has no sizes", 4, 2, 64, "float16", calls, keys=[])
+    refuse(ValueError, "keys is left out, and calls of decode and mixed have a cache", 4, 2, 64, "float16", calls, keys=None)
     refuse(TypeError, "tokens is a str", 4, 2, 64, "float16", [serving.decode("1")])
     refuse(ValueError, "offsets are 'int8'", 4, 2, 64, "float16", [serving.mixed(9, offsets="int8")])
     refuse(ValueError, "device is 'tpu'", 4, 2, 64, "float16", calls, device="tpu")
     with pytest.raises(ValueError, match="action is 'stop'; expected one of allow, warn, raise"):
         serving.on_compilation("stop")
+    assert serving.prepare(4, 2, 64, "float16", [serving.prefill(9)], sequences=2, device="cpu").kernels
     prepared = serving.prepare(4, 2, 64, "float16", calls, **bounds, device="cpu")
     with pytest.raises(ValueError, match="kernels are for cpu without a device"):
         prepared.workspace_bytes(calls[0], 1, 1, 64)
