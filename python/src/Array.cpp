@@ -222,6 +222,12 @@ static PyObject *getNames() {
   return names;
 }
 
+nb::object Torch::allocateLike(nb::handle tensor, void *&address) {
+  PyObject *prototype = tensor.ptr();
+  return finish(PyObject_Vectorcall(emptyLike.ptr(), &prototype, 1, nullptr),
+                address);
+}
+
 nb::object Torch::allocate(const int64_t *sizes, int32_t rank,
                            FlashElementType element, void *&address,
                            const Array *arrays, size_t numArrays) {
@@ -229,12 +235,8 @@ nb::object Torch::allocate(const int64_t *sizes, int32_t rank,
   // It keeps the strides, too.
   for (const Array *like = arrays; like != arrays + numArrays; ++like)
     if (like->prototype && like->hasType(element) && like->rank == rank &&
-        std::equal(sizes, sizes + rank, like->sizes)) {
-      PyObject *prototype = like->prototype.ptr();
-      return finish(
-          PyObject_Vectorcall(emptyLike.ptr(), &prototype, 1, nullptr),
-          address);
-    }
+        std::equal(sizes, sizes + rank, like->sizes))
+      return allocateLike(like->prototype, address);
   nb::object shape = makeTuple(sizes, rank);
   PyObject *arguments[] = {shape.ptr(), dtypes[element].ptr(), cuda};
   return finish(PyObject_Vectorcall(empty.ptr(), arguments, 1, getNames()),

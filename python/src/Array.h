@@ -124,6 +124,8 @@ struct Torch {
   nb::object allocate(const int64_t *sizes, int32_t rank,
                       FlashElementType element, void *&address,
                       const Array *arrays = nullptr, size_t numArrays = 0);
+  /// One like another, which is a prototype of `Array`.
+  nb::object allocateLike(nb::handle tensor, void *&address);
   /// The same with any strides.
   nb::object allocateStrided(const FlashTensor &shape, FlashElementType element,
                              void *&address);

@@ -546,6 +546,7 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
   };
   if (!read(queryObject, "query"))
     return obstacle;
+  arguments.prototype = query.prototype;
   swapRows(&query);
   Array *key = read(keyObject, "key");
   if (!key)
@@ -645,25 +646,26 @@ public:
   }
   /// Rows of all sequences, each with its heads, as a batch of one: what is
   /// given and what is allocated. A log-sum-exp has its heads first.
-  void addPacked(const int64_t *sizes, int rank) {
+  void addPacked(const int64_t *sizes, int rank, nb::handle like = {}) {
     add(sizes, rank);
     hasDestinations = true;
     Destination &to = destinations[count - 1];
     int64_t heads = sizes[1], rows = sizes[2];
     if (rank == 3) {
-      to = {2, {heads, rows}};
+      to = {2, {heads, rows}, {}};
       return;
     }
-    to = {3, {rows, heads, sizes[3]}};
+    to = {3, {rows, heads, sizes[3]}, like};
     int64_t *strides = shapes[count - 1].strides;
     strides[1] = std::max<int64_t>(sizes[3], 1);
     strides[2] = std::max<int64_t>(heads, 1) * strides[1];
   }
   /// Rows before heads, which the attention has the other way round.
-  void addRows(const int64_t *sizes) {
+  void addRows(const int64_t *sizes, nb::handle like) {
     add(sizes, 4);
     hasDestinations = true;
-    destinations[count - 1] = {4, {sizes[0], sizes[2], sizes[1], sizes[3]}};
+    destinations[count - 1] = {
+        4, {sizes[0], sizes[2], sizes[1], sizes[3]}, like};
     int64_t *strides = shapes[count - 1].strides;
     strides[1] = std::max<int64_t>(sizes[3], 1);
     strides[2] = std::max<int64_t>(sizes[1], 1) * strides[1];
@@ -845,11 +847,15 @@ nb::object Attention::execute(Arguments &arguments) {
     int64_t sizes[maxRank];
     std::copy_n(query.sizes, query.rank, sizes);
     sizes[query.rank - 1] = value.sizes[query.rank - 1];
+    nb::handle like;
+    if (arguments.headDim == sizes[query.rank - 1] &&
+        arguments.valueDim == sizes[query.rank - 1])
+      like = arguments.prototype;
     for (int rank = query.rank; rank >= query.rank - returnLse; --rank)
       if (packsQueries)
-        places.addPacked(sizes, rank);
+        places.addPacked(sizes, rank, like);
       else if (arguments.areRows && rank == query.rank)
-        places.addRows(sizes);
+        places.addRows(sizes, like);
       else
         places.add(sizes, rank, rank == query.rank ? &query : nullptr);
   }

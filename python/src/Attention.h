@@ -120,6 +120,8 @@ private:
     nb::object &getOwner(const Array *array) { return owners[array - arrays]; }
     /// Whether the operands have their rows before their heads.
     bool areRows = false;
+    /// The query as it is given, where results may be like it; or null.
+    nb::handle prototype;
     /// Those of the call, without padding.
     int64_t headDim = 0, valueDim = 0;
   };

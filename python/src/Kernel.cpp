@@ -389,7 +389,9 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
     if (destinations && destinations[i].rank) {
       const Destination &to = destinations[i];
       results.push_back(
-          torch.allocate(to.sizes, to.rank, element, addresses[i]));
+          to.prototype
+              ? torch.allocateLike(to.prototype, addresses[i])
+              : torch.allocate(to.sizes, to.rank, element, addresses[i]));
       continue;
     }
     results.push_back(places

@@ -20,6 +20,8 @@ struct Destination {
   /// 0 for a result as usual.
   int32_t rank;
   int64_t sizes[4];
+  /// A tensor like it, or null.
+  nb::handle prototype;
 };
 
 class Kernel {

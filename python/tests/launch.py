@@ -215,10 +215,12 @@ def test_kv_cache():
             by_heads = fake_torch.Tensor(make((3, 8, tokens, 128), "float16").array.transpose(0, 2, 1, 3), half, 0)
             for query in (make((3, tokens, 8, 128), "float16"), by_heads):
                 events.clear()
+                fake_torch.likes.clear()
                 options = dict(cache_seqlens=lengths, block_table=blocks, causal=True, return_softmax_lse=True)
                 output, lse = flash.flash_attn_with_kvcache(query, cache, cache, **options)
                 assert output.shape == (3, tokens, 8, 128) and output.is_contiguous() and lse.shape == (3, 8, tokens)
                 assert lse.is_contiguous() and lse.dtype.name == "float32"
+                assert fake_torch.likes == ([] if query is by_heads else [query.shape])
                 made = [event for event in events if event[-1] != "int8"]
                 assert made == [("empty", output.shape, "float16"), ("empty", lse.shape, "float32"), ("stream", 0)], made
     few = make((3, 1, 7, 128), "float16")
