@@ -38,7 +38,8 @@ def get_directory():
 
 
 def clear():
-    """Removes the files, and forgets the kernels in memory but for those of variants that were called."""
+    """Removes the files, and forgets the kernels in memory but for those of variants that were called, and those that were
+    prepared (`serving.prepare`)."""
     _kernels.clear()
     for path, _ in _list_files(get_directory()):
         _remove(path)

@@ -122,7 +122,8 @@ class Workspace(NamedTuple):
 
 
 def no_compilation(action="raise"):
-    """A context in which calls that need the compiler raise `UnpreparedError`, or with "warn" say so (`UnpreparedWarning`) and compile.
+    """A context in which calls that need the compiler raise `UnpreparedError`, or with "warn" say so (`UnpreparedWarning`)
+    and compile.
 
         with flash.serving.no_compilation():
             output = flash.attention(...)
@@ -376,7 +377,8 @@ class Prepared:
 
 
 def prepare(heads, key_heads, head_dim, dtype, calls, *, sequences, keys=None, layers=(Layer(),), page_size=None, value_dim=None, device=None):
-    """Makes all kernels that calls in these bounds can have, and loads them, so that no later call compiles, or waits for a file or a driver.
+    """Makes all kernels that calls in these bounds can have, and loads them: no later call compiles, or waits for a file or a
+    driver.
 
     Kernels depend on nothing else: any number of pages, entries of tables, lengths and strides will do. Of sizes a number stands
     for all up to it, from 1 on, and a list or range for its own: a cache whose tables always have the same width says keys=[131072].
