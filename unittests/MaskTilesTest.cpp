@@ -584,6 +584,85 @@ static int64_t testRandom(MLIRContext *context, unsigned numMasks) {
   return numTiles;
 }
 
+/// Whether a query that exists has a key behind the last one, up to a distance.
+static bool hasKeyBehindLast(MaskAttrInterface mask, Lengths n) {
+  constexpr int64_t distance = 70;
+  for (int64_t b = 0; b < B; ++b)
+    for (int64_t h = 0; h < H; ++h)
+      for (int64_t i = 0; i < n.nq; ++i)
+        for (int64_t j = n.nk; j < n.nk + distance; ++j)
+          if (keeps(mask, {b, h, i, j}, {n.nq, n.nk}))
+            return true;
+  return false;
+}
+
+/// Whether a query behind the last one, up to a distance, sees a key that the
+/// last one does not see.
+static bool seesLessAtEnd(MaskAttrInterface mask, Lengths n) {
+  constexpr int64_t distance = 70;
+  for (int64_t b = 0; b < B; ++b)
+    for (int64_t h = 0; h < H; ++h)
+      for (int64_t i = n.nq; n.nq > 0 && i < n.nq + distance; ++i)
+        for (int64_t j = 0; j < n.nk; ++j)
+          if (keeps(mask, {b, h, i, j}, {n.nq, n.nk}) &&
+              !keeps(mask, {b, h, n.nq - 1, j}, {n.nq, n.nk}))
+            return true;
+  return false;
+}
+
+/// Masks that leave out what does not exist, for all lengths and for some.
+static void testExistingKeys(MLIRContext *context) {
+  auto isBounded = [&](std::vector<const char *> sets,
+                       std::optional<int64_t> nq = std::nullopt,
+                       std::optional<int64_t> nk = std::nullopt) {
+    return keepsOnlyExistingKeys(parse(context, sets), nq, nk);
+  };
+  Mask mask = {"existing keys", Shape::Any, {}};
+  const char *bottomRight = "i + nk - nq - j >= 0", *topLeft = "i - j >= 0";
+  check(isBounded({bottomRight}) && !isBounded({topLeft}), mask, "causal");
+  check(isBounded({topLeft}, 64, 64) && isBounded({topLeft}, 64, 65) &&
+            !isBounded({topLeft}, 65, 64),
+        mask, "causal of known lengths");
+  check(isBounded({"i + nk - nq - j >= 0, j - i - nk + nq + 8 >= 0"}), mask,
+        "window");
+  check(isBounded({bottomRight, "nk - 5 - j >= 0"}) &&
+            !isBounded({bottomRight, "5 - j >= 0"}) &&
+            isBounded({bottomRight, "5 - j >= 0"}, 8, 6),
+        mask, "union");
+  check(!isBounded({"i + nk - nq + 1 - j >= 0"}), mask, "one key too many");
+  auto seesMost = [&](std::vector<const char *> sets,
+                      std::optional<int64_t> nq = std::nullopt,
+                      std::optional<int64_t> nk = std::nullopt) {
+    return seesMostAtEnd(parse(context, sets), nq, nk);
+  };
+  check(seesMost({bottomRight}) && !seesMost({topLeft}), mask, "end of causal");
+  check(seesMost({topLeft}, 65, 64) && !seesMost({topLeft}, 63, 64), mask,
+        "end of causal of known lengths");
+  check(seesMost({"i + nk - nq - j >= 0, j - i - nk + nq + 8 >= 0"}) &&
+            seesMost({bottomRight, "5 - j >= 0"}) &&
+            !seesMost({bottomRight, "i - 5 == 0"}),
+        mask, "end of windows and unions");
+  int64_t numBounded = 0, numMost = 0;
+  for (const Mask &each : masks) {
+    MaskAttrInterface parsed = parse(context, each.sets);
+    bool always = keepsOnlyExistingKeys(parsed, std::nullopt, std::nullopt);
+    for (Lengths n : lengths) {
+      if (n.nq > 128)
+        continue;
+      bool known = keepsOnlyExistingKeys(parsed, n.nq, n.nk);
+      numBounded += known;
+      check(!always || known, each, "bounded for all lengths but these");
+      check(!known || !hasKeyBehindLast(parsed, n), each,
+            "keeps a key behind the last one");
+      bool isMost = seesMostAtEnd(parsed, n.nq, n.nk);
+      numMost += isMost;
+      check(!isMost || !seesLessAtEnd(parsed, n), each,
+            "a query behind the last one sees a key that it does not see");
+    }
+  }
+  check(numBounded != 0 && numMost != 0, mask, "none is bounded");
+}
+
 /// What the parts of a mask tell: on what it depends, also where a part has
 /// many paths to it, and the mask of the transposed scores.
 static void testNodes(MLIRContext *context) {
@@ -830,6 +909,7 @@ int main(int argc, char **argv) {
   testKeysOfQuery(&context);
   testEvenPairs(&context);
   testNodes(&context);
+  testExistingKeys(&context);
   numTiles += testHeads(&context);
   numTiles += testDiagonals(&context);
   numTiles += testRandom(&context, 400);

@@ -16,6 +16,7 @@
 
 #include "NormalForm.h"
 #include "Projection.h"
+#include "mlir/Analysis/FlatLinearValueConstraints.h"
 #include "mlir/IR/AffineExpr.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Debug.h"
@@ -45,6 +46,7 @@ public:
         projector(makeProjector(Projector::Method::Exact)) {}
 
   MaskTiles run(MaskAttrInterface mask);
+  bool keepsOnlyExistingKeys(MaskAttrInterface mask);
 
 private:
   using Union = SmallVector<Conjunct>;
@@ -66,6 +68,7 @@ private:
                      : makeRowOfTile(false, -K, {{kNk, 1}, {kOne, -1}});
   }
   SmallVector<Row> getContextRows() const;
+  NormalForm getNormalForm(ArrayRef<MaskNode> nodes, const System &tile) const;
   Projector makeProjector(Projector::Method method) const {
     return Projector(kEnd - 1, getContextRows(), method);
   }
@@ -444,17 +447,38 @@ void Analysis::setFullRange(const Union &notFull, MaskTiles &tiles) const {
   }
 }
 
+NormalForm Analysis::getNormalForm(ArrayRef<MaskNode> nodes,
+                                   const System &tile) const {
+  return NormalForm(nodes, tile, /*hasHeads=*/heads > 1,
+                    [&](ArrayRef<int64_t> row) {
+                      return makeRow({{kB, row[0]},
+                                      {kH, row[1]},
+                                      {kNq, row[2]},
+                                      {kNk, row[3]},
+                                      {kOne, row[4]}});
+                    });
+}
+
+/// There is no pair of the mask of a query that exists and a key behind the
+/// last one.
+bool Analysis::keepsOnlyExistingKeys(MaskAttrInterface mask) {
+  std::vector<MaskNode> nodes = getMaskNodes(mask);
+  System behind;
+  behind.ineqs = {{makeRow({}), {1, 0}},
+                  {makeRow({{kNq, 1}, {kOne, -1}}), {-1, 0}},
+                  {makeRow({{kNk, -1}}), {0, 1}}};
+  NormalForm form = getNormalForm(nodes, behind);
+  std::vector<System> kept = form.get(/*isComplement=*/false, projector);
+  return !projector.hasFailed() &&
+         llvm::all_of(kept, [&](const System &system) {
+           return projector.isEmpty(system);
+         });
+}
+
 MaskTiles Analysis::run(MaskAttrInterface mask) {
   std::vector<MaskNode> nodes = getMaskNodes(mask);
   System tile = getTile();
-  NormalForm form(nodes, tile, /*hasHeads=*/heads > 1,
-                  [&](ArrayRef<int64_t> row) {
-                    return makeRow({{kB, row[0]},
-                                    {kH, row[1]},
-                                    {kNq, row[2]},
-                                    {kNk, row[3]},
-                                    {kOne, row[4]}});
-                  });
+  NormalForm form = getNormalForm(nodes, tile);
   auto isExact = [&] {
     return form.isExact() && !dropsRows &&
            projector.getMethod() == Projector::Method::Exact;
@@ -519,6 +543,57 @@ bool flash::leavesRanges(MaskAttrInterface mask, int64_t queryTile,
   return isRange(computeMaskTiles(mask, queryTile, keyTile, nq, nk)) &&
          isRange(
              computeMaskTiles(transposeMask(mask), keyTile, queryTile, nk, nq));
+}
+
+bool flash::keepsOnlyExistingKeys(MaskAttrInterface mask,
+                                  std::optional<int64_t> nq,
+                                  std::optional<int64_t> nk) {
+  return Analysis(mask.getContext(), Path::OfQueryTile, /*Q=*/1, /*K=*/1, nq,
+                  nk, /*heads=*/1)
+      .keepsOnlyExistingKeys(mask);
+}
+
+/// Whether an inequality that holds for a query behind the last one and a key
+/// that exists holds for the last query and that key: if it falls as queries
+/// come later, or holds for the last query and all keys.
+static bool holdsAtEnd(AffineExpr expr, bool isNegated,
+                       std::optional<int64_t> nq, std::optional<int64_t> nk) {
+  enum { B, H, I, J, NumDims, Nq = NumDims, Nk, One, End };
+  SmallVector<int64_t> row;
+  if (failed(getFlattenedAffineExpr(expr, NumDims, One - NumDims, &row)) ||
+      row.size() != End)
+    return false;
+  if (isNegated)
+    for (int64_t &value : row)
+      value = -value;
+  if (row[I] <= 0)
+    return true;
+  // The last query, and the key for which the least is left.
+  row[Nq] += row[I];
+  row[One] -= row[I];
+  if (row[J] < 0) {
+    row[Nk] += row[J];
+    row[One] -= row[J];
+  }
+  // What is not known is at least 1.
+  int64_t least =
+      row[One] + row[Nq] * nq.value_or(1) + row[Nk] * nk.value_or(1);
+  return row[B] >= 0 && row[H] >= 0 && (nq || row[Nq] >= 0) &&
+         (nk || row[Nk] >= 0) && least >= 0;
+}
+
+bool flash::seesMostAtEnd(MaskAttrInterface mask, std::optional<int64_t> nq,
+                          std::optional<int64_t> nk) {
+  return llvm::all_of(getMaskNodes(mask), [&](const MaskNode &node) {
+    if (node.kind != MaskForm::Kind::Set)
+      return true;
+    IntegerSet set = node.set;
+    return llvm::all_of(llvm::seq(set.getNumConstraints()), [&](unsigned i) {
+      AffineExpr expr = set.getConstraint(i);
+      return holdsAtEnd(expr, /*isNegated=*/false, nq, nk) &&
+             (!set.isEq(i) || holdsAtEnd(expr, /*isNegated=*/true, nq, nk));
+    });
+  });
 }
 
 bool flash::endsWithQueries(MaskAttrInterface mask, int64_t queryTile,

@@ -136,6 +136,16 @@ MaskTiles computeDiagonalTiles(MaskAttrInterface mask, int64_t tile,
 bool leavesRanges(MaskAttrInterface mask, int64_t queryTile, int64_t keyTile,
                   std::optional<int64_t> nq, std::optional<int64_t> nk);
 
+/// Whether no query that exists has a key behind the last one, as under a
+/// causal mask that is aligned to the ends. False where that is not known.
+bool keepsOnlyExistingKeys(MaskAttrInterface mask, std::optional<int64_t> nq,
+                           std::optional<int64_t> nk);
+
+/// Whether the last query sees all keys that queries behind it would see, of
+/// those that exist. False where that is not known.
+bool seesMostAtEnd(MaskAttrInterface mask, std::optional<int64_t> nq,
+                   std::optional<int64_t> nk);
+
 /// Whether the tiles of queries that a tile of keys is left end with the last
 /// one that there is, as under a causal mask, and not before, as in a window.
 bool endsWithQueries(MaskAttrInterface mask, int64_t queryTile, int64_t keyTile,

@@ -183,7 +183,7 @@ SmallVector<Value> VisitLowering::copyStep(Value at, Value rank,
                                            ValueRange carried, StepKind kind) {
   IRMapping mapping = shared;
   if (!mapping.contains(visit.getAt()))
-    mapTile(mapping, at, kind.ragged || kind.hasZeros);
+    mapTile(mapping, at, kind.ragged);
   mapping.map(visit.getStateArgs(), carried);
   if (rank)
     mapping.map(visit.getRankArg(), rank);
@@ -205,8 +205,13 @@ SmallVector<Value> VisitLowering::copyStep(Value at, Value rank,
       if (visit.getNumRowArgs() > 1)
         copy.getFixedCountMutable().clear();
     }
-    if (!kind.fixedRagged)
+    bool isBounded = kind.masked && visit.getBounded(),
+         overQueries = copy.stepsOverQueries();
+    if (!kind.fixedRagged || (isBounded && overQueries))
       copy.getFixedCountMutable().clear();
+    copy.setNeutralPadding(copy.getCount() && ((visit.getNeutralZeros() &&
+                                                (!kind.masked || isBounded)) ||
+                                               (isBounded && !overQueries)));
   }
   SmallVector<Value> results =
       llvm::map_to_vector(visit.getYielded(), [&](Value yielded) {
@@ -373,11 +378,9 @@ void VisitLowering::splitIntoRanges(Value lo, Value hi) {
     return putLastFirst(lo, fullLo, whole, hi, isLastOnly);
   loopOver(lo, fullLo, stepOf({/*masked=*/true, ragged}));
   loopOver(fullLo, whole,
-           stepOf({/*masked=*/false, /*ragged=*/false, /*keeps=*/true,
-                   /*fixedRagged=*/!isWhole, hasZeros}));
-  loopOver(whole, fullHi,
-           stepOf({/*masked=*/false, ragged && !hasZeros, /*keeps=*/true,
-                   /*fixedRagged=*/true, hasZeros}));
+           stepOf({/*masked=*/false, /*ragged=*/hasZeros, /*keeps=*/true,
+                   /*fixedRagged=*/!isWhole}));
+  loopOver(whole, fullHi, stepOf({/*masked=*/false, ragged}));
   loopOver(fullHi, hi, stepOf({/*masked=*/true, ragged}));
 }
 

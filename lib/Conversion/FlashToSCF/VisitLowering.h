@@ -35,8 +35,6 @@ private:
     bool keeps = true;
     /// Some rows of the tile that stays may not exist, where it has a count.
     bool fixedRagged = true;
-    /// Some rows of the tile may be zeros, which the step need not leave out.
-    bool hasZeros = false;
   };
   /// What becomes of the state at the tile that a loop has come to.
   using Step = llvm::function_ref<llvm::SmallVector<mlir::Value>(

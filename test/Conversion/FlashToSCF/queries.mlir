@@ -67,14 +67,12 @@ func.func @ragged(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
 // CHECK:         scf.for %{{.*}} = %c0 to %[[END]] step %c64
 // CHECK-COUNT-3:   tensor.pad
 // CHECK:           flash.key_grad_step
-// CHECK-NOT:         queries(
 // CHECK-NOT:         keys(
-// CHECK-SAME:        schedule
+// CHECK-SAME:        neutral_padding scale
 // CHECK:         scf.for %{{.*}} = %[[END]] to %{{.*}} step %c64
 // CHECK-COUNT-3:   tensor.pad
 // CHECK:           flash.key_grad_step
-// CHECK-NOT:         queries(
-// CHECK-SAME:        keys(%[[KEYS]])
+// CHECK-SAME:        keys(%[[KEYS]]) neutral_padding
 // CHECK-NOT:       flash.key_grad_step
 func.func @zeros(%q: !q, %lse: !l) -> (!q, !q, !q) {
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule)
@@ -124,4 +122,29 @@ func.func @contributions(%q: !q, %k: !k, %lse: !l, %n: tensor<2xi32>) -> (!q, !k
   %0:3 = flash.attention_grad %q, %k, %k, %q, %lse, %q mask(#flash.window<left = 65, right = 0>) lengths(%n : tensor<2xi32>) schedule(#schedule)
       : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
   return %0#0, %0#1, %0#2 : !q, !k, !k
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 64, key_tile = 64, products = 5, stages = 2, features = specialize_warps>
+!q = tensor<1x1x?x64xf16>
+!l = tensor<1x1x?xf32>
+
+// A mask that is aligned to the ends leaves out the keys that do not exist, so that a step with it asks for none; the whole tiles,
+// which have no mask, still do.
+
+// CHECK-LABEL: func @bounded(
+// CHECK:         flash.key_grad_step
+// CHECK-NOT:       keys(
+// CHECK-SAME:      neutral_padding scale(1.250000e-01) mask(#flash.causal)
+// CHECK:         flash.key_grad_step
+// CHECK-NOT:       keys(
+// CHECK-SAME:      neutral_padding scale(1.250000e-01) schedule
+// CHECK:         flash.key_grad_step
+// CHECK-SAME:      keys(%{{.*}}) neutral_padding scale(1.250000e-01) schedule
+// CHECK-NOT:     flash.key_grad_step
+func.func @bounded(%q: !q, %lse: !l) -> (!q, !q, !q) {
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) schedule(#schedule)
+      : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return %0#0, %0#1, %0#2 : !q, !q, !q
 }

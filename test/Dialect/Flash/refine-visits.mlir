@@ -255,3 +255,48 @@ func.func @too_complicated(%c: tensor<64xf32>, %q: !q, %r: !r, %sum: !s) -> !s {
   }
   return %0 : !s
 }
+
+// -----
+
+!q = tensor<16x8xf32>
+!v = tensor<16xf32>
+!k = tensor<1x1x?x8xf32>
+#top_left = affine_set<(b, h, i, j)[nq, nk] : (i - j >= 0)>
+
+// A mask that is aligned to the ends keeps only keys that exist, whatever the lengths are, and one that is aligned to the
+// start may keep others. Of other keys than the mask's nothing is known.
+
+// CHECK-LABEL: func @bounded(
+// CHECK:         flash.visit keys
+// CHECK-SAME:      bounded init
+// CHECK:         flash.visit keys
+// CHECK-NOT:       bounded
+// CHECK:         flash.visit keys
+// CHECK-NOT:       bounded
+// CHECK:         return
+func.func @bounded(%q: !q, %k: !k, %acc: !q, %max: !v, %sum: !v, %nq: index, %nk: index, %n: index) -> (!q, !q, !q) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %r:3 = flash.visit keys tile(16) from %c0 to %nk by %c16 exist(%nk) init(%acc, %max, %sum : !q, !v, !v) {
+  ^bb0(%j: index, %rows: index, %a: !q, %m: !v, %l: !v):
+    %kt = flash.load_rows %k[%c0, %c0, %j] rows(%rows) : !k -> !q
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %kt, %kt : !q, !q, !q) outs(%a, %m, %l : !q, !v, !v)
+        at[0, 0, 16, %j] of[%nq, %nk] keys(%rows) scale(1.0) mask(#flash.causal)
+    flash.next %a1, %m1, %l1 : !q, !v, !v
+  }
+  %s:3 = flash.visit keys tile(16) from %c0 to %nk by %c16 exist(%nk) init(%acc, %max, %sum : !q, !v, !v) {
+  ^bb0(%j: index, %rows: index, %a: !q, %m: !v, %l: !v):
+    %kt = flash.load_rows %k[%c0, %c0, %j] rows(%rows) : !k -> !q
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %kt, %kt : !q, !q, !q) outs(%a, %m, %l : !q, !v, !v)
+        at[0, 0, 16, %j] of[%nq, %nk] keys(%rows) scale(1.0) mask(#flash.affine<#top_left>)
+    flash.next %a1, %m1, %l1 : !q, !v, !v
+  }
+  %t:3 = flash.visit keys tile(16) from %c0 to %n by %c16 exist(%n) init(%acc, %max, %sum : !q, !v, !v) {
+  ^bb0(%j: index, %rows: index, %a: !q, %m: !v, %l: !v):
+    %kt = flash.load_rows %k[%c0, %c0, %j] rows(%rows) : !k -> !q
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %kt, %kt : !q, !q, !q) outs(%a, %m, %l : !q, !v, !v)
+        at[0, 0, 16, %j] of[%nq, %nk] keys(%rows) scale(1.0) mask(#flash.causal)
+    flash.next %a1, %m1, %l1 : !q, !v, !v
+  }
+  return %r#0, %s#0, %t#0 : !q, !q, !q
+}

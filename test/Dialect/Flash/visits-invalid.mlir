@@ -226,7 +226,7 @@ func.func @packed(%a: index, %x: tensor<1x1x8x8xf32>) {
 // -----
 
 func.func @neutral_zeros(%a: index, %x: tensor<4xf32>) {
-  // expected-error @below {{neutral_zeros are of a flash.key_grad_step without a score region; leave it out}}
+  // expected-error @below {{neutral_zeros are of a flash.key_grad_step whose score region, if it has one, changes no score; leave it out}}
   %0 = flash.visit queries tile(16) from %a to %a by %a exist(%a) neutral_zeros init(%x : tensor<4xf32>) {
   ^bb0(%i: index, %n: index, %s: tensor<4xf32>):
     flash.next %s : tensor<4xf32>
@@ -353,6 +353,17 @@ func.func @visit(%a: index, %l: !list, %n: !n) {
   flash.visit keys tile(4) exist(%a) list(%l, %n : !list, !n)[%a, %a, %a] cut(10) {
   ^bb0(%i0: index, %i1: index):
     flash.next
+  }
+  return
+}
+
+// -----
+
+func.func @bounded_without_mask(%a: index, %x: tensor<4xf32>) {
+  // expected-error @below {{only the mask of a step of keys or queries is bounded, and this is of keys without one}}
+  %0 = flash.visit keys tile(16) from %a to %a by %a exist(%a) bounded init(%x : tensor<4xf32>) {
+  ^bb0(%i: index, %n: index, %s: tensor<4xf32>):
+    flash.next %s : tensor<4xf32>
   }
   return
 }

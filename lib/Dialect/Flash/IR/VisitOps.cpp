@@ -15,6 +15,13 @@ using namespace flash::detail;
 /// number of the tile.
 static constexpr unsigned numDims = 3, numSymbols = 2;
 
+/// Whether the score region is empty, or gives the scores that it takes.
+static bool yieldsScore(Region &score) {
+  return score.empty() ||
+         cast<YieldOp>(score.front().getTerminator()).getResult() ==
+             score.getArgument(0);
+}
+
 LogicalResult TilesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayAttr lo, ArrayAttr hi, ArrayAttr fullLo,
                                 ArrayAttr fullHi, ArrayAttr visited,
@@ -111,9 +118,14 @@ LogicalResult VisitOp::verify() {
   if (getRanks() && !getList())
     return emitOpError("ranks are of the tiles of a list");
   auto grad = dyn_cast_if_present<KeyGradStepOp>(getStep().getOperation());
-  if (getNeutralZeros() && (!grad || !grad.getScore().empty()))
-    return emitOpError("neutral_zeros are of a flash.key_grad_step without a "
-                       "score region; leave it out");
+  if (getNeutralZeros() && (!grad || !yieldsScore(grad.getScore())))
+    return emitOpError("neutral_zeros are of a flash.key_grad_step whose score "
+                       "region, if it has one, changes no score; leave it out");
+  if (getBounded() && (isOfPair() || getKind() == VisitKind::Diagonal ||
+                       !getStep() || !getStep().getMask()))
+    return emitOpError("only the mask of a step of keys or queries is bounded, "
+                       "and this is of ")
+           << kind << (getStep() && getStep().getMask() ? "" : " without one");
   if (static_cast<bool>(getDistance()) != (getKind() == VisitKind::Diagonal))
     return emitOpError("a diagonal has a distance, and nothing else has, but "
                        "this is of ")

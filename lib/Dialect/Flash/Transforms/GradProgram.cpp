@@ -7,6 +7,7 @@
 
 #include "GradProgram.h"
 
+#include "flash/Analysis/ScoreRegion.h"
 #include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -154,12 +155,13 @@ SmallVector<Value> GradProgram::visitTiles(VisitKind kind, const TiledDim &dim,
     visited.by = constant(dim.tile);
     visited.fillOnce =
         schedule.has(ScheduleFeatures::Overlap) && !schedule.splitKeys;
-    // A query of zeros has the probability 1, and adds it times an output's
-    // gradient of zeros. A score region may give anything at its position, and
-    // threads that copy themselves would have to count rows in each loop.
-    visited.neutralZeros =
-        kind == VisitKind::Queries && op.getScore().empty() && hasRoles();
   }
+  // A query of zeros has the probability 1, and adds it times an output's
+  // gradient of zeros. A score region may give anything at its position, and
+  // threads that copy themselves would have to count rows in each loop.
+  Region &score = op.getScore();
+  visited.neutralZeros = kind == VisitKind::Queries && hasRoles() &&
+                         !changesScore(score) && !hasGuards(score);
   visited.exist = {dim.end};
   return emitVisit(b, loc, visited, state, step);
 }

@@ -10,9 +10,11 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 namespace flash {
 #define GEN_PASS_DEF_REFINEVISITS
@@ -175,8 +177,67 @@ static TilesAttr getTiles(Builder &b, const MaskTiles &found, bool areRanges,
                         areRanges ? ArrayAttr() : getSets(found.notFull));
 }
 
+/// Whether `exist` is the extent, or 0 where no tile is visited.
+static bool isExtent(Value exist, OpFoldResult extent) {
+  if (auto choice = exist.getDefiningOp<arith::SelectOp>())
+    if (isZeroInteger(OpFoldResult(choice.getFalseValue())))
+      exist = choice.getTrueValue();
+  return isEqualConstantIntOrValue(exist, extent);
+}
+
+/// Whether `count` counts all rows that exist of a tile of so many from `start`
+/// on, before `end`.
+static bool countsExisting(Value count, int64_t rows, OpFoldResult start,
+                           OpFoldResult end) {
+  using Bounds = ValueBoundsConstraintSet;
+  AffineExpr d0 = getAffineDimExpr(0, count.getContext()),
+             d1 = getAffineDimExpr(1, count.getContext());
+  Bounds::Variable existing(AffineMap::get(2, 0, d1 - d0),
+                            ArrayRef<Bounds::Variable>{start, end});
+  auto min = count.getDefiningOp<affine::AffineMinOp>();
+  if (!min)
+    return Bounds::compare(count, Bounds::GE, existing);
+  AffineMap map = min.getAffineMap();
+  return llvm::all_of(llvm::seq(map.getNumResults()), [&](unsigned i) {
+    auto constant = dyn_cast<AffineConstantExpr>(map.getResult(i));
+    return constant ? constant.getValue() >= rows
+                    : Bounds::compare(
+                          Bounds::Variable(map.getSubMap(i), min.getOperands()),
+                          Bounds::GE, existing);
+  });
+}
+
+/// Whether the mask of a step leaves out all keys that do not exist, of queries
+/// that do, and over queries, leaves those behind the last one no other keys.
+static bool isBounded(VisitOp visit, StepOpInterface step) {
+  std::optional<MaskAttrInterface> mask = step.getMask();
+  SmallVector<OpFoldResult> at = step.getMixedPosition(),
+                            of = step.getMixedExtents();
+  VisitKind kind = visit.getKind();
+  if (!mask || (kind != VisitKind::Keys && kind != VisitKind::Queries))
+    return false;
+  if (at[kind == VisitKind::Keys ? 3 : 2] != OpFoldResult(visit.getAt()))
+    return false;
+  if (kind == VisitKind::Keys) {
+    if (step.getCount() != visit.getRowArgs()[0] ||
+        !isExtent(visit.getExist()[0], of[1]))
+      return false;
+  } else {
+    Value count = step.getFixedCount();
+    if (!count || !countsExisting(count, step.getKey().getType().getDimSize(0),
+                                  at[3], of[1]))
+      return false;
+  }
+  std::optional<int64_t> nq = getConstantIntValue(of[0]),
+                         nk = getConstantIntValue(of[1]);
+  return keepsOnlyExistingKeys(*mask, nq, nk) &&
+         (kind == VisitKind::Keys || seesMostAtEnd(*mask, nq, nk));
+}
+
 static void refine(VisitOp visit) {
   StepOpInterface step = visit.getStep();
+  if (step)
+    visit.setBounded(isBounded(visit, step));
   if (visit.getList() || visit.getTiles() || !step || !isAligned(visit, step))
     return;
   bool hasCount =
@@ -211,8 +272,10 @@ static void refine(VisitOp visit) {
       getTiles(b, tiles, areRanges, visit.isOfPair() || !tiles.visitedIsRange));
   // Where all tiles that are visited are full, or none is, nothing is masked.
   if (step.getMask() && areRanges &&
-      (tiles.hi.empty() || (tiles.fullLo.empty() && tiles.fullHi.empty())))
+      (tiles.hi.empty() || (tiles.fullLo.empty() && tiles.fullHi.empty()))) {
     step.removeMaskAttr();
+    visit.setBounded(false);
+  }
   if (visit.getBody().getOps<ContributeOp>().empty())
     return;
   MaskTiles units = computeMaskTiles(mask, queryTile, keyTile, nq, nk);

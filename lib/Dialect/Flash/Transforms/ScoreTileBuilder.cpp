@@ -187,7 +187,7 @@ Value ScoreTileBuilder::isInMask(ImplicitLocOpBuilder &at, Value query,
                     arith::IntegerOverflowFlagsAttr::get(
                         at.getContext(), arith::IntegerOverflowFlags::nsw));
   }
-  if (!step.getCount())
+  if (!step.getCount() || step.getNeutralPadding())
     return condition;
   Value exists = arith::CmpIOp::create(at, arith::CmpIPredicate::slt,
                                        step.stepsOverQueries() ? query : key,

@@ -23,7 +23,7 @@ defvar Flash_gradStepClauses = (ins Variadic<Index>:$position,
     DenseI64ArrayAttr:$static_extents, F64Attr:$scale,
     OptionalAttr<Flash_MaskAttrInterface>:$mask,
     OptionalAttr<Flash_PrecisionAttr>:$precision,
-    OptionalAttr<Flash_ScheduleAttr>:$schedule);
+    OptionalAttr<Flash_ScheduleAttr>:$schedule, UnitAttr:$neutral_padding);
 defvar Flash_gradStepTilesFormat = [{
     `ins` `(` $query `,` $key `,` $value `,` $output_grad `,` $lse_log2 `,` $delta
     `:` type($query) `,` type($key) `,` type($value) `,` type($output_grad) `,`
@@ -34,7 +34,7 @@ defvar Flash_gradStepPositionFormat = [{
     `of` `` custom<DynamicIndexList>($extents, $static_extents)
   }];
 defvar Flash_gradStepClausesFormat = [{
-    `scale` `(` $scale `)`
+    (`neutral_padding` $neutral_padding^)? `scale` `(` $scale `)`
     (`mask` `(` $mask^ `)`)?
     (`precision` `(` $precision^ `)`)?
     (`schedule` `(` $schedule^ `)`)?
@@ -73,8 +73,8 @@ def Flash_QueryGradStepOp : Flash_GradStepOp<"query_grad_step",
     dq'     = dq + sum_j dx[i,j] * k[j,:]
     ```
 
-    The scale of `dq` is left to the end of the loop over keys. `at`, `of` and
-    `keys(n)`, which leaves out the keys from the `n`-th on, are as in
+    The scale of `dq` is left to the end of the loop over keys. `at`, `of`,
+    `keys(n)`, which leaves out the keys from the `n`-th on, and `neutral_padding` are as in
     `flash.online_attention`.
 
     Example:
@@ -112,7 +112,7 @@ def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
     ```
 
     The scale of `dk` is left to the end of the loop over queries. `queries(n)`
-    leaves out the queries from the `n`-th on. `keys(n)` says that the rows of
+    leaves out the queries from the `n`-th on, unless these change nothing (`neutral_padding`). `keys(n)` says that the rows of
     the result from the `n`-th on are not used, so that the score region need
     not be right for them.
 

@@ -327,7 +327,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     whose lengths are `of[nq, nk]`. With `packed(P)` the rows of a tile are those of
     P heads: row r is of head `h + r mod P` and query `i + r floordiv P`. `keys(n)`
     says that only the first `n` keys of a tile exist, the rest being padding with
-    finite values, such as zeros; `lengths`, `blocks` and `multiples`, on rank 4, and `precision` are as in `flash.attention`.
+    finite values, such as zeros; with `neutral_padding` the mask keeps none of it of a query that exists, so that
+    elements need not be asked for it. `lengths`, `blocks` and `multiples`, on rank 4, and `precision` are as in `flash.attention`.
 
     Example:
 
@@ -352,7 +353,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     OptionalAttr<Flash_PrecisionAttr>:$precision,
     OptionalAttr<DenseI64ArrayAttr>:$block_sizes,
     OptionalAttr<DenseI64ArrayAttr>:$multiples,
-    OptionalAttr<Flash_ScheduleAttr>:$schedule, OptionalAttr<I64Attr>:$packed);
+    OptionalAttr<Flash_ScheduleAttr>:$schedule, OptionalAttr<I64Attr>:$packed,
+    UnitAttr:$neutral_padding);
   let results = (outs Flash_F32Tensor:$acc_out, Flash_F32Tensor:$max_out,
                       Flash_F32Tensor:$sum_out);
   let regions = (region MaxSizedRegion<1>:$score);
@@ -363,7 +365,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     `at` `` custom<DynamicIndexList>($position, $static_position)
     `of` `` custom<DynamicIndexList>($extents, $static_extents)
     (`packed` `(` $packed^ `)`)?
-    (`keys` `(` $keys^ `)`)?
+    (`keys` `(` $keys^ `)` (`neutral_padding` $neutral_padding^)?)?
     `scale` `(` $scale `)`
     (`unit` `(` $unit^ `)`)?
     (`mask` `(` $mask^ `)`)?

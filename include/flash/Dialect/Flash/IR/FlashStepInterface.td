@@ -29,6 +29,12 @@ def Flash_StepOpInterface : OpInterface<"StepOpInterface"> {
     InterfaceMethod<"The mask, if elements may be masked.",
       "::std::optional<::flash::MaskAttrInterface>", "getMask">,
     InterfaceMethod<"Removes the mask.", "::mlir::Attribute", "removeMaskAttr">,
+    InterfaceMethod<"Says that rows of the tiles of the loop that do not exist "
+                    "change no result, also if none is left out.",
+      "void", "setNeutralPadding", (ins "bool":$neutral)>,
+    InterfaceMethod<"Whether rows of the tiles of the loop that do not exist "
+                    "change no result, also if none is left out.",
+      "bool", "getNeutralPadding">,
     InterfaceMethod<"What products may round their operands to.",
       "::std::optional<::flash::Precision>", "getPrecision">,
     InterfaceMethod<"The schedule, if there is one.",

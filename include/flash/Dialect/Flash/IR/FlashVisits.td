@@ -54,6 +54,9 @@ def Flash_VisitOp : Flash_Op<"visit",
     `fill_once` asks for one loop that is entered wherever there is a tile, so that the pipeline of a kernel is filled once.
     With `neutral_zeros` a step without the mask need not leave out rows of the tile that do not exist: they are zeros in
     all of its operands, and zeros change none of its results. Then no loop of its own is for the last tile.
+    With `bounded` the mask keeps, of queries that exist, only keys that do, and a step with the mask need not ask
+    besides which keys exist. In a visit of queries, besides, those behind the last one see no key that exists and
+    that the last one does not see: as zeros they need not be left out in steps with the mask either.
 
     Example:
 
@@ -75,7 +78,7 @@ def Flash_VisitOp : Flash_Op<"visit",
     Optional<Flash_BlockTensor>:$ranks, Variadic<Index>:$row,
     OptionalAttr<I64Attr>:$cut, Variadic<AnyType>:$inits, OptionalAttr<Flash_TilesAttr>:$tiles,
     OptionalAttr<Flash_TilesAttr>:$contributors, UnitAttr:$fill_once,
-    UnitAttr:$read_ahead, UnitAttr:$neutral_zeros);
+    UnitAttr:$read_ahead, UnitAttr:$neutral_zeros, UnitAttr:$bounded);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
@@ -85,7 +88,8 @@ def Flash_VisitOp : Flash_Op<"visit",
     (`cut` `(` $cut^ `)`)?
     (`ranks` `(` $ranks^ `:` type($ranks) `)`)? (`tiles` `(` $tiles^ `)`)?
     (`contributors` `(` $contributors^ `)`)? (`fill_once` $fill_once^)?
-    (`read_ahead` $read_ahead^)? (`neutral_zeros` $neutral_zeros^)? (`init` `(` $inits^ `:` type($inits) `)`)?
+    (`read_ahead` $read_ahead^)? (`neutral_zeros` $neutral_zeros^)? (`bounded` $bounded^)?
+    (`init` `(` $inits^ `:` type($inits) `)`)?
     attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
