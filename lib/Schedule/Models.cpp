@@ -37,8 +37,10 @@ int64_t flash::choosePackedHeads(const Problem &problem,
                                  const Schedule &given) {
   if (given.packedHeads)
     return *given.packedHeads;
-  if (!target.isGpu || !problem.group || !problem.queries ||
-      *problem.queries > mostPackedQueries)
+  bool mayBeFew = problem.queries
+                      ? *problem.queries <= mostPackedQueries
+                      : problem.hasPackedRows && problem.keysInPages;
+  if (!target.isGpu || !problem.group || !mayBeFew)
     return 1;
   Problem packed = problem;
   packed.packedHeads = std::min(*problem.group, mostPackedHeads);

@@ -151,7 +151,7 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
                                       rowsOfWarpgroup, maxQueryTile);
   // With packed heads, whole queries of which may leave rows.
   auto isShorter = [&](int64_t queryTile) {
-    return queryTile >= problem.packedHeads &&
+    return problem.queries && queryTile >= problem.packedHeads &&
            problem.countQueryTiles(queryTile) ==
                problem.countQueryTiles(mostQueries);
   };

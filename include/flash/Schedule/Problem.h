@@ -32,6 +32,9 @@ struct Problem {
   /// are open, the models then split no keys: a count of splits that the sizes
   /// decide would make the bits of a sequence depend on the other ones.
   bool hasPackedRows = false;
+  /// Keys lie in pages, as those of sequences that are generated do: some of a
+  /// batch then have one query, whatever their mean is.
+  bool keysInPages = false;
   /// The heads of one batch, where the number of batches is not known.
   std::optional<int64_t> headsOfBatch;
   /// The query heads that read the same key head, and how many of these share a

@@ -1,12 +1,18 @@
 // A version for packed queries of few rows whose keys lie in pages. Sizes describe the rows by sequences of the mean length, and what
 // stands before the table as it is: a scalar has no sizes, and offsets are no rows.
 // RUN: flash-opt %s --flash-version="target=sm_90a sizes=4x32x1x128,900x8x16x128,900x8x16x128,,?,4x100" | FileCheck %s
+// Of any lengths, some sequences have one query: heads that read the same keys share tiles, as far as it is known how many there are.
+// RUN: flash-opt %s --flash-version="target=sm_90a sizes=?x32x?x128,?x8x16x128,?x8x16x128,,?,?x?" | FileCheck %s --check-prefix=ANY
+// RUN: flash-opt %s --flash-version="target=sm_90a sizes=?x?x?x128,?x?x16x128,?x?x16x128,,?,?x?" | FileCheck %s --check-prefix=OPEN
 
 !q = tensor<?x?x?x128xbf16>
 !rows = tensor<1x?x?x128xbf16>
 !cache = tensor<?x?x16x128xbf16>
 // CHECK: func @attention(%{{.*}}: tensor<1x32x?x128xbf16>, %{{.*}}: tensor<?x8x16x128xbf16>,
 // CHECK: flash.attention {{.*}} schedule(<query_tile = 64, {{.*}}packed_heads = 4, {{.*}}split_ctas = 132
+// ANY: func @attention(%{{.*}}: tensor<1x32x?x128xbf16>, %{{.*}}: tensor<?x8x16x128xbf16>,
+// ANY: flash.unpage {{.*}} -> tensor<?x8x?x128xbf16>
+// OPEN: func @attention(%{{.*}}: tensor<1x?x?x128xbf16>, %{{.*}}: tensor<?x?x16x128xbf16>,
 func.func @attention(%q: !rows, %k: !cache, %v: !cache, %bias: tensor<f32>, %offsets: tensor<?xi32>, %table: tensor<?x?xi32>, %n: tensor<?xi32>) -> !rows {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index

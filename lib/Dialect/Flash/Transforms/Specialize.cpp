@@ -82,6 +82,7 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
   static Operands getTypicalSizes(AttentionOpInterface op, Operands sizes);
   /// Writes into the types what the layout of tiles depends on.
   void fixTypes(AttentionOp op);
+  void fixHeads(AttentionOp op);
   void refineArgument(Value tensor, ArrayRef<int64_t> sizes,
                       ArrayRef<int64_t> dims);
   LogicalResult select(AttentionOp op);
@@ -290,9 +291,37 @@ Specialize::Operands Specialize::getTypicalSizes(AttentionOpInterface op,
   return sizes;
 }
 
+/// Packed rows of any lengths over pages share tiles with those of other heads,
+/// of which there have to be known how many.
+void Specialize::fixHeads(AttentionOp op) {
+  auto unpack = op.getQuery().getDefiningOp<UnpackOp>();
+  auto unpage = op.getKey().getDefiningOp<UnpageOp>();
+  if (!machine.isGpu || !unpack || !unpage)
+    return;
+  constexpr int64_t heads = 1;
+  auto getHeads = [&](Value memory) {
+    auto argument = dyn_cast<BlockArgument>(memory);
+    return argument && argument.getArgNumber() < ofArguments.size()
+               ? ofArguments[argument.getArgNumber()][heads]
+               : ShapedType::kDynamic;
+  };
+  Sizes query(4, getHeads(unpack.getMemory())),
+      key(4, getHeads(unpage.getMemory()));
+  if (ShapedType::isDynamic(query[heads]) ||
+      ShapedType::isDynamic(key[heads]) || query[heads] == key[heads])
+    return;
+  refineArgument(op.getQuery(), query, {heads});
+  refineArgument(op.getKey(), key, {heads});
+  refineArgument(op.getValue(), key, {heads});
+  refineTypes(op);
+  eraseUnusedCasts(op);
+}
+
 void Specialize::fixTypes(AttentionOp op) {
   std::optional<Operands> sizes = getOperands(op);
-  if (!sizes || !op.hasHeads())
+  if (!sizes)
+    return fixHeads(op);
+  if (!op.hasHeads())
     return;
   auto &[query, key] = *sizes;
   int64_t heads = query.size() - 3, queries = heads + 1;
