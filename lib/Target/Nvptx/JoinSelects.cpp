@@ -87,8 +87,7 @@ static Value *emit(IRBuilder<> &b, Condition condition) {
   return b.CreateNot(condition.value);
 }
 
-/// Whether a comparison waits for memory. It has a selection of its own, for
-/// which the others need not wait.
+/// Whether a comparison waits for memory.
 static bool readsMemory(Condition condition) {
   auto *compare = dyn_cast<CmpInst>(condition.value);
   return compare && any_of(compare->operands(), [](Value *operand) {
@@ -141,14 +140,19 @@ PreservedAnalyses flash::JoinSelectsPass::run(Function &function,
       chosen = each->chosen;
       otherwise = each->otherwise;
     }
-    auto *ofRegisters = std::stable_partition(conditions.begin(),
-                                              conditions.end(), readsMemory);
-    if (std::distance(ofRegisters, conditions.end()) < 2)
+    // Where 0 is the other value, in gradients, what waits for memory has
+    // selections of its own, or the others would hold registers until it is
+    // there. Scores become -inf before anything else is in registers.
+    SmallVector<Condition> ofRegisters, ofMemory;
+    for (Condition condition : conditions)
+      (otherwise->isZeroValue() && readsMemory(condition) ? ofMemory
+                                                          : ofRegisters)
+          .push_back(condition);
+    if (ofRegisters.size() < 2)
       continue;
     IRBuilder<> b(select);
-    Value *joined = b.CreateSelect(
-        join(b, ArrayRef(ofRegisters, conditions.end())), chosen, otherwise);
-    for (Condition condition : ArrayRef(conditions.begin(), ofRegisters))
+    Value *joined = b.CreateSelect(join(b, ofRegisters), chosen, otherwise);
+    for (Condition condition : ofMemory)
       joined = b.CreateSelect(emit(b, condition), joined, otherwise);
     select->replaceAllUsesWith(joined);
     RecursivelyDeleteTriviallyDeadInstructions(select);

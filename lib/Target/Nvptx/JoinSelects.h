@@ -18,7 +18,7 @@ namespace flash {
 /// each condition, and ptxas does not join these, although a comparison and
 /// the conjunction with another predicate are one instruction. So `and.pred`
 /// is inline assembly. What is compared with memory stays a selection of its
-/// own.
+/// own in gradients.
 struct JoinSelectsPass : llvm::PassInfoMixin<JoinSelectsPass> {
   llvm::PreservedAnalyses run(llvm::Function &function,
                               llvm::FunctionAnalysisManager &);
