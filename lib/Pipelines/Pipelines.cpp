@@ -169,7 +169,6 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   pm.addPass(tile::createSpecializeWarps());
   OpPassManager &scheduled = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   scheduled.addPass(tile::createPrefetch());
-  scheduled.addPass(tile::createKeysFirst());
   scheduled.addPass(tile::createBulkStores());
   scheduled.addPass(tile::createDelayWaits());
   scheduled.addPass(tile::createDeferProducts());

@@ -336,39 +336,6 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
   ];
 }
 
-def KeysFirst : Pass<"tile-keys-first", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Copy the first keys of a tile of queries before the queries";
-  let description = [{
-    Where a producer copies one tile of queries after the other into a single stage,
-    it waits for this stage until the last product with the queries before has
-    ended. A stage for keys is free earlier: the copy of the queries moves behind
-    the first copy of the loop over keys, if it is at least twice as large. Of several
-    such copies the one whose tile is used last comes last.
-
-    ```mlir
-    tile.ring.acquire %queries[%i] : ...
-    tile.copy_async %q[...] to %queries[%i] : ...
-    scf.for %j = %lo to %hi step %n iter_args(%t = ...) {
-      tile.ring.acquire %keys[%t] : ...
-      tile.copy_async %k[...] to %keys[%t] : ...
-      ...
-    }
-    // becomes
-    %entered = arith.cmpi slt, %lo, %hi : index
-    scf.if %entered { } else { ... }          // the copy of the queries
-    scf.for %j = %lo to %hi step %n iter_args(%t = ...) {
-      tile.ring.acquire %keys[%t] : ...
-      tile.copy_async %k[...] to %keys[%t] : ...
-      %first = arith.cmpi eq, %j, %lo : index
-      scf.if %first { ... }                   // the copy of the queries
-      ...
-    }
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::scf::SCFDialect"];
-}
-
 def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Let products run until their results are needed";
   let description = [{
