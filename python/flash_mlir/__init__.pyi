@@ -73,6 +73,7 @@ def attention(
     page_table: Optional[A] = None,
     key_lengths: Optional[A] = None,
     schedule: Optional[str] = None,
+    out: Optional[A] = None,
 ) -> A: ...
 @overload
 def attention(
@@ -92,6 +93,7 @@ def attention(
     page_table: Optional[A] = None,
     key_lengths: Optional[A] = None,
     schedule: Optional[str] = None,
+    out: Optional[A] = None,
 ) -> Tuple[A, A]: ...
 
 def merge(
@@ -148,6 +150,7 @@ def flash_attn_func(
     learnable_sink: Optional[A] = None,
     mask: Union[Mask, MaskFunction, None] = None,
     score: Optional[ScoreFunction] = None,
+    out: Optional[A] = None,
 ) -> Any: ...
 def flash_attn_varlen_func(
     q: A,
@@ -173,6 +176,7 @@ def flash_attn_varlen_func(
     num_splits: Optional[int] = 0,
     mask: Union[Mask, MaskFunction, None] = None,
     score: Optional[ScoreFunction] = None,
+    out: Optional[A] = None,
 ) -> Any: ...
 def flash_attn_with_kvcache(
     q: A,
@@ -198,6 +202,7 @@ def flash_attn_with_kvcache(
     learnable_sink: Optional[A] = None,
     mask: Union[Mask, MaskFunction, None] = None,
     score: Optional[ScoreFunction] = None,
+    out: Optional[A] = None,
 ) -> Any: ...
 def varlen_attn(
     query: A,
@@ -242,6 +247,7 @@ class Attention:
         key_offsets: Optional[A] = None,
         page_table: Optional[A] = None,
         key_lengths: Optional[A] = None,
+        out: Optional[A] = None,
     ) -> Any: ...
     def mlir(
         self,

@@ -65,6 +65,16 @@ class Attention:
         sink: Optional[Any],
         captured: Tuple[Any, ...],
     ) -> Any: ...
+    def call_into(
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        lengths: Optional[Any],
+        sink: Optional[Any],
+        captured: Tuple[Any, ...],
+        out: Any,
+    ) -> Any: ...
     def run(
         self,
         query: Any,
@@ -82,6 +92,7 @@ class Attention:
         lengths: Optional[Any],
         sink: Optional[Any],
         captured: Tuple[Any, ...],
+        out: Optional[Any] = None,
     ) -> Any: ...
     def prepare(
         self,

@@ -10,7 +10,7 @@ from .compiler import Kernel, choose_target
 from .expressions import SCORE
 from .functions import trace
 from .masks import Mask, is_compiling
-from .operands import round_dim
+from .operands import round_dim, write
 from .places import Places, Unknown, copy_function
 from .plans import Plan
 from .preparation import SYMBOLS, autocast, get_kind, needs_table, prepare
@@ -51,6 +51,7 @@ def attention(
     page_table=None,
     key_lengths=None,
     schedule=None,
+    out=None,
 ):
     """softmax(score(scale * query key^T), over the keys that the mask keeps) value.
 
@@ -86,6 +87,9 @@ def attention(
       key_lengths: int32 of shape (sequences,): how many keys each sequence has, in pages, or in a batch as usual. Masks and
         functions see it as a sequence that ends there, other than with `lengths`.
       schedule: Keys of a schedule (docs/language.md), as those of `Attention`.
+      out: An array of the result's shape and dtype, where query is, that becomes the result; it must not share memory with an
+        argument. On CUDA the kernel writes into it where it is dense in any order of its dimensions, starts at a multiple of
+        256 bytes, has a last dimension of a multiple of 8, and no gradients are to come; otherwise the result is copied.
 
     Returns:
       An array like query of shape (batch, heads, query length, Dv), row-major, or on CUDA in the order in which query's
@@ -101,13 +105,14 @@ def attention(
     """
     if query_offsets is not None or key_offsets is not None or page_table is not None or key_lengths is not None:
         given = mask, score, scale, lengths, sink, return_lse, blocks
-        return _attend_sequences(query, key, value, *given, schedule, query_offsets, key_offsets, page_table, key_lengths)
+        return _attend_sequences(query, key, value, *given, schedule, out, query_offsets, key_offsets, page_table, key_lengths)
     if isinstance(mask, Plan):
         mask.check(query, key)
     if is_compiling():
         from .torch_compile import attention as compiled
 
-        return compiled(attention, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, None, (), schedule)
+        results = compiled(attention, query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, None, (), schedule)
+        return _write(out, results, return_lse)
     query, key, value = autocast(query, key, value)
     if blocks is None:
         prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, None, schedule)
@@ -122,10 +127,22 @@ def attention(
             captured += given_blocks.get_arrays(blocks)
     if checking.is_on:
         checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
-    return prepared.function(query, key, value, lengths, sink, captured)
+    return _call(prepared.function, out, query, key, value, lengths, sink, captured)
 
 
-def _attend_sequences(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, schedule, *arrays):
+def _call(function, out, *arguments):
+    return function(*arguments) if out is None else function.call_into(*arguments, out)
+
+
+def _write(out, results, return_lse):
+    """The results of a graph, in which `out` is written by an operator of PyTorch."""
+    if out is None:
+        return results
+    write(out, results[0] if return_lse else results)
+    return (out, results[1]) if return_lse else out
+
+
+def _attend_sequences(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, schedule, out, *arrays):
     """`attention` of sequences that have lengths of their own, which `arrays` say: offsets, page_table and key_lengths."""
     if blocks is not None:
         packing.refuse_blocks()
@@ -135,8 +152,10 @@ def _attend_sequences(query, key, value, mask, score, scale, lengths, sink, retu
         from .torch_compile import attention as compiled
 
         given = mask, score, scale, lengths, sink, return_lse
-        return compiled(attention, query, key, value, *given, None, packed, offsets, schedule)
-    return run_call(*read_call(query, key, value, packed, offsets, mask, score, scale, lengths, sink, return_lse, schedule))
+        results = compiled(attention, query, key, value, *given, None, packed, offsets, schedule)
+        return _write(out, results, return_lse)
+    call = read_call(query, key, value, packed, offsets, mask, score, scale, lengths, sink, return_lse, schedule)
+    return run_call(*call, out)
 
 
 def read_call(query, key, value, packed, offsets, mask, score, scale, lengths=None, sink=None, return_lse=False, schedule=None):
@@ -146,9 +165,11 @@ def read_call(query, key, value, packed, offsets, mask, score, scale, lengths=No
     return prepared, (query, key, value, lengths, sink, captured + offsets)
 
 
-def run_call(prepared, arguments):
+def run_call(prepared, arguments, out=None):
     if checking.is_on:
         checking.check_call(prepared.config, *arguments)
+    if out is not None:
+        return prepared.function.call_into(*arguments, out)
     return prepared.function(*arguments)
 
 
@@ -272,6 +293,7 @@ class Attention:
         key_offsets=None,
         page_table=None,
         key_lengths=None,
+        out=None,
     ):
         """As `attention`; raises what it does."""
         packed, offsets = None, ()
@@ -293,20 +315,21 @@ class Attention:
         if is_compiling():
             from .torch_compile import call_object
 
-            return call_object(attention, self, index, query, key, value, lengths, sink, packed, offsets)
+            results = call_object(attention, self, index, query, key, value, lengths, sink, packed, offsets)
+            return _write(out, results, self.return_lse)
         if self._places is not None and self._places.have_changed():
             self._renew()
         try:
-            if packed is None and not checking.is_on:
+            if packed is None and out is None and not checking.is_on:
                 return self._functions[index](query, key, value, lengths, sink, self.captured)
-            return self._run(index, query, key, value, lengths, sink, packed, offsets)
+            return self._run(index, query, key, value, lengths, sink, packed, offsets, out)
         except ValueError:
             if not self._have_kinds_changed():
                 raise
         self._renew()
-        return self._run(index, query, key, value, lengths, sink, packed, offsets)
+        return self._run(index, query, key, value, lengths, sink, packed, offsets, out)
 
-    def _run(self, index, query, key, value, lengths, sink, packed, offsets):
+    def _run(self, index, query, key, value, lengths, sink, packed, offsets, out):
         config, function = self._configs[index], self._functions[index]
         if packed is not None:
             config = with_packing(config, packed)
@@ -314,7 +337,7 @@ class Attention:
         captured = self.captured + offsets
         if checking.is_on:
             checking.check_call(config, query, key, value, lengths, sink, captured)
-        return function(query, key, value, lengths, sink, captured)
+        return _call(function, out, query, key, value, lengths, sink, captured)
 
     def mlir(
         self,

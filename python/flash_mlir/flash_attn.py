@@ -127,7 +127,7 @@ def _check_rank(name, array):
         raise ValueError(f"{name} {found}; without offsets it is (batch, length, heads, head dimension)")
 
 
-def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_table=None, key_lengths=None):
+def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_table=None, key_lengths=None, out=None):
     """Attention of rows with the heads behind them, packed where there are offsets, and of keys in pages where there is a table."""
     are_packed = offsets[1] is not None or page_table is not None
     for name, array, is_packed in (("q", q, offsets[0] is not None), ("k", k, are_packed), ("v", v, are_packed)):
@@ -138,19 +138,29 @@ def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_t
     arrays = *offsets, page_table, key_lengths
     returns_two = return_attn_probs or return_lse
     of_sequences = get_arrays(*arrays)
+    place = out if out is None or offsets[0] is not None else put_heads_first(out)
     if is_compiling() or not of_sequences:
         names = "query_offsets", "key_offsets", "page_table", "key_lengths"
-        results = attention(q, k, v, return_lse=returns_two, **dict(zip(names, arrays)), **options)
+        results = attention(q, k, v, return_lse=returns_two, out=place, **dict(zip(names, arrays)), **options)
     else:
-        results = run_call(*read_call(q, k, v, get_key(*arrays, k), of_sequences, return_lse=returns_two, **options))
+        call = read_call(q, k, v, get_key(*arrays, k), of_sequences, return_lse=returns_two, **options)
+        results = run_call(*call, place)
     if offsets[0] is None:
-        results = swap_results(results, returns_two)
+        results = swap_results(results, returns_two, out)
     return (*results, None) if return_attn_probs else results
 
 
-def swap_results(results, has_lse):
-    """Results of `attention` with the rows of the output before the heads."""
-    return (_swap_back(results[0]), results[1]) if has_lse else _swap_back(results)
+def put_heads_first(out):
+    """The array that becomes a result, as `attention` has it."""
+    _check_rank("out", out)
+    return _swap(out)
+
+
+def swap_results(results, has_lse, out=None):
+    """Results of `attention` with the rows of the output before the heads; `out` is the output if it was given."""
+    output = results[0] if has_lse else results
+    output = _swap_back(output) if out is None else out
+    return (output, results[1]) if has_lse else output
 
 
 def flash_attn_func(
@@ -170,6 +180,7 @@ def flash_attn_func(
     learnable_sink=None,
     mask=None,
     score=None,
+    out=None,
 ):
     """FlashAttention's function of this name, by `attention`.
 
@@ -188,6 +199,7 @@ def flash_attn_func(
       learnable_sink: (heads,): `sink` of `attention`.
       mask: What is seen in addition: a `Mask`, or a function of b, h, q and k.
       score: A function of s, b, h, q and k that gets scores after softcap and alibi_slopes.
+      out: The array that becomes the result, as that of `attention`, shaped like it.
 
     Returns:
       An array like q, (batch, length, heads, Dv); log-sum-exps are (batch, heads, length).
@@ -198,7 +210,7 @@ def flash_attn_func(
     _check(dropout_p, return_attn_probs, return_lse)
     options = dict(mask=get_mask(causal, window_size, mask), score=get_score(softcap, alibi_slopes, score))
     options.update(scale=softmax_scale, sink=learnable_sink)
-    return attend_rows(q, k, v, (None, None), options, return_attn_probs, return_lse)
+    return attend_rows(q, k, v, (None, None), options, return_attn_probs, return_lse, out=out)
 
 
 def flash_attn_varlen_func(
@@ -225,6 +237,7 @@ def flash_attn_varlen_func(
     num_splits=0,
     mask=None,
     score=None,
+    out=None,
 ):
     """FlashAttention's function of this name: `attention` of packed rows.
 
@@ -256,7 +269,7 @@ def flash_attn_varlen_func(
     options = dict(mask=get_mask(causal, window_size, mask, used), score=get_score(softcap, alibi_slopes, score, used))
     options.update(scale=softmax_scale, sink=learnable_sink, lengths=used)
     options["schedule"] = get_schedule(num_splits, k, block_table is not None)
-    return attend_rows(q, k, v, (cu_seqlens_q, key_offsets), options, return_attn_probs, return_lse, *of_keys)
+    return attend_rows(q, k, v, (cu_seqlens_q, key_offsets), options, return_attn_probs, return_lse, *of_keys, out=out)
 
 
 def _get_keys(offsets, used, table):

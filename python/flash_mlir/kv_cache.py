@@ -8,7 +8,7 @@ import numpy
 from . import checking
 from .attention import run_call
 from .expressions import is_array
-from .flash_attn import attend_rows, get_mask, get_schedule, get_score, swap_results
+from .flash_attn import attend_rows, get_mask, get_schedule, get_score, put_heads_first, swap_results
 from .masks import as_mask, is_compiling
 from .offsets import may_look
 from .operands import cast, get_dtype, is_tensor, to_lengths
@@ -136,6 +136,7 @@ def flash_attn_with_kvcache(
     learnable_sink=None,
     mask=None,
     score=None,
+    out=None,
 ):
     """FlashAttention's function of this name: attention of new tokens over a cache, to which theirs are appended before.
 
@@ -153,7 +154,7 @@ def flash_attn_with_kvcache(
         in their order. Rows are as pages of this length then, which must be one that kernels have (docs/language.md, Pages).
       cache_leftpad: Integers of shape (batch,): the first key of each sequence that there is; 0 if left out.
       block_table: int32 of shape (batch, pages of a sequence): `page_table` of `attention`.
-      softmax_scale, causal, window_size, softcap, alibi_slopes, learnable_sink, mask, score: As those of `flash_attn_func`; the
+      softmax_scale, causal, window_size, softcap, alibi_slopes, learnable_sink, mask, score, out: As those of `flash_attn_func`; the
         last of the new tokens sees the last key.
       rotary_interleaved: Not looked at.
       num_splits: As that of `flash_attn_varlen_func`.
@@ -233,7 +234,7 @@ def flash_attn_with_kvcache(
             _write(k_cache, places, k)
             _write(v_cache, places, v)
         options = dict(mask=mask, score=score, scale=softmax_scale, sink=learnable_sink, schedule=schedule)
-        return attend_rows(q, k_cache, v_cache, (None, None), options, False, return_softmax_lse, table, lengths)
+        return attend_rows(q, k_cache, v_cache, (None, None), options, False, return_softmax_lse, table, lengths, out)
     captured = ()
     if variant is None:
         given = mask, score, softmax_scale, None, learnable_sink is not None, return_softmax_lse, None, packed, schedule
@@ -249,11 +250,12 @@ def flash_attn_with_kvcache(
         if operands[1] is not k_cache:  # A copy of another dtype.
             operands = autocast(q, k_cache, v_cache)
     if getattr(q, "is_cuda", False) and not checking.is_on:
-        results = variant.function.call_rows(*operands, None, learnable_sink, captured)
+        results = variant.function.call_rows(*operands, None, learnable_sink, captured, out)
         if results is not None:
             return results
-    results = run_call(variant, (*_put_heads_first(operands, table), None, learnable_sink, captured))
-    return swap_results(results, return_softmax_lse)
+    place = None if out is None else put_heads_first(out)
+    results = run_call(variant, (*_put_heads_first(operands, table), None, learnable_sink, captured), place)
+    return swap_results(results, return_softmax_lse, out)
 
 
 def _put_heads_first(operands, table):

@@ -131,3 +131,19 @@ def to_tensor(array):
     if array.dtype.name == "bfloat16":
         return torch.tensor(array.view("uint16")).view(torch.bfloat16)
     return torch.tensor(array)
+
+
+def write(out, result):
+    """Copies a result into the array that a call was given for it."""
+    if is_tensor(out) != is_tensor(result) or not (is_tensor(out) or isinstance(out, numpy.ndarray)):
+        raise TypeError(f"out is a {type(out).__name__}; expected a {type(result).__name__}, as results are")
+    if out.dtype != result.dtype:
+        raise TypeError(f"out has the dtype {get_dtype(out)}; expected {get_dtype(result)}, as results have")
+    if tuple(out.shape) != tuple(result.shape):
+        raise ValueError(f"out has the shape {tuple(out.shape)}; expected {tuple(result.shape)}")
+    if not is_tensor(out):
+        out[...] = result
+        return
+    if out.device != result.device:
+        raise ValueError(f"out is on {out.device}, query on {result.device}; they must be in one place")
+    out.copy_(result)

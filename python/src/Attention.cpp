@@ -449,7 +449,8 @@ nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,
 
 nb::object Attention::callRows(nb::handle query, nb::handle key,
                                nb::handle value, nb::handle lengths,
-                               nb::handle sink, nb::handle captured) {
+                               nb::handle sink, nb::handle captured,
+                               nb::handle out) {
   Torch *torch = Torch::get();
   if (!torch || !torch->isTensor(query) || torch->isWatched() || packs(0) ||
       packs(1))
@@ -462,7 +463,9 @@ nb::object Attention::callRows(nb::handle query, nb::handle key,
   if (obstacle.kind != Obstacle::None || isPadded ||
       arguments.arrays[0].device < 0 || getHeads(arguments.arrays[0], 0) == 0)
     return nb::none();
-  return execute(arguments);
+  if (out.is_none())
+    return execute(arguments);
+  return canWrite(out, arguments) ? execute(arguments, out) : nb::none();
 }
 
 void Attention::readOrRaise(Arguments &arguments, nb::handle query,
@@ -475,6 +478,78 @@ void Attention::readOrRaise(Arguments &arguments, nb::handle query,
     raiseNoMemory(obstacle.array, obstacle.name);
   if (obstacle.kind == Obstacle::Gradient)
     raise(PyExc_NotImplementedError, describeNoBackward(obstacle.name));
+}
+
+/// Makes of an array with the rows before the heads, as they are in pages, a
+/// view with the heads before the rows.
+static void putHeadsFirst(Array &array) {
+  std::swap(array.sizes[1], array.sizes[2]);
+  std::swap(array.strides[1], array.strides[2]);
+  array.setUnitStrides();
+  array.prototype = {};
+}
+
+/// Where results on a device may start.
+static constexpr uintptr_t resultAlignment = 256;
+
+/// The array for a result, with its dimensions as attention has them.
+static Array readOut(nb::handle object, bool areRows, nb::object &owner) {
+  Array out = readArray(object, "out", owner);
+  if (areRows && out.rank == 4)
+    putHeadsFirst(out);
+  return out;
+}
+
+bool Attention::canWrite(nb::handle object, const Arguments &arguments) const {
+  const Array &query = arguments.arrays[0];
+  Torch *torch = Torch::get();
+  if (query.device < 0 || arguments.valueDim % dimStep ||
+      getHeads(query, 0) == 0 || !torch->isTensor(object) ||
+      (torch->isGradEnabled() && Torch::requiresGrad(object)))
+    return false;
+  nb::object owner;
+  Array out = readOut(object, arguments.areRows, owner);
+  if (!out.hasMemory || out.device != query.device ||
+      !out.hasType(query.element) || out.rank != query.rank ||
+      !std::equal(out.sizes, out.sizes + out.rank - 1, query.sizes) ||
+      out.sizes[out.rank - 1] != arguments.valueDim ||
+      reinterpret_cast<uintptr_t>(out.data) % resultAlignment)
+    return false;
+  // The last dimension is contiguous, and the others lie in any order.
+  int order[maxRank];
+  int rank = out.rank;
+  std::iota(order, order + rank, 0);
+  std::stable_sort(order, order + rank - 1, [&](int left, int right) {
+    return out.strides[left] > out.strides[right];
+  });
+  int64_t expected = 1;
+  bool isDense = true;
+  for (int i = rank; i-- > 0; expected *= out.sizes[order[i]])
+    isDense &= out.sizes[order[i]] == 1 || out.strides[order[i]] == expected;
+  return isDense;
+}
+
+static void writeInto(nb::handle out, nb::handle result) {
+  nb::module_::import_("flash_mlir.operands").attr("write")(out, result);
+}
+
+nb::object Attention::callInto(nb::handle query, nb::handle key,
+                               nb::handle value, nb::handle lengths,
+                               nb::handle sink, nb::handle captured,
+                               nb::handle out) {
+  Torch *torch = Torch::get();
+  if (torch && torch->isTensor(query) && !torch->isWatched()) {
+    Arguments arguments;
+    Obstacle obstacle =
+        read(arguments, query, key, value, lengths, sink, captured);
+    if (obstacle.kind == Obstacle::None && canWrite(out, arguments))
+      return execute(arguments, out);
+  }
+  nb::object results = call(query, key, value, lengths, sink, captured);
+  writeInto(out, returnLse ? nb::object(results[0]) : results);
+  if (!returnLse)
+    return nb::borrow(out);
+  return nb::make_tuple(out, results[1]);
 }
 
 nb::object Attention::run(nb::handle query, nb::handle key, nb::handle value,
@@ -537,12 +612,8 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
   };
   // Of rank 4, as all is where rows come before heads.
   auto swapRows = [&](Array *array) {
-    if (!arguments.areRows || array->rank != 4)
-      return;
-    std::swap(array->sizes[1], array->sizes[2]);
-    std::swap(array->strides[1], array->strides[2]);
-    array->setUnitStrides();
-    array->prototype = {};
+    if (arguments.areRows && array->rank == 4)
+      putHeadsFirst(*array);
   };
   if (!read(queryObject, "query"))
     return obstacle;
@@ -629,7 +700,7 @@ public:
   /// A row-major one, or one in the order of an array of the same rank.
   void add(const int64_t *sizes, int rank, const Array *like = nullptr) {
     Shape &shape = shapes[count];
-    destinations[count].rank = 0;
+    destinations[count] = {};
     std::copy_n(sizes, rank, shape.sizes);
     int order[maxRank];
     std::iota(order, order + rank, 0);
@@ -643,6 +714,15 @@ public:
       stride *= std::max<int64_t>(shape.sizes[order[i]], 1);
     }
     tensors[count++] = {nullptr, rank, shape.sizes, shape.strides};
+  }
+  /// An array that there is, and where it is.
+  void addGiven(const Array &array, nb::handle owner) {
+    Shape &shape = shapes[count];
+    std::copy_n(array.sizes, array.rank, shape.sizes);
+    std::copy_n(array.strides, array.rank, shape.strides);
+    destinations[count] = {0, {}, {}, owner, array.data};
+    hasDestinations = true;
+    tensors[count++] = {nullptr, array.rank, shape.sizes, shape.strides};
   }
   /// Rows of all sequences, each with its heads, as a batch of one: what is
   /// given and what is allocated. A log-sum-exp has its heads first.
@@ -707,15 +787,6 @@ static void turn(Array &array, const char *name, nb::object &owner) {
   array.prototype = {};
 }
 
-/// Makes of (pages, rows of a page, heads, D) a view with the heads before the
-/// rows.
-static void turnPages(Array &array) {
-  std::swap(array.sizes[1], array.sizes[2]);
-  std::swap(array.strides[1], array.strides[2]);
-  array.setUnitStrides();
-  array.prototype = {};
-}
-
 /// The result on the host that was a batch of one, where its rows were packed:
 /// with the rows before the heads.
 static void turnBack(nb::object &result) {
@@ -742,8 +813,8 @@ void Attention::adaptPages(Arguments &arguments) const {
   auto fits = [](const Array &array) {
     return array.device >= 0 || (array.isDense() && array.isAligned());
   };
-  turnPages(key);
-  turnPages(value);
+  putHeadsFirst(key);
+  putHeadsFirst(value);
   if (fits(key) && fits(value))
     return;
   // Of a cache there may be much more than the pages of these sequences.
@@ -819,13 +890,13 @@ void Attention::prepare(nb::handle query, nb::handle key, nb::handle value,
     return;
   // Sizes are all that counts of what `adapt` makes.
   if (isInPages(1)) {
-    turnPages(arguments.arrays[1]);
-    turnPages(arguments.arrays[2]);
+    putHeadsFirst(arguments.arrays[1]);
+    putHeadsFirst(arguments.arrays[2]);
   }
   findKernel(arguments);
 }
 
-nb::object Attention::execute(Arguments &arguments) {
+nb::object Attention::execute(Arguments &arguments, nb::handle out) {
   // Without a query head there is no kernel.
   if (getHeads(arguments.arrays[0], 0) == 0) {
     nb::object results =
@@ -842,7 +913,8 @@ nb::object Attention::execute(Arguments &arguments) {
     tensors[i] = arguments.arrays[i].getTensor();
   const Array &query = arguments.arrays[0], &value = arguments.arrays[2];
   Places places;
-  bool hasPlaces = packsQueries || arguments.areRows || isReordered(query);
+  bool hasPlaces =
+      packsQueries || arguments.areRows || isReordered(query) || out;
   if (hasPlaces) {
     int64_t sizes[maxRank];
     std::copy_n(query.sizes, query.rank, sizes);
@@ -852,7 +924,14 @@ nb::object Attention::execute(Arguments &arguments) {
         arguments.valueDim == sizes[query.rank - 1])
       like = arguments.prototype;
     for (int rank = query.rank; rank >= query.rank - returnLse; --rank)
-      if (packsQueries)
+      if (out && rank == query.rank) {
+        nb::object owner;
+        Array array = readOut(out, arguments.areRows, owner);
+        array.setUnitStrides();
+        if (packsQueries)
+          turn(array, "out", owner);
+        places.addGiven(array, out);
+      } else if (packsQueries)
         places.addPacked(sizes, rank, like);
       else if (arguments.areRows && rank == query.rank)
         places.addRows(sizes, like);
@@ -866,6 +945,10 @@ nb::object Attention::execute(Arguments &arguments) {
   if (packsQueries && query.device < 0)
     for (nb::object &result : results)
       turnBack(result);
+  if (out && !results[0].is(out)) {
+    writeInto(out, results[0]);
+    results[0] = nb::borrow(out);
+  }
   if (!returnLse)
     return std::move(results[0]);
   return nb::make_tuple(results[0], results[1]);

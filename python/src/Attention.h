@@ -75,10 +75,17 @@ public:
 
   /// As `call`, of a query on a device and of keys and values that are a batch,
   /// if there are any, with the rows before the heads, as they are in pages,
-  /// and so is the output. None where there is more to do than to run the
-  /// kernel.
+  /// and so is the output, which is written into `out` unless that is None.
+  /// None where there is more to do than to run the kernel.
   nb::object callRows(nb::handle query, nb::handle key, nb::handle value,
-                      nb::handle lengths, nb::handle sink, nb::handle captured);
+                      nb::handle lengths, nb::handle sink, nb::handle captured,
+                      nb::handle out);
+
+  /// The same, with the result in `out`, which is written by the kernel where
+  /// it can be, and else becomes a copy of the result.
+  nb::object callInto(nb::handle query, nb::handle key, nb::handle value,
+                      nb::handle lengths, nb::handle sink, nb::handle captured,
+                      nb::handle out);
 
   /// Runs the kernel: what the operator does.
   nb::object run(nb::handle query, nb::handle key, nb::handle value,
@@ -139,9 +146,12 @@ private:
   void readOrRaise(Arguments &arguments, nb::handle query, nb::handle key,
                    nb::handle value, nb::handle lengths, nb::handle sink,
                    nb::handle captured) const;
-  nb::object execute(Arguments &arguments);
+  /// `out` is what `canWrite` is true of, or null.
+  nb::object execute(Arguments &arguments, nb::handle out = {});
   /// That of a call whose arguments are adapted.
   Kernel &findKernel(const Arguments &arguments);
+  /// Whether a kernel can write the result into this array.
+  bool canWrite(nb::handle out, const Arguments &arguments) const;
 
   /// Makes of arguments that no kernel takes others: head dimensions are padded
   /// to multiples of 8, packed rows become a batch of one with their heads

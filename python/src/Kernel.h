@@ -15,13 +15,16 @@
 namespace flash::python {
 
 /// A result on a device that is allocated row-major with these sizes, other
-/// than the program's.
+/// than the program's, or written into memory that there is.
 struct Destination {
   /// 0 for a result as usual.
   int32_t rank;
   int64_t sizes[4];
   /// A tensor like it, or null.
-  nb::handle prototype;
+  nb::handle prototype = {};
+  /// The array that has the memory, and its address; null for none.
+  nb::handle given = {};
+  void *data = nullptr;
 };
 
 class Kernel {

@@ -122,7 +122,11 @@ NB_MODULE(_core, m) {
       .def("call_rows", &Attention::callRows, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(),
            nb::arg("lengths").none(), nb::arg("sink").none(),
-           nb::arg("captured"))
+           nb::arg("captured"), nb::arg("out") = nb::none())
+      .def("call_into", &Attention::callInto, nb::arg("query").none(),
+           nb::arg("key").none(), nb::arg("value").none(),
+           nb::arg("lengths").none(), nb::arg("sink").none(),
+           nb::arg("captured"), nb::arg("out").none())
       .def("run", &Attention::run, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(),
            nb::arg("lengths").none(), nb::arg("sink").none(),

@@ -42,6 +42,9 @@ class device_of:
     def __str__(self):
         return f"cuda:{self.index}"
 
+    def __eq__(self, other):
+        return str(self) == str(other)
+
 
 class Tensor:
     is_cuda = True

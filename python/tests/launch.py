@@ -292,6 +292,29 @@ def test_serving():
     expect_error(serving.UnpreparedError, "layer 7 was not prepared", serving.decode(3), 1, 1, 64, 7, call=prepared.workspace_bytes)
 
 
+def test_out():
+    """The kernel writes into the tensor where it can, in any order of the dimensions; nothing is allocated for the result or copied."""
+    copies = []
+    fake_torch.Tensor.copy_ = lambda self, other: copies.append(self)
+    query, key = turn(2, 8, 100, 64), turn(2, 2, 130, 64)
+    strided = fake_torch.Tensor(make((2, 8, 100, 128), "float16").array[..., :64], query.dtype, 0)
+    shifted = fake_torch.Tensor(make((2 * 8 * 100 * 64 + 8,), "float16").array[8:].reshape(2, 8, 100, 64), query.dtype, 0)
+    for out, is_direct in ((turn(2, 8, 100, 64), True), (make((2, 8, 100, 64), "float16"), True), (strided, False), (shifted, False)):
+        events.clear(), copies.clear()
+        output, lse = flash.attention(query, key, key, mask=flash.causal(), return_lse=True, out=out)
+        assert output is out and lse.shape == (2, 8, 100)
+        made = [event for event in events if event[0] == "empty" and event[2] == "float16"]
+        assert len(made) == len(copies) == (not is_direct)
+    expect_error(ValueError, "out is on cuda:1, query on cuda:0", query, key, key, out=make((2, 8, 100, 64), "float16", device=1))
+    query, offsets = make((20, 16, 128), "float16"), make((10,), "int32")
+    key, table, lengths = make((50, 16, 4, 128), "float16"), make((9, 100), "int32"), make((9,), "int32")
+    out = fake_torch.Tensor(make((40, 16, 128), "float16").array[4:24], query.dtype, 0)
+    events.clear(), copies.clear()
+    options = dict(mask=flash.causal(), query_offsets=offsets, page_table=table, key_lengths=lengths)
+    assert flash.attention(query, key, key, out=out, **options) is out and not copies
+    assert not [event for event in events if event[0] == "empty" and event[2] != "int8"], events
+
+
 def test_places():
     query = make((1, 2, 64, 64), "float32")
     elsewhere = make((1, 2, 64, 64), "float32", device=1)

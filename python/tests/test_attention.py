@@ -297,6 +297,35 @@ def test_strides(make):
     assert_close(flash.attention(backwards, key, value), reference(backwards, key, value)[0], "float32")
 
 
+def test_out(make):
+    """The result lies in the array that is given, of any strides, and is it."""
+    query, key, value = make(dtype=np.float32)
+    expected, of_rows = flash.attention(query, key, value, flash.causal(), return_lse=True)
+    out = np.full((2, 37, 4, 64), np.nan, np.float32)[..., ::2].swapaxes(1, 2)
+    output, lse = flash.attention(query, key, value, flash.causal(), return_lse=True, out=out)
+    assert output is out and (out == expected).all() and (lse == of_rows).all()
+    other = np.empty_like(expected)
+    assert flash.Attention(flash.causal())(query, key, value, out=other) is other and (other == expected).all()
+    rows = [x.swapaxes(1, 2) for x in (query, key, value)]
+    other = np.empty((2, 37, 4, 32), np.float32)
+    assert flash.flash_attn_func(*rows, causal=True, out=other) is other and (other.swapaxes(1, 2) == expected).all()
+    offsets, other = np.array([0, 20, 37], np.int32), np.empty((37, 4, 32), np.float32)
+    packed = [x[0] for x in (rows[0], rows[1][:, :37], rows[2][:, :37])]
+    assert flash.flash_attn_varlen_func(*packed, offsets, offsets, out=other) is other
+    assert (other == flash.flash_attn_varlen_func(*packed, offsets, offsets)).all()
+    other = np.empty((2, 37, 4, 32), np.float32)
+    output, lse = flash.flash_attn_with_kvcache(*rows, cache_seqlens=53, causal=True, return_softmax_lse=True, out=other)
+    assert output is other and lse.shape == (2, 4, 37)
+    np.testing.assert_allclose(other.swapaxes(1, 2), expected, rtol=1e-5, atol=1e-6)
+    for wrong, kind, message in (
+        (np.empty((2, 4, 37, 31), np.float32), ValueError, r"out has the shape \(2, 4, 37, 31\); expected \(2, 4, 37, 32\)"),
+        (np.empty((2, 4, 37, 32)), TypeError, "out has the dtype float64; expected float32"),
+        ([1], TypeError, "out is a list; expected a ndarray"),
+    ):
+        with pytest.raises(kind, match=message):
+            flash.attention(query, key, value, out=wrong)
+
+
 def test_rank_3(make):
     query, key, value = (x[0] for x in make())
     output, lse = flash.attention(query, key, value, mask=flash.causal(), score=alibi, return_lse=True)

@@ -68,6 +68,39 @@ def test_masks(make_tensors, device, dtype, name):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("size", [64, 60])
+def test_out(make_tensors, device, size):
+    """The result lies in the tensor that is given, also in a graph and with gradients."""
+    query, key, value = make_tensors(device, "float16", value_size=size)
+    expected, of_rows = flash.attention(query, key, value, CAUSAL, return_lse=True)
+    places = [
+        torch.empty_like(expected),
+        torch.empty(2, 137, 4, size, dtype=torch.float16, device=device).transpose(1, 2),
+        torch.empty(2, 4, 137, 2 * size, dtype=torch.float16, device=device)[..., :size],
+        torch.empty(2 * 4 * 137 * size + 1, dtype=torch.float16, device=device)[1:].view(2, 4, 137, size),
+    ]
+    attend = flash.Attention(CAUSAL, return_lse=True)
+    for out in places:
+        for call in (
+            lambda out: flash.attention(query, key, value, CAUSAL, return_lse=True, out=out),
+            lambda out: attend(query, key, value, out=out),
+            torch.compile(lambda out: attend(query, key, value, out=out), backend="aot_eager", fullgraph=True),
+        ):
+            out.fill_(float("nan"))
+            output, lse = call(out)
+            assert output.data_ptr() == out.data_ptr() and torch.equal(out, expected) and torch.equal(lse, of_rows)
+    query.requires_grad_()
+    out = torch.empty_like(expected)
+    assert flash.attention(query, key, value, CAUSAL, out=out) is out
+    output = flash.attention(query, key, value, CAUSAL)
+    assert torch.equal(*[torch.autograd.grad(result.sum(), query)[0] for result in (out, output)])
+    with pytest.raises(TypeError, match="out is a ndarray; expected a Tensor"):
+        flash.attention(query, key, value, out=np.empty(expected.shape, np.float16))
+    with pytest.raises(TypeError, match="out has the dtype float32; expected float16"):
+        flash.attention(query, key, value, out=expected.float())
+
+
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", ["bnhd", "packed", "sliced"])
 def test_strides(make_tensors, device, dtype, layout):
