@@ -14,11 +14,13 @@ import functools
 import inspect
 import math
 import sys
+import types
 
 import torch
 
 from .attention import attention
 from .expressions import Tensor, key_length, query_length
+from .flash_attn import flash_attn_func, flash_attn_varlen_func
 from .masks import Mask, causal, is_compiling
 from .masks import mask as as_mask
 from .number_functions import tanh
@@ -28,6 +30,9 @@ from .torch_state import is_watched
 
 #: Transformers takes every name with "flash" in it for one of FlashAttention's libraries, which have other masks.
 NAME = "mlir"
+#: One of these, for `register_flash`. With a 2 or 3 in it, Transformers would decode by block tables, and pad batches by sequences
+#: without pages, which PyTorch's kernels for writing keys do not take.
+FLASH_NAME = "flash_mlir"
 
 # How many keys there are before the first query. One object, by which functions are found again.
 _PAST = key_length - query_length
@@ -432,9 +437,43 @@ def register(name=NAME):
 
     if "flash" in name:
         raise ValueError(
-            f"{name!r} has 'flash' in it, and Transformers takes that for FlashAttention; {NAME!r} is possible"
+            f"{name!r} has 'flash' in it, and Transformers takes that for FlashAttention; {NAME!r} is possible, and "
+            "register_flash is for such a name"
         )
     AttentionInterface.register(name, attend)
     if name != "paged|eager":
         AttentionMaskInterface.register(name, make_mask)
     return name
+
+
+def register_flash():
+    """Makes `attn_implementation="flash_mlir"` Transformers' code for FlashAttention with this package's functions; returns the name.
+
+    Continuous batching (`generate_batch`) gives such names packed rows, where it makes a dense mask for others.
+
+    Raises NotImplementedError where Transformers loads FlashAttention's libraries in another way than it is known to.
+    """
+    from transformers import AttentionInterface
+    from transformers.integrations import hub_kernels
+    from transformers.integrations.flash_attention import flash_attention_forward
+    from transformers.masking_utils import AttentionMaskInterface, flash_attention_mask
+
+    # The one place that is asked for the functions of a name that Transformers does not know.
+    load = getattr(hub_kernels, "load_and_register_attn_kernel", None)
+    if load is None:
+        import transformers
+
+        raise NotImplementedError(f"Transformers {transformers.__version__} does not load kernels as 5.23 does; use register")
+    if not hasattr(load, "of_flash_mlir"):
+
+        @functools.wraps(load)
+        def load_ours(attn_implementation, *arguments, **options):
+            return load_ours.of_flash_mlir if attn_implementation == FLASH_NAME else load(attn_implementation, *arguments, **options)
+
+        load_ours.of_flash_mlir = types.SimpleNamespace(
+            flash_attn_func=flash_attn_func, flash_attn_varlen_func=flash_attn_varlen_func
+        )
+        hub_kernels.load_and_register_attn_kernel = load_ours
+    AttentionInterface.register(FLASH_NAME, flash_attention_forward)
+    AttentionMaskInterface.register(FLASH_NAME, flash_attention_mask)
+    return FLASH_NAME

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import functools
 
 import pytest
 
@@ -520,6 +521,52 @@ def test_continuous_batching(models, monkeypatch, name):
     for prompt, result in zip(prompts, results.values()):
         tokens = prompt[None]
         expected = theirs.generate(tokens, attention_mask=torch.ones_like(tokens), **options)[0, len(prompt) :]
+        assert result.generated_tokens == expected.tolist()
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The names of the functions that Transformers' code for FlashAttention calls. It keeps those that it has loaded."""
+    from transformers import modeling_flash_attention_utils as loader
+    from transformers.integrations import hub_kernels
+
+    monkeypatch.setattr(loader, "_loaded_implementation", None)
+    assert flash_mlir.transformers.register_flash() == flash_mlir.transformers.register_flash() == "flash_mlir"
+    functions, found = hub_kernels.load_and_register_attn_kernel.of_flash_mlir, []
+    for name, function in list(vars(functions).items()):
+
+        @functools.wraps(function)
+        def call(*arguments, _name=name, _function=function, **options):
+            found.append(_name)
+            return _function(*arguments, **options)
+
+        monkeypatch.setattr(functions, name, call)
+    yield found
+    monkeypatch.setattr(loader, "_loaded_implementation", None)
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen", "gemma"])
+def test_flash_name(models, calls, name):
+    """Transformers' own code around FlashAttention: generation of a padded batch, and continuous batching, with tokens of eager."""
+    pytest.importorskip("psutil")
+    theirs = copy.deepcopy(models(name, CAUSAL[name])[1])
+    theirs.set_attn_implementation("eager")
+    ours = type(theirs)._from_config(copy.deepcopy(theirs.config), attn_implementation="flash_mlir").eval()
+    ours.load_state_dict(theirs.state_dict())
+    tokens, mask = make_batch("left")
+    options = dict(max_new_tokens=10, do_sample=False, eos_token_id=-1, pad_token_id=0)
+    assert torch.equal(*[model.generate(tokens, attention_mask=mask, **options) for model in (ours, theirs)])
+    assert calls and {*calls} <= {"flash_attn_func", "flash_attn_varlen_func"}
+    calls.clear()
+    prompts = [torch.randint(3, 64, (length,), generator=torch.Generator().manual_seed(length)) for length in (5, 11, 3, 20)]
+    results = ours.generate_batch(
+        [prompt.tolist() for prompt in prompts],
+        generation_config=transformers.GenerationConfig(**options),
+        continuous_batching_config=transformers.ContinuousBatchingConfig(num_blocks=32, max_batch_tokens=64),
+    )
+    assert {*calls} == {"flash_attn_varlen_func"}
+    for prompt, result in zip(prompts, results.values()):
+        expected = theirs.generate(prompt[None], attention_mask=torch.ones(1, len(prompt)), **options)[0, len(prompt) :]
         assert result.generated_tokens == expected.tolist()
 
 
