@@ -22,7 +22,7 @@ from .gradients import attention_grad
 from .kv_cache import flash_attn_with_kvcache
 from .library import get_include, get_library
 from .masks import Mask, causal, documents, full, key_lengths, mask, prefix, window
-from .merging import merge
+from .merging import merge, merge_attn_states, merge_state, merge_states
 from .number_functions import (
     absolute,
     ceil,
@@ -98,6 +98,9 @@ __all__ = [
     "mask",
     "maximum",
     "merge",
+    "merge_attn_states",
+    "merge_state",
+    "merge_states",
     "minimum",
     "plan",
     "plot",

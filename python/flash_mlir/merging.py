@@ -6,7 +6,7 @@ import sys
 import numpy
 
 from .expressions import is_array
-from .operands import cast, get_dtype, is_tensor
+from .operands import cast, get_dtype, is_tensor, write
 
 
 def _check(outputs, lses, rows_first):
@@ -85,3 +85,50 @@ def merge(outputs, lses, *, base="e", rows_first=False):
         merged = part if merged is None else merged + part
     lse = library.where(has_keys, log(total) + top, -math.inf)
     return cast(merged, get_dtype(outputs[0])), cast(lse, get_dtype(lses[0]))
+
+
+def _turn(name, lse):
+    """A log-sum-exp with the heads before the rows, or back."""
+    if not is_array(lse) or len(lse.shape) < 2:
+        found = f"is a {type(lse).__name__}" if not is_array(lse) else f"has the shape {tuple(lse.shape)}"
+        raise ValueError(f"{name} {found}; expected (rows, heads)")
+    return lse.swapaxes(-1, -2)
+
+
+def merge_state(v_a, s_a, v_b, s_b):
+    """FlashInfer's function of this name: `merge` of two parts, with logarithms to the base 2.
+
+    Args:
+      v_a, v_b: (rows, heads, D).
+      s_a, s_b: (rows, heads): log-sum-exps to the base 2. Of results of `attention`, (heads, rows) to the base e, they are
+        lse.swapaxes(0, 1) * math.log2(math.e).
+
+    Returns:
+      (v, s), like those.
+
+    Raises:
+      What `merge` does.
+    """
+    output, lse = merge((v_a, v_b), (_turn("s_a", s_a), _turn("s_b", s_b)), base=2, rows_first=True)
+    return output, lse.swapaxes(-1, -2)
+
+
+def merge_states(v, s):
+    """FlashInfer's function of this name: `merge_state` of any number of parts, v (rows, parts, heads, D) and s (rows, parts, heads)."""
+    if not is_array(v) or not is_array(s) or len(v.shape) != 4 or tuple(s.shape) != tuple(v.shape[:3]):
+        found = [tuple(x.shape) if is_array(x) else type(x).__name__ for x in (v, s)]
+        raise ValueError(f"v and s are {found[0]} and {found[1]}; expected (rows, parts, heads, D) and (rows, parts, heads)")
+    parts = range(v.shape[1])
+    output, lse = merge([v[:, part] for part in parts], [s[:, part].swapaxes(0, 1) for part in parts], base=2, rows_first=True)
+    return output, lse.swapaxes(0, 1)
+
+
+def merge_attn_states(output, prefix_output, prefix_lse, suffix_output, suffix_lse, output_lse=None):
+    """vLLM's function of this name: `merge` of two parts, with natural logarithms, into `output`, and into `output_lse` if given.
+
+    Outputs are (rows, heads, D), log-sum-exps (heads, rows). Raises what `merge` does.
+    """
+    merged, lse = merge((prefix_output, suffix_output), (prefix_lse, suffix_lse), rows_first=True)
+    write(output, merged, "output")
+    if output_lse is not None:
+        write(output_lse, lse, "output_lse")

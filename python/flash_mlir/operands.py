@@ -133,17 +133,17 @@ def to_tensor(array):
     return torch.tensor(array)
 
 
-def write(out, result):
+def write(out, result, name="out"):
     """Copies a result into the array that a call was given for it."""
     if is_tensor(out) != is_tensor(result) or not (is_tensor(out) or isinstance(out, numpy.ndarray)):
-        raise TypeError(f"out is a {type(out).__name__}; expected a {type(result).__name__}, as results are")
+        raise TypeError(f"{name} is a {type(out).__name__}; expected a {type(result).__name__}, as results are")
     if out.dtype != result.dtype:
-        raise TypeError(f"out has the dtype {get_dtype(out)}; expected {get_dtype(result)}, as results have")
+        raise TypeError(f"{name} has the dtype {get_dtype(out)}; expected {get_dtype(result)}, as results have")
     if tuple(out.shape) != tuple(result.shape):
-        raise ValueError(f"out has the shape {tuple(out.shape)}; expected {tuple(result.shape)}")
+        raise ValueError(f"{name} has the shape {tuple(out.shape)}; expected {tuple(result.shape)}")
     if not is_tensor(out):
         out[...] = result
         return
     if out.device != result.device:
-        raise ValueError(f"out is on {out.device}, query on {result.device}; they must be in one place")
+        raise ValueError(f"{name} is on {out.device}, and what is written into it on {result.device}; they must be in one place")
     out.copy_(result)

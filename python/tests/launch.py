@@ -305,7 +305,7 @@ def test_out():
         assert output is out and lse.shape == (2, 8, 100)
         made = [event for event in events if event[0] == "empty" and event[2] == "float16"]
         assert len(made) == len(copies) == (not is_direct)
-    expect_error(ValueError, "out is on cuda:1, query on cuda:0", query, key, key, out=make((2, 8, 100, 64), "float16", device=1))
+    expect_error(ValueError, "out is on cuda:1, and what is written into it on cuda:0", query, key, key, out=make((2, 8, 100, 64), "float16", device=1))
     query, offsets = make((20, 16, 128), "float16"), make((10,), "int32")
     key, table, lengths = make((50, 16, 4, 128), "float16"), make((9, 100), "int32"), make((9,), "int32")
     out = fake_torch.Tensor(make((40, 16, 128), "float16").array[4:24], query.dtype, 0)

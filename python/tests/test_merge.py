@@ -50,6 +50,43 @@ def test_rows_first(make):
     assert_close(output, expected[0].swapaxes(0, 1), "float32")
 
 
+@pytest.mark.parametrize("is_torch", [False, True])
+def test_names_of_others(make, is_torch):
+    """FlashInfer's functions, with rows before heads and logarithms to the base 2, and vLLM's, with natural ones."""
+    query, key, value = make(queries=4, batch=1)
+    expected, rows = (x[0] for x in reference(query, key, value))
+    expected = expected.swapaxes(0, 1)
+    parts = [flash.attention(query[0], *[x[0] for x in part], return_lse=True) for part in split(key, value)]
+    outputs, lses = [x.swapaxes(0, 1) for x, _ in parts], [x for _, x in parts]
+    twos = [lse.swapaxes(0, 1) * np.float32(math.log2(math.e)) for lse in lses]
+    stack, empty = np.stack, np.empty_like
+    if is_torch:
+        torch = pytest.importorskip("torch")
+        outputs, lses, twos = ([torch.from_numpy(np.ascontiguousarray(x)) for x in arrays] for arrays in (outputs, lses, twos))
+        stack, empty = torch.stack, torch.empty_like
+    states = flash.merge_states(stack(outputs, 1), stack(twos, 1))
+    last = flash.merge_state(outputs[2], twos[2], outputs[3], twos[3])
+    state = flash.merge_state(*flash.merge_state(outputs[0], twos[0], outputs[1], twos[1]), *last)
+    for output, lse in (states, state):
+        assert_close(output, expected, "float32")
+        assert_close(lse, rows.T / math.log(2), "float32")
+    prefix = flash.merge(outputs[:3], lses[:3], rows_first=True)
+    output, lse = empty(outputs[0]), empty(lses[0])
+    assert flash.merge_attn_states(output, *prefix, outputs[3], lses[3], lse) is None
+    assert_close(output, expected, "float32")
+    assert_close(lse, rows, "float32")
+    flash.merge_attn_states(output, *prefix, outputs[3], lses[3])
+    assert_close(output, expected, "float32")
+    for call, message in (
+        (lambda: flash.merge_state(outputs[0], twos[0][:3], outputs[1], twos[1][:3]), "lses have the shape"),
+        (lambda: flash.merge_state(outputs[0], None, outputs[1], twos[1]), r"s_a is a NoneType; expected \(rows, heads\)"),
+        (lambda: flash.merge_states(outputs[0], twos[0]), r"v and s are \(4, 4, 32\) and \(4, 4\); expected \(rows, parts"),
+        (lambda: flash.merge_attn_states(output[:1], *prefix, outputs[3], lses[3]), r"output has the shape \(1, 4, 32\); expected"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
 @pytest.mark.parametrize("is_compiled", [False, True])
 def test_gradients(is_compiled):
     torch = pytest.importorskip("torch")
