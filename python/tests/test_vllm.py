@@ -4,6 +4,7 @@ import abc
 import dataclasses
 import enum
 import importlib
+import json
 import math
 import subprocess
 import sys
@@ -13,6 +14,9 @@ import typing
 import pytest
 
 torch = pytest.importorskip("torch")
+
+import flash_mlir as flash  # noqa: E402
+from flash_mlir import _core, programs  # noqa: E402
 
 HEADS, KEY_HEADS, DIM, PAGE = 4, 2, 16, 16
 # (new tokens, keys with them) of each sequence.
@@ -335,6 +339,38 @@ def test_bits(backend, vllm):
         alone.query = batch.query[start : start + count]
         assert torch.equal(alone.run(backend, build=lambda *_: metadata, writes=False), output[start : start + count])
         start += count
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
+@pytest.mark.parametrize("kind", ["by_sequence", "ranges"])
+@pytest.mark.parametrize("is_short", [False, True])
+def test_emulated(backend, target, kind, is_short):
+    """The masks that read arrays, in programs for GPUs: one for any lengths, and the version for short ones."""
+    is_causal, ranges = torch.tensor([1, 0, 0, 1, 1, 1], dtype=torch.int32), {1: [(3, 11), (12, 25)], 2: [(2, 10), (40, 44)]}
+    batch = Batch(MIXED, dtype=torch.float16, mm_req_doc_ranges=ranges)
+    metadata = make_builder(backend).build(0, batch.common)
+    is_same = lambda q, k, first, last: (first <= q) & (q <= last) & (first <= k) & (k <= last)
+    in_range = lambda b, q, k: sum([is_same(q, k, *ends) for ends in ranges.get(b, ())], torch.zeros((), dtype=torch.bool)) > 0
+    if kind == "by_sequence":
+        mask = backend._make_mask_by_sequence(is_causal, 9)
+        keep = lambda b, q, k: ((k - q).abs() <= 9) & ((k <= q) | (is_causal[b] == 0))
+    else:
+        mask = backend._add_ranges(backend._make_mask(True, 9), metadata.mm_prefix_range_tensor, metadata.query_start_loc, None)
+        keep = lambda b, q, k: ((k <= q) & (k >= q - 9)) | in_range(b, q, k)
+    attend = flash.Attention(mask, scale=0.3)
+    config = programs.with_packing(attend._configs[0], ("i32", PAGE))
+    text = programs.print_program(config, "f16", 4, DIM, DIM)
+    if is_short:
+        caches = [[len(MIXED), KEY_HEADS, PAGE, DIM]] * 2
+        sizes = [[len(MIXED), HEADS, 8, DIM], *caches, list(metadata.block_table.shape)]
+        sizes = programs.choose_sizes(json.loads(config), target, sizes)
+        text = _core.Kernel.specialize(text, target, "", "", sizes)
+    heads_first = lambda x: x.transpose(-2, -3).contiguous()
+    batch.run(backend)
+    keys, values = (heads_first(x) for x in batch.cache.transpose(1, 2).split(DIM, -1))
+    arrays = heads_first(batch.query)[None], keys, values, *attend.captured, metadata.query_start_loc, metadata.block_table, metadata.seq_lens
+    output = flash.compile(text, target="emulate:sm_90a" if target == "sm_90a" else "emulate")(*arrays)
+    batch.check(output[0].transpose(0, 1), keep)
 
 
 def test_builder(backend):
