@@ -127,11 +127,9 @@ def attention(
             captured += given_blocks.get_arrays(blocks)
     if checking.is_on:
         checking.check_call(prepared.config, query, key, value, lengths, sink, captured)
-    return _call(prepared.function, out, query, key, value, lengths, sink, captured)
-
-
-def _call(function, out, *arguments):
-    return function(*arguments) if out is None else function.call_into(*arguments, out)
+    if out is not None:
+        return prepared.function.call_into(query, key, value, lengths, sink, captured, out)
+    return prepared.function(query, key, value, lengths, sink, captured)
 
 
 def _write(out, results, return_lse):
@@ -337,7 +335,9 @@ class Attention:
         captured = self.captured + offsets
         if checking.is_on:
             checking.check_call(config, query, key, value, lengths, sink, captured)
-        return _call(function, out, query, key, value, lengths, sink, captured)
+        if out is not None:
+            return function.call_into(query, key, value, lengths, sink, captured, out)
+        return function(query, key, value, lengths, sink, captured)
 
     def mlir(
         self,

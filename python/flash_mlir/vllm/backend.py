@@ -110,7 +110,7 @@ class Metadata(AttentionMetadata):
       block_table: (sequences, blocks of a sequence).
       slot_mapping: (tokens,): where the keys of new tokens go; -1 for none.
       causal: A truth value, or int32 (sequences,).
-      mm_prefix_range_tensor: (tokens, 2): the first and the last key of the range in which a query sees all keys, such as those of
+      mm_prefix_range_tensor: (tokens, 2): the first and the last key of the range in which a query sees all keys, such as
         its image; (-1, -1) for none. By this name models take it away from layers that have no such ranges.
       masks: Those of layers with the same window, for what this batch has: they read its tensors.
     """
@@ -167,7 +167,9 @@ class MetadataBuilder(AttentionMetadataBuilder):
     def build(self, common_prefix_len, common_attn_metadata, fast_build=False):
         common = common_attn_metadata
         if common.rswa_prefix_lens is not None:
-            raise NotImplementedError("the backend of flash-mlir has no reference sliding window attention (R-SWA); use FLASH_ATTN")
+            raise NotImplementedError(
+                "the backend of flash-mlir has no reference sliding window attention (R-SWA); use FLASH_ATTN"
+            )
         return Metadata(
             num_actual_tokens=common.num_actual_tokens,
             max_query_len=common.max_query_len,
@@ -188,7 +190,7 @@ class MetadataBuilder(AttentionMetadataBuilder):
 
 
 def _make_mask(is_causal, left):
-    """The mask of a layer whose queries see `left` keys before their own, and as many behind it if it is not causal; None is all."""
+    """The mask of a layer whose queries see `left` keys before their own, and as many behind it if not causal; None is all."""
     if left is None:
         return causal() if is_causal else None
     return window(left=left, right=0 if is_causal else left)
@@ -231,7 +233,9 @@ class Impl(AttentionImpl):
         sinks=None,
     ):
         if kv_cache_dtype not in _CACHE_DTYPES:
-            raise NotImplementedError(f"kv_cache_dtype is {kv_cache_dtype}; the backend of flash-mlir has {', '.join(_CACHE_DTYPES)}")
+            raise NotImplementedError(
+                f"kv_cache_dtype is {kv_cache_dtype}; the backend of flash-mlir has {', '.join(_CACHE_DTYPES)}"
+            )
         self.num_heads = num_heads
         self.head_size = head_size
         self.scale = float(scale)
