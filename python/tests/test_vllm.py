@@ -204,8 +204,11 @@ class Batch:
         assert (output[start:] == 0).all()
 
 
-def make_builder(backend, is_mm_prefix_lm=False):
-    config = types.SimpleNamespace(model_config=types.SimpleNamespace(is_mm_prefix_lm=is_mm_prefix_lm))
+def make_builder(backend, is_mm_prefix_lm=False, rswa_window=None):
+    config = types.SimpleNamespace(
+        model_config=types.SimpleNamespace(is_mm_prefix_lm=is_mm_prefix_lm, rswa_window=rswa_window),
+        scheduler_config=types.SimpleNamespace(max_num_seqs=10),
+    )
     return backend.MetadataBuilder(None, ["layer"], config, torch.device("cpu"))
 
 
@@ -309,6 +312,18 @@ def test_ranges(backend, window, is_clamped):
     metadata = make_builder(backend).build(0, batch.common)
     metadata.mm_prefix_range_tensor = None
     batch.check(batch.run(backend, layer, build=lambda *_: metadata, sliding_window=window), causal)
+
+
+def test_reference_window(backend):
+    """All see the prompt, and what is generated has a window. A replayed graph reads the prompts of its own batch."""
+    builder = make_builder(backend, rswa_window=4)
+    for prompts in ([33, 30, 40, 2, 0, 12], [39, 30, 41, 9, 0, 12]):
+        lengths = torch.tensor(prompts, dtype=torch.int32)
+        batch = Batch(MIXED, padding=1, rswa_prefix_lens=lengths)
+        metadata = builder.build(0, batch.common)
+        batch.check(batch.run(backend, build=lambda *_: metadata), lambda b, q, k: (k <= q) & ((k < lengths[b]) | (k > q - 4)))
+    first = builder.build(0, Batch(MIXED, rswa_prefix_lens=torch.zeros(6, dtype=torch.int32)).common)
+    assert first.rswa_prefix_lens.data_ptr() == metadata.rswa_prefix_lens.data_ptr()
 
 
 def test_without_cache(backend):
@@ -418,6 +433,3 @@ def test_refusals(backend):
     impl = backend.Impl(HEADS, DIM, 0.3)
     with pytest.raises(NotImplementedError, match="does not quantize its output"):
         impl.forward(None, None, None, None, None, None, None, output_scale=torch.ones(()))
-    batch = Batch(DECODE, rswa_prefix_lens=torch.ones(4, dtype=torch.int32))
-    with pytest.raises(NotImplementedError, match=r"no reference sliding window attention \(R-SWA\); use FLASH_ATTN"):
-        make_builder(backend).build(0, batch.common)

@@ -96,6 +96,10 @@ class Backend(AttentionBackend):
         return True
 
     @classmethod
+    def supports_rswa(cls):
+        return True
+
+    @classmethod
     def supports_batch_invariance(cls):
         return True
 
@@ -112,6 +116,8 @@ class Metadata(AttentionMetadata):
       causal: A truth value, or int32 (sequences,).
       mm_prefix_range_tensor: (tokens, 2): the first and the last key of the range in which a query sees all keys, such as
         its image; (-1, -1) for none. By this name models take it away from layers that have no such ranges.
+      rswa_prefix_lens, rswa_window: int32 (sequences,), and a number: how many keys all queries see, and how many of the others
+        a query sees, its own among them (reference sliding window attention); None for all.
       masks: Those of layers with the same window, for what this batch has: they read its tensors.
     """
 
@@ -124,6 +130,8 @@ class Metadata(AttentionMetadata):
     slot_mapping: torch.Tensor
     causal: typing.Union[bool, torch.Tensor] = True
     mm_prefix_range_tensor: typing.Optional[torch.Tensor] = None
+    rswa_prefix_lens: typing.Optional[torch.Tensor] = None
+    rswa_window: typing.Optional[int] = None
     masks: dict = dataclasses.field(default_factory=dict)
 
 
@@ -156,6 +164,10 @@ class MetadataBuilder(AttentionMetadataBuilder):
 
     def __init__(self, kv_cache_spec, layer_names, vllm_config, device):
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
+        self._rswa_window = vllm_config.model_config.rswa_window
+        if self._rswa_window is not None:
+            # vLLM has them on the host, and a graph reads one tensor at each replay.
+            self._prefix_lens = torch.zeros(vllm_config.scheduler_config.max_num_seqs, dtype=torch.int32, device=device)
 
     @classmethod
     def get_cudagraph_support(cls, vllm_config, kv_cache_spec):
@@ -166,10 +178,11 @@ class MetadataBuilder(AttentionMetadataBuilder):
 
     def build(self, common_prefix_len, common_attn_metadata, fast_build=False):
         common = common_attn_metadata
-        if common.rswa_prefix_lens is not None:
-            raise NotImplementedError(
-                "the backend of flash-mlir has no reference sliding window attention (R-SWA); use FLASH_ATTN"
-            )
+        prefix_lens = None
+        if self._rswa_window is not None:
+            prefix_lens = self._prefix_lens[: common.num_reqs]
+            if common.rswa_prefix_lens is not None:
+                prefix_lens.copy_(common.rswa_prefix_lens[: common.num_reqs], non_blocking=True)
         return Metadata(
             num_actual_tokens=common.num_actual_tokens,
             max_query_len=common.max_query_len,
@@ -180,6 +193,8 @@ class MetadataBuilder(AttentionMetadataBuilder):
             slot_mapping=common.slot_mapping,
             causal=common.causal,
             mm_prefix_range_tensor=_find_ranges(common, self.device) if common.mm_req_doc_ranges else None,
+            rswa_prefix_lens=prefix_lens,
+            rswa_window=self._rswa_window,
         )
 
     def update_block_table(self, metadata, blk_table, slot_mapping):
@@ -211,6 +226,11 @@ def _add_ranges(made, ranges, starts, left):
 
     added = as_mask(is_in_range)
     return made | (added if left is None else added & window(left=left, right=None))
+
+
+def _add_reference_window(made, prefix_lens, size):
+    """What a mask keeps of the first keys of each sequence, and of the last `size` before each query."""
+    return made & (as_mask(lambda b, h, q, k: k < prefix_lens[b]) | window(left=size - 1, right=None))
 
 
 class Impl(AttentionImpl):
@@ -301,16 +321,19 @@ class Impl(AttentionImpl):
 
     def _get_mask(self, layer, batch):
         is_by_sequence, ranges = isinstance(batch.causal, torch.Tensor), batch.mm_prefix_range_tensor
-        # As in vLLM's own backends, ranges are of batches that are causal.
-        has_ranges = not is_by_sequence and batch.causal and ranges is not None
-        if not is_by_sequence and not has_ranges:
+        # As in vLLM's own backends, these two are of batches that are causal.
+        is_causal = not is_by_sequence and batch.causal
+        has_ranges, has_prefix = is_causal and ranges is not None, is_causal and batch.rswa_prefix_lens is not None
+        if not (is_by_sequence or has_ranges or has_prefix):
             return self._masks[batch.causal]
         # Layers of a group may have different windows.
         limit = self._left if getattr(layer, "mm_prefix_clamp_sliding_window", False) else None
         key = self._left, limit, has_ranges
         if key not in batch.masks:
+            made = _make_mask_by_sequence(batch.causal, self._left) if is_by_sequence else self._masks[True]
             if has_ranges:
-                batch.masks[key] = _add_ranges(self._masks[True], ranges, batch.query_start_loc, limit)
-            else:
-                batch.masks[key] = _make_mask_by_sequence(batch.causal, self._left)
+                made = _add_ranges(made, ranges, batch.query_start_loc, limit)
+            if has_prefix:
+                made = _add_reference_window(made, batch.rswa_prefix_lens, batch.rswa_window)
+            batch.masks[key] = made
         return batch.masks[key]
