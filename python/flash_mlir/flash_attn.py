@@ -133,12 +133,15 @@ def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_t
     for name, array, is_packed in (("q", q, offsets[0] is not None), ("k", k, are_packed), ("v", v, are_packed)):
         if not is_packed:
             _check_rank(name, array)
-    q = _swap(q) if offsets[0] is None else q
+    place = out
+    if offsets[0] is None:
+        if out is not None:
+            place = put_heads_first(out, (*q.shape[:3], v.shape[-1]))
+        q = _swap(q)
     k, v = (k, v) if are_packed else (_swap(k), _swap(v))
     arrays = *offsets, page_table, key_lengths
     returns_two = return_attn_probs or return_lse
     of_sequences = get_arrays(*arrays)
-    place = out if out is None or offsets[0] is not None else put_heads_first(out)
     if is_compiling() or not of_sequences:
         names = "query_offsets", "key_offsets", "page_table", "key_lengths"
         results = attention(q, k, v, return_lse=returns_two, out=place, **dict(zip(names, arrays)), **options)
@@ -150,9 +153,11 @@ def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_t
     return (*results, None) if return_attn_probs else results
 
 
-def put_heads_first(out):
-    """The array that becomes a result, as `attention` has it."""
+def put_heads_first(out, shape):
+    """The array that becomes a result of a shape, as `attention` has it."""
     _check_rank("out", out)
+    if tuple(out.shape) != shape:
+        raise ValueError(f"out has the shape {tuple(out.shape)}; expected {shape}")
     return _swap(out)
 
 

@@ -8,10 +8,10 @@ import numpy
 from . import checking
 from .attention import run_call
 from .expressions import is_array
-from .flash_attn import attend_rows, get_mask, get_schedule, get_score, put_heads_first, swap_results
+from .flash_attn import attend_rows, get_mask, get_schedule, get_score, swap_results
 from .masks import as_mask, is_compiling
 from .offsets import may_look
-from .operands import cast, get_dtype, is_tensor, to_lengths
+from .operands import cast, check_out, get_dtype, is_tensor, to_lengths
 from .packing import LENGTHS, check_int32, get_page
 from .preparation import autocast, prepare
 
@@ -242,6 +242,8 @@ def flash_attn_with_kvcache(
         _keep_variant(key, variant)
     captured += (lengths,) if table is None else (table, lengths)
     operands = autocast(q, k_cache, v_cache)
+    if out is not None:
+        check_out(out, operands[0], (*q.shape[:3], v_cache.shape[-1]))
     if places is not None:
         # What is wrong with other arguments, or cannot be compiled, is an error before something is written.
         variant.function.prepare(*_put_heads_first(operands, table), None, learnable_sink, captured)
@@ -253,7 +255,7 @@ def flash_attn_with_kvcache(
         results = variant.function.call_rows(*operands, None, learnable_sink, captured, out)
         if results is not None:
             return results
-    place = None if out is None else put_heads_first(out)
+    place = None if out is None else out.swapaxes(1, 2)
     results = run_call(variant, (*_put_heads_first(operands, table), None, learnable_sink, captured), place)
     return swap_results(results, return_softmax_lse, out)
 

@@ -133,17 +133,22 @@ def to_tensor(array):
     return torch.tensor(array)
 
 
+def check_out(out, like, shape, name="out"):
+    """Raises an error unless an array can become a result of this shape that is, but for it, like an array."""
+    if is_tensor(out) != is_tensor(like) or not (is_tensor(out) or isinstance(out, numpy.ndarray)):
+        raise TypeError(f"{name} is a {type(out).__name__}; expected a {type(like).__name__}, as results are")
+    if out.dtype != like.dtype:
+        raise TypeError(f"{name} has the dtype {get_dtype(out)}; expected {get_dtype(like)}, as results have")
+    if tuple(out.shape) != tuple(shape):
+        raise ValueError(f"{name} has the shape {tuple(out.shape)}; expected {tuple(shape)}")
+    if is_tensor(out) and out.device != like.device:
+        raise ValueError(f"{name} is on {out.device}, and what is written into it on {like.device}; they must be in one place")
+
+
 def write(out, result, name="out"):
     """Copies a result into the array that a call was given for it."""
-    if is_tensor(out) != is_tensor(result) or not (is_tensor(out) or isinstance(out, numpy.ndarray)):
-        raise TypeError(f"{name} is a {type(out).__name__}; expected a {type(result).__name__}, as results are")
-    if out.dtype != result.dtype:
-        raise TypeError(f"{name} has the dtype {get_dtype(out)}; expected {get_dtype(result)}, as results have")
-    if tuple(out.shape) != tuple(result.shape):
-        raise ValueError(f"{name} has the shape {tuple(out.shape)}; expected {tuple(result.shape)}")
-    if not is_tensor(out):
+    check_out(out, result, result.shape, name)
+    if is_tensor(out):
+        out.copy_(result)
+    else:
         out[...] = result
-        return
-    if out.device != result.device:
-        raise ValueError(f"{name} is on {out.device}, and what is written into it on {result.device}; they must be in one place")
-    out.copy_(result)

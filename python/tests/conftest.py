@@ -69,3 +69,17 @@ def make(rng):
         return tuple(rng.standard_normal(shape).astype(np.float32).astype(dtype) for shape in shapes)
 
     return make
+
+
+@pytest.fixture
+def forget(monkeypatch):
+    """What other tests have prepared or compiled is not there."""
+    import flash_mlir as flash
+    from flash_mlir import cache, compilation
+
+    monkeypatch.setattr(compilation, "kernels", {})
+    monkeypatch.setattr(compilation, "records", [])
+    cache._kernels.clear()
+    # The variants that were called keep their kernels.
+    flash.programs.get_function.cache_clear()
+    flash.preparation._prepared.clear()

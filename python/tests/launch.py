@@ -313,6 +313,18 @@ def test_out():
     options = dict(mask=flash.causal(), query_offsets=offsets, page_table=table, key_lengths=lengths)
     assert flash.attention(query, key, key, out=out, **options) is out and not copies
     assert not [event for event in events if event[0] == "empty" and event[2] != "int8"], events
+    query = make((9, 2, 16, 128), "float16")
+    options = dict(cache_seqlens=lengths, block_table=table, causal=True)
+    strided = fake_torch.Tensor(make((9, 2, 16, 256), "float16").array[..., :128], query.dtype, 0)
+    for out, is_direct in ((make((9, 2, 16, 128), "float16"), True), (strided, False)):
+        events.clear(), copies.clear()
+        output, lse = flash.flash_attn_with_kvcache(query, key, key, return_softmax_lse=True, out=out, **options)
+        assert output is out and lse.shape == (9, 16, 2)
+        made = [event for event in events if event[0] == "empty" and event[2] == "float16"]
+        assert len(made) == len(copies) == (not is_direct), events
+    wrong = make((9, 16, 2, 128), "float16")
+    message = "out has the shape (9, 16, 2, 128); expected (9, 2, 16, 128)"
+    expect_error(ValueError, message, query, key, key, call=flash.flash_attn_with_kvcache, out=wrong, **options)
 
 
 def test_places():

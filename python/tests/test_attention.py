@@ -317,6 +317,8 @@ def test_out(make):
     output, lse = flash.flash_attn_with_kvcache(*rows, cache_seqlens=53, causal=True, return_softmax_lse=True, out=other)
     assert output is other and lse.shape == (2, 4, 37)
     np.testing.assert_allclose(other.swapaxes(1, 2), expected, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match=r"out has the shape \(2, 4, 37, 32\); expected \(2, 37, 4, 32\)"):
+        flash.flash_attn_func(*rows, out=expected)
     for wrong, kind, message in (
         (np.empty((2, 4, 37, 31), np.float32), ValueError, r"out has the shape \(2, 4, 37, 31\); expected \(2, 4, 37, 32\)"),
         (np.empty((2, 4, 37, 32)), TypeError, "out has the dtype float64; expected float32"),

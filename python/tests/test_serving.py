@@ -7,22 +7,13 @@ import numpy as np
 import pytest
 
 import flash_mlir as flash
-from flash_mlir import cache, compilation, serving
+from flash_mlir import cache, serving
 
 HEADS, KEY_HEADS, DIM, PAGE = 4, 2, 32, 16
 SLOPES = np.float32([0.5, 0.25, 0.125, 0.0625])
 SINK = np.float32([0.1, 0.2, 0.3, 0.4])
 
-
-@pytest.fixture(autouse=True)
-def forget(monkeypatch):
-    """What other tests have prepared or compiled is not there."""
-    monkeypatch.setattr(compilation, "kernels", {})
-    monkeypatch.setattr(compilation, "records", [])
-    cache._kernels.clear()
-    # The variants that were called keep their kernels.
-    flash.programs.get_function.cache_clear()
-    flash.preparation._prepared.clear()
+pytestmark = pytest.mark.usefixtures("forget")
 
 
 def prepare(calls, layers, sequences=6, keys=100, page_size=PAGE, device="cpu"):
@@ -73,16 +64,18 @@ def call(rng, kind, page_size, options, returns_lse):
         table, lengths = make_table(rng, key, count) if page_size else (None, rng.integers(0, 80, count).astype(np.int32))
         new = rng.standard_normal((2, count, tokens, KEY_HEADS, DIM), np.float32) if rng.integers(2) else (None, None)
         arguments = dict(block_table=table, cache_seqlens=lengths, return_softmax_lse=returns_lse)
-        return flash.flash_attn_with_kvcache(query, key, value, *new, **arguments, **options)
+        out = np.empty_like(query) if rng.integers(2) else None
+        return flash.flash_attn_with_kvcache(query, key, value, *new, out=out, **arguments, **options)
     rows = int(rng.integers(1, 60))
     query = rng.standard_normal((rows, HEADS, DIM), np.float32)
     ends = make_offsets(rng, rows, count)
+    out = np.empty_like(query) if rng.integers(2) else None
     if kind == "mixed":
         table, lengths = make_table(rng, key, count)
         arguments = dict(block_table=table, seqused_k=lengths, return_lse=returns_lse)
-        return flash.flash_attn_varlen_func(query, key, value, ends, **arguments, **options)
+        return flash.flash_attn_varlen_func(query, key, value, ends, out=out, **arguments, **options)
     key, value = rng.standard_normal((2, rows, KEY_HEADS, DIM), np.float32)
-    return flash.flash_attn_varlen_func(query, key, value, ends, ends, return_lse=returns_lse, **options)
+    return flash.flash_attn_varlen_func(query, key, value, ends, ends, return_lse=returns_lse, out=out, **options)
 
 
 @pytest.mark.parametrize("page_size", [PAGE, None], ids=["pages", "rows"])
@@ -125,6 +118,17 @@ def test_append_is_refused_before_it_is_written(rng):
     options = dict(cache_seqlens=np.int32([3, 5]), block_table=np.zeros((2, 3), np.int32))
     with serving.no_compilation(), pytest.raises(serving.UnpreparedError):
         flash.flash_attn_with_kvcache(query, key, value, new, new, **options)
+    np.testing.assert_array_equal(key, before)
+
+
+def test_append_with_wrong_out(rng):
+    """It is an error before something is written, and names the shape that the caller has."""
+    key, value = rng.standard_normal((2, 9, PAGE, KEY_HEADS, DIM), np.float32)
+    before = key.copy()
+    query, new = rng.standard_normal((2, 1, HEADS, DIM), np.float32), rng.standard_normal((2, 1, KEY_HEADS, DIM), np.float32)
+    options = dict(cache_seqlens=np.int32([3, 5]), block_table=np.zeros((2, 3), np.int32))
+    with pytest.raises(ValueError, match=r"out has the shape \(2, 4, 1, 32\); expected \(2, 1, 4, 32\)"):
+        flash.flash_attn_with_kvcache(query, key, value, new, new, out=np.empty((2, HEADS, 1, DIM), np.float32), **options)
     np.testing.assert_array_equal(key, before)
 
 

@@ -247,6 +247,21 @@ def test_causal(backend, name, order):
     batch.check(batch.run(backend))
 
 
+def test_prepared(backend, forget):
+    """What `serving.prepare` makes for the bounds of a model is all that its batches need."""
+    serving = flash.serving
+    layers = [serving.Layer(causal=True, scale=0.3), serving.Layer(causal=True, window_size=(8, 0), softcap=1.5, scale=0.3, sink=True)]
+    calls = [serving.mixed(60)]
+    serving.prepare(HEADS, KEY_HEADS, DIM, "float32", calls, layers=layers, sequences=6, keys=70, page_size=PAGE, device="cpu")
+    with serving.no_compilation("raise"):
+        for sequences in BATCHES.values():
+            batch = Batch(sequences, padding=2)
+            batch.check(batch.run(backend))
+            batch.run(backend, sliding_window=9, logits_soft_cap=1.5, sinks=torch.zeros(HEADS))
+        with pytest.raises(serving.UnpreparedError):
+            batch.run(backend, sliding_window=10)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("key_heads", [1, 4])
 def test_types(backend, dtype, key_heads):
