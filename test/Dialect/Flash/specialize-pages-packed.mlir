@@ -4,6 +4,7 @@
 // Of any lengths, some sequences have one query: heads that read the same keys share tiles, as far as it is known how many there are.
 // RUN: flash-opt %s --flash-version="target=sm_90a sizes=?x32x?x128,?x8x16x128,?x8x16x128,,?,?x?" | FileCheck %s --check-prefix=ANY
 // RUN: flash-opt %s --flash-version="target=sm_90a sizes=?x?x?x128,?x?x16x128,?x?x16x128,,?,?x?" | FileCheck %s --check-prefix=OPEN
+// RUN: flash-opt %s --flash-version="target=sm_90a sizes=?x32x?x128,?x5x16x128,?x5x16x128,,?,?x?" | FileCheck %s --check-prefix=OPEN
 
 !q = tensor<?x?x?x128xbf16>
 !rows = tensor<1x?x?x128xbf16>

@@ -307,8 +307,8 @@ void Specialize::fixHeads(AttentionOp op) {
   };
   Sizes query(4, getHeads(unpack.getMemory())),
       key(4, getHeads(unpage.getMemory()));
-  if (ShapedType::isDynamic(query[heads]) ||
-      ShapedType::isDynamic(key[heads]) || query[heads] == key[heads])
+  if (ShapedType::isDynamic(query[heads]) || key[heads] <= 0 ||
+      query[heads] == key[heads] || query[heads] % key[heads] != 0)
     return;
   refineArgument(op.getQuery(), query, {heads});
   refineArgument(op.getKey(), key, {heads});
