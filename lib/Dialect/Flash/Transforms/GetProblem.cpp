@@ -58,6 +58,21 @@ std::optional<int64_t> flash::countQueryTiles(RankedTensorType query,
   return problem.countQueryTiles(*schedule.queryTile);
 }
 
+/// Whether the mask leaves ranges of tiles, both ways, whatever the lengths are
+/// that only the data tell.
+static bool leavesRangesOf(AttentionOpInterface op, MaskAttrInterface mask,
+                           int64_t queryTile, int64_t keyTile) {
+  auto getLength = [](Value lengths,
+                      RankedTensorType rows) -> std::optional<int64_t> {
+    if (lengths)
+      return std::nullopt;
+    return getRows(rows.getShape());
+  };
+  return leavesRanges(mask, queryTile, keyTile,
+                      getLength(op.getQueryLengths(), op.getQuery().getType()),
+                      getLength(op.getKeyLengths(), op.getKey().getType()));
+}
+
 Problem flash::getProblem(AttentionOpInterface op) {
   return getProblem(op, op.getQuery().getType().getShape(),
                     op.getKey().getType().getShape());
@@ -106,9 +121,7 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
   if (problem.isGradient && problem.isMasked)
     problem.leavesRanges =
         !problem.masksInRegion &&
-        leavesRanges(*op.getMask(), typicalTile, typicalTile,
-                     getRows(op.getQuery().getType().getShape()),
-                     getRows(op.getKey().getType().getShape()));
+        leavesRangesOf(op, *op.getMask(), typicalTile, typicalTile);
   if (problem.masksInRegion)
     problem.mask = "region";
   else if (op.getMask())
@@ -199,9 +212,7 @@ std::string flash::findFusionFault(AttentionGradOp op,
     return llvm::formatv("products = 5 needs a head dimension that is a "
                          "multiple of {0}, got {1}; choose products = 7",
                          columnMultiple, op.getHeadDim());
-  if (!hasLists && !leavesRanges(op.getMaskOrFull(), queryStep, keyTile,
-                                 getRows(op.getQuery().getType().getShape()),
-                                 getRows(op.getKey().getType().getShape())))
+  if (!hasLists && !leavesRangesOf(op, op.getMaskOrFull(), queryStep, keyTile))
     return llvm::formatv(
         "products = 5 needs a mask that leaves each tile of queries one range "
         "of tiles of keys, and the other way round; choose {0}products = 7",
