@@ -83,6 +83,10 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
   /// Writes into the types what the layout of tiles depends on.
   void fixTypes(AttentionOp op);
   void fixHeads(AttentionOp op);
+  /// Writes the numbers of heads into the types, and of the query what else is
+  /// among the dimensions.
+  void refineOperands(AttentionOp op, const Operands &sizes,
+                      ArrayRef<int64_t> dimsOfQuery);
   void refineArgument(Value tensor, ArrayRef<int64_t> sizes,
                       ArrayRef<int64_t> dims);
   LogicalResult select(AttentionOp op);
@@ -291,6 +295,16 @@ Specialize::Operands Specialize::getTypicalSizes(AttentionOpInterface op,
   return sizes;
 }
 
+void Specialize::refineOperands(AttentionOp op, const Operands &sizes,
+                                ArrayRef<int64_t> dimsOfQuery) {
+  int64_t heads = sizes.key.size() - 3;
+  refineArgument(op.getQuery(), sizes.query, dimsOfQuery);
+  refineArgument(op.getKey(), sizes.key, {heads});
+  refineArgument(op.getValue(), sizes.key, {heads});
+  refineTypes(op);
+  eraseUnusedCasts(op);
+}
+
 /// Packed rows of any lengths over pages share tiles with those of other heads,
 /// of which there have to be known how many.
 void Specialize::fixHeads(AttentionOp op) {
@@ -310,11 +324,7 @@ void Specialize::fixHeads(AttentionOp op) {
   if (ShapedType::isDynamic(query[heads]) || key[heads] <= 0 ||
       query[heads] == key[heads] || query[heads] % key[heads] != 0)
     return;
-  refineArgument(op.getQuery(), query, {heads});
-  refineArgument(op.getKey(), key, {heads});
-  refineArgument(op.getValue(), key, {heads});
-  refineTypes(op);
-  eraseUnusedCasts(op);
+  refineOperands(op, {query, key}, {heads});
 }
 
 void Specialize::fixTypes(AttentionOp op) {
@@ -329,11 +339,7 @@ void Specialize::fixTypes(AttentionOp op) {
   if (query[queries] > mostPackedQueries || query[heads] == key[heads] ||
       ShapedType::isDynamic(query[heads]) || ShapedType::isDynamic(key[heads]))
     return;
-  refineArgument(op.getQuery(), query, {heads, queries});
-  refineArgument(op.getKey(), key, {heads});
-  refineArgument(op.getValue(), key, {heads});
-  refineTypes(op);
-  eraseUnusedCasts(op);
+  refineOperands(op, *sizes, {heads, queries});
 }
 
 /// A function that computes `op` for tensors of typical sizes; null where the
