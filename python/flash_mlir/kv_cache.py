@@ -77,6 +77,8 @@ def _check_new(name, new, cache, batch):
         raise ValueError(f"{name} has the shape {tuple(new.shape)}; expected {expected}, as {name}_cache has")
     if new.dtype != cache.dtype:
         raise TypeError(f"{name} has the dtype {new.dtype}, {name}_cache {cache.dtype}; they must agree")
+    if isinstance(cache, numpy.ndarray) and not cache.flags.writeable:
+        raise ValueError(f"{name}_cache is read-only; expected an array that can be written into")
 
 
 def _check_range(numbers, end, describe):

@@ -6,7 +6,7 @@ import sys
 import numpy
 
 from .expressions import is_array
-from .operands import cast, get_dtype, is_tensor, write
+from .operands import cast, check_out, get_dtype, is_tensor, write
 
 
 def _check(outputs, lses, rows_first):
@@ -129,6 +129,8 @@ def merge_attn_states(output, prefix_output, prefix_lse, suffix_output, suffix_l
     Outputs are (rows, heads, D), log-sum-exps (heads, rows). Raises what `merge` does.
     """
     merged, lse = merge((prefix_output, suffix_output), (prefix_lse, suffix_lse), rows_first=True)
+    if output_lse is not None:
+        check_out(output_lse, lse, lse.shape, "output_lse")
     write(output, merged, "output")
     if output_lse is not None:
         write(output_lse, lse, "output_lse")

@@ -141,6 +141,8 @@ def check_out(out, like, shape, name="out"):
         raise TypeError(f"{name} has the dtype {get_dtype(out)}; expected {get_dtype(like)}, as results have")
     if tuple(out.shape) != tuple(shape):
         raise ValueError(f"{name} has the shape {tuple(out.shape)}; expected {tuple(shape)}")
+    if not is_tensor(out) and not out.flags.writeable:
+        raise ValueError(f"{name} is read-only; expected an array that can be written into")
     if is_tensor(out) and out.device != like.device:
         raise ValueError(f"{name} is on {out.device}, and what is written into it on {like.device}; they must be in one place")
 

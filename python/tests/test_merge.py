@@ -85,6 +85,12 @@ def test_names_of_others(make, is_torch):
     ):
         with pytest.raises(ValueError, match=message):
             call()
+    # Nothing is written then.
+    written = empty(outputs[0])
+    written[...] = 7
+    with pytest.raises(ValueError, match="output_lse has the shape"):
+        flash.merge_attn_states(written, *prefix, outputs[3], lses[3], lse[:1])
+    assert (written == 7).all()
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])

@@ -130,6 +130,13 @@ def test_append_with_wrong_out(rng):
     with pytest.raises(ValueError, match=r"out has the shape \(2, 4, 1, 32\); expected \(2, 1, 4, 32\)"):
         flash.flash_attn_with_kvcache(query, key, value, new, new, out=np.empty((2, HEADS, 1, DIM), np.float32), **options)
     np.testing.assert_array_equal(key, before)
+    out = np.broadcast_to(np.float32(0), (2, 1, HEADS, DIM))
+    with pytest.raises(ValueError, match="out is read-only; expected an array that can be written into"):
+        flash.flash_attn_with_kvcache(query, key, value, new, new, out=out, **options)
+    value.flags.writeable = False
+    with pytest.raises(ValueError, match="v_cache is read-only; expected an array that can be written into"):
+        flash.flash_attn_with_kvcache(query, key, value, new, new, **options)
+    np.testing.assert_array_equal(key, before)
 
 
 def test_left_padding(rng):
