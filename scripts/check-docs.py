@@ -10,6 +10,7 @@ Usage: check-docs.py FLASH_OPT [--write]
   before the end of the comment, only those in which the regular expression C is
   found. Passes with --mlir-print-ir-before or -after stand for what these print;
   instead of passes there may be `flash-run` and its options.
+- A plain block after `<!-- flash-run: OPTIONS -->` must be what flash-run prints.
 - docs/levels.md names every pass of docs/reference.
 - What the pages link to is there, headings included, and so is what they tell `make` to make.
 """
@@ -25,6 +26,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BLOCK = re.compile(r"(?:<!-- output: (?P<passes>[^\n]*?) ?of (?P<file>\S+) -->\n+)?```mlir\n(?P<text>.*?)```\n", re.S)
 EXCERPT = re.compile(r'<!-- excerpt: (?P<passes>[^\n]*?) ?of (?P<file>\S+) from "(?P<first>[^\n]*?)" to "(?P<last>[^\n]*?)"(?: of which "(?P<kept>[^\n]*?)")? -->\n+'
                      r"```\n(?P<text>.*?)```\n", re.S)
+PRINTED = re.compile(r"<!-- flash-run: (?P<options>[^\n]*?) -->\n+```\n(?P<text>.*?)```\n", re.S)
 
 
 def read(page):
@@ -72,7 +74,11 @@ def renew(text, tool):
     def renew_excerpt(match):
         return replace(match, take_lines(run_passes(tool, match), match["first"], match["last"], match["kept"]))
 
-    return EXCERPT.sub(renew_excerpt, BLOCK.sub(renew_block, text))
+    def renew_printed(match):
+        command = [os.path.join(os.path.dirname(tool), "flash-run"), *shlex.split(match["options"])]
+        return replace(match, subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    return PRINTED.sub(renew_printed, EXCERPT.sub(renew_excerpt, BLOCK.sub(renew_block, text)))
 
 
 def find_missing_passes():

@@ -109,10 +109,10 @@ typedef struct FlashCompileOptions {
   /** sizeof(FlashCompileOptions): fields that were added since a caller was
       compiled lie behind it, and are as if they were 0. */
   size_t struct_size;
-  /** "cpu", "emulate", "emulate:sm_90a", "sm_80" or "sm_90a". "reference" is
-      for checks: it runs on the CPU, stores all scores, computes in f64, and
-      has f64 in place of every floating-point type of the arguments and
-      results. */
+  /** One of flashGetTargets: "cpu", a GPU such as "sm_90a", or "emulate" and
+      "emulate:sm_90a" for its block programs on the CPU. "reference" is for
+      checks: it runs on the CPU, stores all scores, computes in f64, and has
+      f64 in place of every floating-point type of the arguments and results. */
   const char *target;
   /** The function to compile; NULL for the only public one. */
   const char *function;
@@ -138,8 +138,12 @@ typedef struct FlashCompileOptions {
   int (*is_interrupted)(void);
 } FlashCompileOptions;
 
-/** The target for a device of this machine, counted from 0: "sm_80" or
-    "sm_90a". The string is static. */
+/** All targets, with commas between them. The string is static. */
+FLASH_CAPI const char *flashGetTargets(void);
+
+/** The target for a device of this machine, counted from 0, such as "sm_90a":
+    its own description or, if there is none, the nearest whose kernels run
+    there (docs/machines.md). The string is static. */
 FLASH_CAPI FlashStatus flashGetDeviceTarget(int device, const char **target);
 
 /** A device of this machine, as the options above have it. */
@@ -147,7 +151,7 @@ typedef struct FlashDevice {
   const char *target, *name;
   int64_t multiprocessors;
   /** A sentence for who uses the device, if nobody has tried flash-mlir on one
-      of this compute capability; else NULL. */
+      of this compute capability, or it has no description; else NULL. */
   const char *warning;
 } FlashDevice;
 

@@ -9,8 +9,8 @@
 
 #include "flash/Compile/CompileOptions.h"
 #include "flash/Compile/RunPasses.h"
+#include "flash/Machine/Machine.h"
 #include "flash/Pipelines/Registration.h"
-#include "flash/Schedule/Target.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -62,8 +62,8 @@ llvm::Error FlashKernel::readOptions() {
     return error;
   if (options.target == Target::Auto)
     return createStringError(
-        "the target 'auto' is of flash-run; give cpu, sm_80, sm_90a, or what "
-        "flashGetDeviceTarget says");
+        "the target 'auto' is of flash-run; give cpu, a GPU such as sm_90a, or "
+        "what flashGetDeviceTarget says");
   options.device = device;
   if (device.empty() && !options.isGpu())
     options.device = getHostDevice(options.target);
@@ -85,6 +85,16 @@ static FlashKernel::Type getType(mlir::Type type, bool isReference) {
   DType element = *getDType(tensor.getElementType());
   return {isReference && isFloat(element) ? DType::F64 : element,
           llvm::SmallVector<int64_t, 4>(tensor.getShape())};
+}
+
+const char *flashGetTargets() {
+  static const std::string targets = [] {
+    std::string names = "cpu,emulate";
+    for (const flash::Machine &gpu : flash::getGpus())
+      names += ("," + gpu.name + ",emulate:" + gpu.name).str();
+    return names + ",reference";
+  }();
+  return targets.c_str();
 }
 
 std::unique_lock<std::mutex> flash::capi::lockCompiler() {
@@ -121,9 +131,8 @@ llvm::Error FlashKernel::compile(std::string &diagnostics) {
       results.push_back(getType(type, options.isReference));
 
     if (options.isGpu()) {
-      auto compiled =
-          GpuProgram::compile(*parsed.module, entry.getSymName(),
-                              Variant::Flash, options.target, options);
+      auto compiled = GpuProgram::compile(*parsed.module, entry.getSymName(),
+                                          Variant::Flash, options);
       if (!compiled)
         return compiled.takeError();
       compiled->level0 = nullptr; // Of the context that ends here.

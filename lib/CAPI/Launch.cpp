@@ -65,17 +65,15 @@ FlashStatus flashGetDevice(int device, FlashDevice *description) {
   if (!opened)
     return fail(FLASH_UNAVAILABLE, opened.takeError());
   const cuda::DeviceInfo &info = opened->getInfo();
-  if (info.major < 8)
-    return fail(FLASH_UNAVAILABLE,
-                formatv("kernels need a GPU of compute capability 8.0 or "
-                        "later; {0} is {1}",
-                        info.name, info.getArchitecture()));
+  const flash::Machine *target = info.getTarget();
+  if (!target)
+    return fail(FLASH_UNAVAILABLE, info.getReasonForNone());
   static std::mutex mutex;
   static auto *warnings = new std::map<int, std::string>;
   std::lock_guard<std::mutex> lock(mutex);
   std::string &warning =
       warnings->try_emplace(device, info.getWarning()).first->second;
-  *description = {info.getTarget(), info.name.c_str(), info.multiprocessors,
+  *description = {target->name.data(), info.name.c_str(), info.multiprocessors,
                   warning.empty() ? nullptr : warning.c_str()};
   return FLASH_SUCCESS;
 }

@@ -69,7 +69,7 @@ template <typename A> void describe(A &archive, GpuProgram::Module &module) {
 }
 
 template <typename A> void describe(A &archive, GpuProgram &program) {
-  archive(program.target, program.host, program.hostText, program.hostObject,
+  archive(program.gpu, program.host, program.hostText, program.hostObject,
           program.modules, program.resultTypes, program.versions,
           program.schedules);
 }

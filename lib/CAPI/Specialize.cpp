@@ -49,9 +49,7 @@ rewrite(const FlashKernel &kernel, llvm::ArrayRef<FlashTensor> arguments,
     auto module = copyProgram(*parsed.module, parsed.entry.getSymName());
     flash::CallOptions call;
     const CompileOptions &of = kernel.options;
-    setSchedule(call,
-                getName(of.target == Target::Emulate ? of.emulated : of.target),
-                *module, of);
+    setSchedule(call, of.target.getMachine().name, *module, of);
     call.sizes = llvm::ArrayRef(llvm::map_to_vector(sizes, describe));
     llvm::Error error = runPasses(*module, [&](mlir::OpPassManager &pm) {
       if (plans)

@@ -60,11 +60,11 @@ flash::compile::writeAheadOfTime(llvm::MutableArrayRef<GpuProgram> programs,
           formatv("-o: @{0} has {1} gpu.modules, and one file holds one",
                   program.host.name, program.modules.size()));
     if (isCubin && !program.modules.front().cubin)
-      if (llvm::Error error = program.runPtxas(getName(program.target)))
+      if (llvm::Error error = program.runPtxas(program.gpu))
         return error;
     runtime::KernelOrigin origin;
     origin.compiler = compiler;
-    origin.target = getName(program.target);
+    origin.target = program.gpu;
     origin.file = names.program == "-" ? "" : StringRef(names.program);
     origin.versions = program.versions;
     origin.schedules = program.schedules;

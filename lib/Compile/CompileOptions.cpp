@@ -39,23 +39,29 @@ StringRef flash::compile::getName(Dump dump) {
   return names[static_cast<unsigned>(dump)];
 }
 
-StringRef flash::compile::getName(Target target) {
-  switch (target) {
-  case Target::Auto:
+/// What comes before a colon and the GPU that is emulated.
+static constexpr llvm::StringLiteral emulateName = "emulate";
+
+const flash::Machine &Target::getMachine() const {
+  return kind == Emulate || kind == Gpu ? *flash::findMachine(gpu)
+                                        : flash::getCpu();
+}
+
+std::string Target::getName() const {
+  switch (kind) {
+  case Auto:
     return "auto";
-  case Target::Cpu:
-    return "cpu";
-  case Target::Emulate:
-    return "emulate";
-  case Target::Sm80:
-    return "sm_80";
-  case Target::Sm90a:
-    return "sm_90a";
+  case Cpu:
+    return flash::getCpu().name.str();
+  case Emulate:
+    return (gpu == defaultGpu ? emulateName : emulateName + ":" + gpu).str();
+  case Gpu:
+    return gpu.str();
   }
   llvm_unreachable("unknown target");
 }
 
-std::string flash::compile::getHostDevice(Target target) {
+std::string flash::compile::getHostDevice(const Target &target) {
   // Nobody measures what is emulated, except for tests of who measures.
   if (target == Target::Emulate)
     return "emulation";
@@ -70,22 +76,29 @@ std::string flash::compile::getHostDevice(Target target) {
 
 llvm::Error flash::compile::parseTarget(StringRef name,
                                         CompileOptions &options) {
-  options.emulated = Target::Sm80;
-  if (name == "emulate:sm_90a") {
-    options.target = Target::Emulate;
-    options.emulated = Target::Sm90a;
+  options.target = Target();
+  if (name == "auto")
     return llvm::Error::success();
-  }
-  for (Target target : {Target::Auto, Target::Cpu, Target::Emulate,
-                        Target::Sm80, Target::Sm90a})
-    if (getName(target) == name) {
-      options.target = target;
+  options.target.kind = Target::Cpu;
+  if (name == flash::getCpu().name)
+    return llvm::Error::success();
+  options.target.kind = Target::Emulate;
+  if (name == emulateName)
+    return llvm::Error::success();
+  StringRef gpu = name;
+  if (gpu.consume_front(emulateName) ? gpu.consume_front(":") : true) {
+    if (gpu == name)
+      options.target.kind = Target::Gpu;
+    const flash::Machine *machine = flash::findMachine(gpu);
+    if (machine && machine->isGpu()) {
+      options.target.gpu = machine->name;
       return llvm::Error::success();
     }
-  return createStringError(formatv("unknown target '{0}'; the targets are "
-                                   "auto, cpu, emulate, emulate:sm_90a, sm_80 "
-                                   "and sm_90a",
-                                   name));
+  }
+  return createStringError(
+      formatv("unknown target '{0}'; the targets are auto, cpu, emulate, "
+              "{1}, and emulate: with one of these GPUs",
+              name, flash::listGpus()));
 }
 
 llvm::Error flash::compile::parseDump(StringRef text, CompileOptions &options) {

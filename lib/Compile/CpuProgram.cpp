@@ -37,7 +37,7 @@ llvm::Expected<CpuProgram> CpuProgram::compile(ModuleOp source, StringRef entry,
   bool emulates =
       options.target == Target::Emulate && variant != Variant::Reference;
   if (emulates)
-    program.target = Target::Emulate;
+    program.target = options.target;
   OwningOpRef<ModuleOp> module = copyProgram(source, entry);
   Stopwatch watch;
   auto stage = [&](StringRef name) {
@@ -66,8 +66,8 @@ llvm::Expected<CpuProgram> CpuProgram::compile(ModuleOp source, StringRef entry,
   // What is emulated is what the GPU runs.
   flash::FrontOptions front;
   if (isFlash)
-    setSchedule(front, emulates ? getName(options.emulated) : "cpu", *module,
-                options);
+    setSchedule(front, emulates ? options.target.getMachine().name : "cpu",
+                *module, options);
   SmallVector<flash::Stage> stages =
       emulates ? flash::getEmulationStages(variant, front, isBlocks)
                : flash::getCpuStages(variant, front);

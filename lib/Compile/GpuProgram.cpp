@@ -47,7 +47,7 @@ static llvm::Error runGpuPasses(ModuleOp module, Variant variant,
   if (isBlocks)
     program.level0 = module.clone();
   flash::FrontOptions front;
-  setSchedule(front, getName(program.target), module, options);
+  setSchedule(front, program.gpu, module, options);
   if (variant != Variant::Flash)
     front.versions = "";
   program.versions = front.versions;
@@ -83,10 +83,10 @@ static llvm::Error compileHost(func::FuncOp function, GpuProgram &program) {
 }
 
 llvm::Expected<GpuProgram> GpuProgram::compile(ModuleOp source, StringRef entry,
-                                               Variant variant, Target gpu,
+                                               Variant variant,
                                                const CompileOptions &options) {
   GpuProgram program;
-  program.target = gpu;
+  program.gpu = options.target.gpu.str();
   OwningOpRef<ModuleOp> module = copyProgram(source, entry);
   auto func = module->lookupSymbol<func::FuncOp>(entry);
   for (Type type : func.getResultTypes())
@@ -102,7 +102,7 @@ llvm::Expected<GpuProgram> GpuProgram::compile(ModuleOp source, StringRef entry,
   flash::PtxTimes times;
   for (auto gpuModule : module->getOps<gpu::GPUModuleOp>()) {
     flash::PtxOptions ptxOptions;
-    ptxOptions.chip = getName(program.target).str();
+    ptxOptions.chip = program.gpu;
     auto ptx = flash::emitPtx(gpuModule, ptxOptions);
     if (!ptx)
       return ptx.takeError();

@@ -13,6 +13,7 @@
 #include <map>
 
 namespace cuda = flash::cuda;
+using flash::Machine;
 using namespace flash::compile;
 using flash::runtime::HostProgram;
 using flash::runtime::Invocation;
@@ -23,14 +24,16 @@ using llvm::formatv;
 llvm::Expected<LoadedProgram> LoadedProgram::load(const GpuProgram &program,
                                                   const cuda::Device &device) {
   const cuda::DeviceInfo &info = device.getInfo();
-  bool runs = program.target == Target::Sm90a
-                  ? info.major == 9 && info.minor == 0
-                  : info.major >= 8;
-  if (!runs)
+  const Machine *machine = flash::findMachine(program.gpu);
+  int64_t own = info.getComputeCapability();
+  if (own != machine->computeCapability &&
+      !(machine->isPortable && own > machine->computeCapability)) {
+    const Machine *target = info.getTarget();
     return createStringError(
-        formatv("kernels for {0} do not run on {1} ({2}); {3}",
-                getName(program.target), info.name, info.getArchitecture(),
-                info.major >= 8 ? "use --target=sm_80" : "use --target=cpu"));
+        formatv("kernels for {0} do not run on {1} ({2}); use --target={3}",
+                program.gpu, info.name, info.getArchitecture(),
+                target ? target->name : flash::getCpu().name));
+  }
   std::map<std::string, cuda::Module> modules;
   for (const GpuProgram::Module &module : program.modules) {
     auto loaded = cuda::Module::load(device, module.getImage(), module.name);

@@ -109,11 +109,8 @@ flash::compile::countVisitedTiles(ModuleOp program, StringRef entry,
                                   ArrayRef<TensorSpec> inputs,
                                   const CompileOptions &options) {
   OwningOpRef<ModuleOp> module = copyProgram(program, entry);
-  StringRef target = options.target == Target::Emulate
-                         ? getName(options.emulated)
-                         : getName(options.target);
   FrontOptions front;
-  setSchedule(front, target, *module, options);
+  setSchedule(front, options.target.getMachine().name, *module, options);
   if (llvm::Error error = runPasses(*module, [&](OpPassManager &pm) {
         pm.addPass(createSymbolDCEPass());
         buildRecognizePipeline(pm, front);

@@ -19,25 +19,26 @@
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
 static void attachTarget(OpPassManager &pm,
                          const flash::FrontOptions &options) {
+  std::string keys;
   if (options.multiprocessors)
-    pm.addPass(flash::createAttachTarget({options.multiprocessors}));
+    keys = "multiprocessors=" + llvm::itostr(options.multiprocessors);
+  pm.addPass(flash::createAttachTarget({options.target, keys}));
 }
 
 void flash::buildRecognizePipeline(OpPassManager &pm,
                                    const FrontOptions &options) {
   pm.addNestedPass<func::FuncOp>(createRaiseAttention());
   pm.addNestedPass<func::FuncOp>(createSeparateMasks());
-  if (!options.versions.empty()) {
-    attachTarget(pm, options);
-    pm.addPass(
-        createMakeVersions({options.versions, options.schedule, options.target,
-                            options.device, options.tuningFile}));
-  }
+  attachTarget(pm, options);
+  if (!options.versions.empty())
+    pm.addPass(createMakeVersions({options.versions, options.schedule,
+                                   options.device, options.tuningFile}));
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createExpandRank());
   func.addPass(createAssertShapes());
@@ -47,9 +48,8 @@ void flash::buildRecognizePipeline(OpPassManager &pm,
 
 void flash::buildSchedulePipeline(OpPassManager &pm,
                                   const FrontOptions &options) {
-  attachTarget(pm, options);
   pm.nest<func::FuncOp>().addPass(createSelectSchedule(
-      {options.schedule, options.target, options.device, options.tuningFile}));
+      {options.schedule, options.device, options.tuningFile}));
 }
 
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
@@ -96,7 +96,6 @@ getSpecializeOptions(const flash::CallOptions &options) {
   flash::SpecializeOptions result;
   result.sizes.assign(options.sizes.begin(), options.sizes.end());
   result.schedule = options.schedule;
-  result.target = options.target;
   result.device = options.device;
   result.tuningFile = options.tuningFile;
   return result;
@@ -106,6 +105,7 @@ void flash::buildVersionPipeline(OpPassManager &pm,
                                  const CallOptions &options) {
   pm.addNestedPass<func::FuncOp>(createRaiseAttention());
   pm.addNestedPass<func::FuncOp>(createSeparateMasks());
+  attachTarget(pm, options);
   pm.addPass(createSpecialize(getSpecializeOptions(options)));
 }
 
@@ -121,6 +121,7 @@ void flash::buildPlanPipeline(OpPassManager &pm, const CallOptions &options) {
   // A plan serves all programs of the mask that is said, whatever their scores
   // are.
   pm.addNestedPass<func::FuncOp>(createSeparateMasks({/*onlyUnsaid=*/true}));
+  attachTarget(pm, planned);
   if (!planned.sizes.empty())
     pm.addPass(createSpecialize(getSpecializeOptions(planned)));
   pm.addNestedPass<func::FuncOp>(createExpandRank());
@@ -302,12 +303,10 @@ getBlockStages(flash::Variant variant, const flash::FrontOptions &options) {
   auto recognize = [&options](OpPassManager &pm) {
     flash::buildRecognizePipeline(pm, options);
   };
-  auto block = [&options](OpPassManager &pm) {
+  auto block = [](OpPassManager &pm) {
     flash::buildBlockPipeline(pm);
     // Last, as which kernels there are and where they first read is known now.
-    std::optional<flash::TargetInfo> target = flash::findTarget(options.target);
-    if (target && target->hasDependentLaunches)
-      pm.addPass(flash::tile::createOverlapLaunches());
+    pm.addPass(flash::tile::createOverlapLaunches());
   };
   return {{"l0", recognize}, {"l1", tile}, {"l2", block}};
 }
@@ -366,42 +365,33 @@ void flash::registerPipelines() {
       [](OpPassManager &pm, const FrontOptions &options) {
         build(pm, getCpuStages(Variant::Flash, options));
       });
-  PassPipelineRegistration<FrontOptions>(
-      "flash-emulate",
-      "As flash-cpu, by way of block programs, whose rings are checked",
-      [](OpPassManager &pm, const FrontOptions &options) {
-        // What is emulated is what the GPU runs.
-        FrontOptions front;
-        front.copyOptionValuesFrom(options);
-        if (front.target == "cpu")
-          front.target = "sm_80";
-        build(pm, getEmulationStages(Variant::Flash, front));
-      });
-  for (auto [name, target, description] :
-       {std::tuple("flash-sm80", "sm_80",
-                   "From a program to thread programs and their launches"),
-        std::tuple("flash-sm90", "sm_90a",
-                   "As flash-sm80, with bulk copies and products of warpgroups "
-                   "where they serve")})
+  using GetStages = SmallVector<Stage> (*)(Variant, const FrontOptions &, bool);
+  for (auto [name, getStages, variant, description] :
+       {std::tuple(StringRef("flash-emulate"), GetStages(getEmulationStages),
+                   Variant::Flash,
+                   StringRef("As flash-cpu, by way of block programs, whose "
+                             "rings are checked")),
+        std::tuple(StringRef("flash-emulate-naive"),
+                   GetStages(getEmulationStages), Variant::Naive,
+                   StringRef("As flash-emulate, but storing all scores")),
+        std::tuple(StringRef("flash-gpu"), GetStages(getGpuStages),
+                   Variant::Flash,
+                   StringRef("From a program to thread programs and their "
+                             "launches")),
+        std::tuple(StringRef("flash-gpu-naive"), GetStages(getGpuStages),
+                   Variant::Naive,
+                   StringRef("As flash-gpu, but storing all scores"))})
     PassPipelineRegistration<FrontOptions>(
         name, description,
-        [target = StringRef(target)](OpPassManager &pm,
-                                     const FrontOptions &options) {
+        [getStages = getStages,
+         variant = variant](OpPassManager &pm, const FrontOptions &options) {
           FrontOptions front;
           front.copyOptionValuesFrom(options);
-          front.target = target.str();
-          build(pm, getGpuStages(Variant::Flash, front));
+          // A program for blocks is for a GPU.
+          if (front.target == getCpu().name)
+            front.target = "sm_80";
+          build(pm, getStages(variant, front, /*isBlockLevel=*/false));
         });
-  PassPipelineRegistration<>(
-      "flash-sm80-naive", "As flash-sm80, but storing all scores",
-      [](OpPassManager &pm) {
-        build(pm, getGpuStages(Variant::Naive, FrontOptions()));
-      });
-  PassPipelineRegistration<>(
-      "flash-emulate-naive", "As flash-emulate, but storing all scores",
-      [](OpPassManager &pm) {
-        build(pm, getEmulationStages(Variant::Naive, FrontOptions()));
-      });
   PassPipelineRegistration<NaiveOptions>(
       "flash-naive", "As flash-cpu, but storing all scores",
       [](OpPassManager &pm, const NaiveOptions &options) {

@@ -179,7 +179,7 @@ static llvm::Error compileOnly(const Program &program, const Options &options) {
   std::vector<GpuProgram> compiled;
   for (mlir::func::FuncOp function : getFunctions(program, options)) {
     auto next = GpuProgram::compile(*program.module, function.getSymName(),
-                                    Variant::Flash, options.target, options);
+                                    Variant::Flash, options);
     if (!next)
       return next.takeError();
     compiled.push_back(std::move(*next));
@@ -234,7 +234,7 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
 
   report.file = options.file;
   report.function = entry.getSymName().str();
-  report.target = getName((*kernel)->getTarget()).str();
+  report.target = (*kernel)->getTarget().getName();
   report.seed = options.seed;
   report.compileTimes = {{"parse", parseTime}};
   report.compileTimes.append((*kernel)->getTimes());

@@ -25,7 +25,11 @@ llvm::Expected<std::unique_ptr<Gpu>> Gpu::open(const Options &options) {
   auto device = cuda::Device::open(std::move(*driver));
   if (!device)
     return device.takeError();
-  if (std::string warning = device->getInfo().getWarning(); !warning.empty())
+  const cuda::DeviceInfo &info = device->getInfo();
+  std::string warning = info.getWarning();
+  if (options.isStrict && info.isUndescribed())
+    return llvm::createStringError("--strict-target: " + warning);
+  if (!warning.empty())
     llvm::WithColor::note(llvm::errs(), "flash-run") << warning << "\n";
   auto telemetry = cuda::Telemetry::open(device->getInfo().pciBusId);
   return std::unique_ptr<Gpu>(
@@ -58,11 +62,11 @@ llvm::Error GpuExecutor::load(GpuProgram &program) {
 llvm::Expected<std::unique_ptr<Executor>>
 flash::run::loadOnGpu(GpuProgram &program, Gpu &gpu, const Options &options) {
   const cuda::DeviceInfo &info = gpu.device.getInfo();
-  // A cubin is for the device at hand; code for sm_90a runs only there.
+  // A cubin is for the device at hand, unless its code runs on no other.
   if (options.ptxas)
     if (llvm::Error error = program.runPtxas(
-            program.target == Target::Sm80 ? info.getArchitecture()
-                                           : getName(program.target).str()))
+            flash::findMachine(program.gpu)->isPortable ? info.getArchitecture()
+                                                        : program.gpu))
       return std::move(error);
   auto executor = std::make_unique<GpuExecutor>(program, gpu, options.layout);
   if (llvm::Error error = executor->load(program))

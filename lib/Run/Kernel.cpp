@@ -36,7 +36,7 @@ llvm::Expected<Kernel> Kernel::load(GpuProgram program, Gpu &gpu,
     return executor.takeError();
   Kernel kernel;
   kernel.executor = std::move(*executor);
-  kernel.target = program.target;
+  kernel.target = {Target::Gpu, flash::findMachine(program.gpu)->name};
   kernel.level0 = std::move(program.level0);
   kernel.times = std::move(program.times);
   return kernel;
@@ -44,8 +44,7 @@ llvm::Expected<Kernel> Kernel::load(GpuProgram program, Gpu &gpu,
 
 llvm::Expected<Kernel> Kernel::compileApart(const DialectRegistry &registry,
                                             StringRef text, Variant variant,
-                                            Target target, Gpu &gpu,
-                                            const Options &options) {
+                                            Gpu &gpu, const Options &options) {
   auto context =
       std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   auto program = compile::loadProgram(
@@ -58,7 +57,7 @@ llvm::Expected<Kernel> Kernel::compileApart(const DialectRegistry &registry,
   if (!named.multiprocessors)
     named.multiprocessors = gpu.device.getInfo().multiprocessors;
   auto compiled = GpuProgram::compile(
-      *program->module, program->entry.getSymName(), variant, target, named);
+      *program->module, program->entry.getSymName(), variant, named);
   if (!compiled)
     return compiled.takeError();
   auto kernel = load(std::move(*compiled), gpu, options);

@@ -10,6 +10,7 @@
 #include "flash/Pipelines/Registration.h"
 #include "flash/Run/Driver.h"
 #include "flash/Run/Suite.h"
+#include "flash/Run/Targets.h"
 #include "flash/Support/Version.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/InitLLVM.h"
@@ -37,6 +38,10 @@ int flash::runMain(int argc, char **argv) {
       flash::run::parseOptions(argc, argv);
   if (!options)
     return fail(options.takeError());
+  if (options->listsTargets) {
+    flash::run::printTargets(llvm::outs());
+    return 0;
+  }
 
   mlir::DialectRegistry registry;
   flash::registerAllDialects(registry);

@@ -8,9 +8,9 @@
 #include "flash/Run/Options.h"
 #include "flash/Compile/AheadOfTime.h"
 
+#include "flash/Machine/Machine.h"
 #include "flash/Run/OptionValues.h"
 #include "flash/Runtime/Cpu.h"
-#include "flash/Schedule/Target.h"
 #include "flash/Target/Nvptx/Ptx.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -43,9 +43,15 @@ struct Flags {
                             cl::cat(category)};
   cl::opt<std::string> target{
       "target", cl::init("auto"), cl::value_desc("name"),
-      cl::desc("auto (default), cpu, emulate, emulate:sm_90a, sm_80 or "
-               "sm_90a"),
+      cl::desc("auto (default), cpu, emulate, a GPU of --targets, or "
+               "emulate: with one, such as emulate:sm_90a"),
       cl::cat(category)};
+  cl::opt<bool> targets{"targets", cl::cat(category),
+                        cl::desc("List the GPUs that are described")};
+  cl::opt<bool> strictTarget{
+      "strict-target", cl::cat(category),
+      cl::desc("Refuse a GPU that is not described, in place of running the "
+               "kernels of the nearest one that is")};
   cl::opt<std::string> function{
       "function", cl::value_desc("name"), cl::cat(category),
       cl::desc("The function to run (default: the only public one)")};
@@ -172,7 +178,7 @@ llvm::Error checkDumps(const Options &options) {
     if (options.has(stage) && !options.isGpu())
       return createStringError(
           formatv("--dump: {0} is a stage of GPU targets; use "
-                  "--target=sm_80 or --target=sm_90a",
+                  "--target=sm_90a or another of --targets",
                   getName(stage)));
   if (options.has(Dump::L2) && !options.isGpu() &&
       options.target != Target::Emulate)
@@ -193,8 +199,8 @@ llvm::Error checkTarget(const Options &options) {
     return createStringError("--count-tiles counts the tiles of the CPU "
                              "target; use --target=cpu");
   if (!options.isGpu() && !options.output.empty())
-    return createStringError("-o writes kernels for GPUs; use --target=sm_80 "
-                             "or --target=sm_90a");
+    return createStringError("-o writes kernels for GPUs; use --target=sm_90a "
+                             "or another of --targets");
   if (options.isGpu() || options.target == Target::Auto)
     return llvm::Error::success();
   if (options.target == Target::Cpu && options.schedule.isOfBlocks())
@@ -210,7 +216,7 @@ llvm::Error checkTarget(const Options &options) {
                              "the CPU target takes dense tensors only");
   if (options.ptxas)
     return createStringError("--ptxas assembles kernels for GPUs; use "
-                             "--target=sm_80 or --target=sm_90a");
+                             "--target=sm_90a or another of --targets");
   return llvm::Error::success();
 }
 
@@ -246,6 +252,8 @@ llvm::Error readFlags(Flags &flags, Options &options) {
   take(flags.suite, options.suite);
   take(flags.firstCase, options.firstCase);
   take(flags.ptxas, options.ptxas);
+  take(flags.targets, options.listsTargets);
+  take(flags.strictTarget, options.isStrict);
   take(flags.timeout, options.timeout);
   take(flags.cudaDriver, options.cudaDriver);
 
@@ -344,6 +352,11 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
   Options options;
   if (llvm::Error error = readFlags(flags, options))
     return std::move(error);
+  if (options.listsTargets) {
+    if (options.file.empty() && options.suite.empty())
+      return options;
+    return createStringError("--targets lists targets and runs no program");
+  }
   if (options.file.empty() == options.suite.empty())
     return createStringError(
         options.file.empty()
@@ -394,7 +407,7 @@ llvm::Expected<Options> flash::run::parseCase(StringRef line,
     StringRef name = argument.ltrim('-').split('=').first;
     if (argument.starts_with("-") &&
         (name == "suite" || name == "first" || name == "json" ||
-         name == "version" || name.starts_with("help")))
+         name == "targets" || name == "version" || name.starts_with("help")))
       return createStringError(
           formatv("a case of a suite cannot have '{0}'", argument));
   }

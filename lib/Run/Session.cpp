@@ -38,7 +38,7 @@ llvm::Expected<Gpu *> Session::getGpu(const Options &options) {
 }
 
 llvm::Expected<Kernel> Session::compileForGpu(const Program &program,
-                                              Variant variant, Target target,
+                                              Variant variant,
                                               const Options &options) {
   // First the device: compiling for one that is not there helps nobody.
   auto device = getGpu(options);
@@ -50,8 +50,8 @@ llvm::Expected<Kernel> Session::compileForGpu(const Program &program,
     named.device = (*device)->device.getInfo().name;
   if (!named.multiprocessors)
     named.multiprocessors = (*device)->device.getInfo().multiprocessors;
-  auto compiled = GpuProgram::compile(*program.module, entry.getSymName(),
-                                      variant, target, named);
+  auto compiled =
+      GpuProgram::compile(*program.module, entry.getSymName(), variant, named);
   if (!compiled)
     return compiled.takeError();
   return Kernel::load(std::move(*compiled), **device, options);
@@ -100,10 +100,13 @@ llvm::Expected<Kernel> Session::compileForAny(const Program &program,
       reason = llvm::toString(device.takeError());
     } else {
       const cuda::DeviceInfo &info = (*device)->device.getInfo();
-      bool isHopper = StringRef(info.getTarget()) == "sm_90a";
-      auto kernel =
-          compileForGpu(program, Variant::Flash,
-                        isHopper ? Target::Sm90a : Target::Sm80, options);
+      Options ofGpu = options;
+      const flash::Machine *target = info.getTarget();
+      if (target)
+        ofGpu.target = {Target::Gpu, target->name};
+      auto kernel = target ? compileForGpu(program, Variant::Flash, ofGpu)
+                           : llvm::Expected<Kernel>(
+                                 createStringError(info.getReasonForNone()));
       if (kernel)
         return kernel;
       // The CPU has its own.
@@ -144,7 +147,7 @@ static std::string getKey(StringRef text, Variant variant,
   if (variant == Variant::Reference)
     os << ' ' << options.optimizeReference;
   else
-    os << ' ' << static_cast<int>(options.target) << ' ' << options.ptxas << ' '
+    os << ' ' << options.target.getName() << ' ' << options.ptxas << ' '
        << static_cast<int>(options.layout);
   if (variant == Variant::Flash)
     os << ' ' << options.schedule.str() << ' ' << options.multiprocessors << ' '
@@ -171,7 +174,7 @@ Session::compile(const Program &program, Variant variant,
       return compileForCpu(program, variant, options);
     if (options.target == Target::Auto)
       return compileForAny(program, options);
-    return compileForGpu(program, variant, options.target, options);
+    return compileForGpu(program, variant, options);
   }();
   if (!kernel)
     return kernel.takeError();
@@ -221,9 +224,9 @@ void Session::compileAhead(ArrayRef<Options> runs) {
   llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
   for (auto &[key, job] : jobs)
     pool.async([&, &job = job] {
-      auto kernel = Kernel::compileApart(
-          context.getDialectRegistry(), job.text->getBuffer(), job.variant,
-          job.options->target, *device, *job.options);
+      auto kernel = Kernel::compileApart(context.getDialectRegistry(),
+                                         job.text->getBuffer(), job.variant,
+                                         *device, *job.options);
       if (kernel)
         job.kernel = std::make_shared<Kernel>(std::move(*kernel));
       else

@@ -63,7 +63,7 @@ public:
   const Candidate &getWinner() const { return candidates[winner]; }
   Kernel &getKernel() { return *kernel; }
   const flash::Problem &getProblem() const { return problem; }
-  const flash::TargetInfo &getMachine() const { return machine; }
+  const flash::Machine &getMachine() const { return machine; }
 
 private:
   llvm::Error time(llvm::MutableArrayRef<Candidate> batch);
@@ -85,7 +85,7 @@ private:
   flash::Problem problem;
   /// What is proposed for gradients.
   flash::Schedule ofGradients;
-  flash::TargetInfo machine = flash::cpuTarget;
+  flash::Machine machine;
   /// The first is the model's.
   std::vector<Candidate> candidates;
   size_t winner = 0;
@@ -103,8 +103,7 @@ llvm::Error Search::begin() {
     return compiled.takeError();
   kernel = *compiled;
   Target target = kernel->getTarget();
-  machine = *flash::findTarget(
-      getName(target == Target::Emulate ? options.emulated : target));
+  machine = target.getMachine();
   SmallVector<flash::AttentionOpInterface> attentions;
   kernel->getLevel0().walk(
       [&](flash::AttentionOpInterface op) { attentions.push_back(op); });
@@ -114,7 +113,7 @@ llvm::Error Search::begin() {
                 "some, and a schedule is looked for where there is one",
                 attentions.size()));
   problem = flash::getProblem(attentions.front());
-  if (target == Target::Sm80 || target == Target::Sm90a) {
+  if (target == Target::Gpu) {
     auto opened = session.getGpu(options);
     if (!opened)
       return opened.takeError();
@@ -394,7 +393,7 @@ llvm::Expected<bool> flash::run::tuneProgram(Session &session,
   Executor &executor = *search.getWinner().executor;
   report.file = options.file;
   report.function = entry.getSymName().str();
-  report.target = getName(search.getKernel().getTarget()).str();
+  report.target = search.getKernel().getTarget().getName();
   report.seed = options.seed;
   report.compileTimes = search.getKernel().getTimes();
   report.machine = executor.getMachine();

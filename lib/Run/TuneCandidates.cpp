@@ -47,7 +47,7 @@ void CandidateCompiler::compileOne(Candidate &candidate) {
       return Kernel::compileApart(
           session.getContext().getDialectRegistry(),
           program.sources->getMemoryBuffer(main)->getBuffer(), Variant::Flash,
-          options.target, *gpu, own);
+          *gpu, own);
     ScopedDiagnosticHandler silence(&session.getContext(),
                                     [](Diagnostic &) { return success(); });
     return Kernel::compile(*program.module, entry.getSymName(), Variant::Flash,

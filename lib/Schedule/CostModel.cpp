@@ -48,7 +48,7 @@ constexpr double usOfMap = 16, usPerElement = 3.7e-7, partThatMapsSave = 0.5;
 /// Microseconds that a problem takes, without those of a launch.
 class Clock {
 public:
-  Clock(const Problem &problem, const TargetInfo &target);
+  Clock(const Problem &problem, const Machine &target);
 
   /// If the keys of each tile of queries have so many splits.
   double getMicroseconds(const Schedule &schedule, int64_t splits) const;
@@ -70,12 +70,12 @@ private:
   double countSteps(const Schedule &schedule, int64_t splits) const;
 
   const Problem &problem;
-  const TargetInfo &target;
+  const Machine &target;
   int64_t columns, partialBytes;
 };
 } // namespace
 
-Clock::Clock(const Problem &problem, const TargetInfo &target)
+Clock::Clock(const Problem &problem, const Machine &target)
     : problem(problem), target(target),
       columns((problem.headDim + problem.valueDim) / 2) {
   int64_t rows = *problem.heads / problem.packedHeads * *problem.countRows();
@@ -114,14 +114,14 @@ double Clock::getMicroseconds(const Schedule &schedule, int64_t splits) const {
   return us;
 }
 
-bool flash::paysToListTiles(const Problem &problem, const TargetInfo &target,
+bool flash::paysToListTiles(const Problem &problem, const Machine &target,
                             const Schedule &schedule) {
   if (!problem.heads || !problem.queries || !problem.keys)
     return true;
   int64_t keyTiles = llvm::divideCeil(*problem.keys, *schedule.keyTile);
   if (keyTiles < 2)
     return false;
-  if (!target.isGpu)
+  if (!target.isGpu())
     return true;
   Clock clock(problem, target);
   int64_t splits = schedule.numSplits.value_or(1);
@@ -137,14 +137,13 @@ bool flash::paysToListTiles(const Problem &problem, const TargetInfo &target,
   return us < saved;
 }
 
-bool flash::hasFewTiles(const Problem &problem, const TargetInfo &target,
+bool flash::hasFewTiles(const Problem &problem, const Machine &target,
                         int64_t queryTile) {
   std::optional<int64_t> tiles = problem.countQueryTiles(queryTile);
   return tiles && *tiles < manyWaves * target.multiprocessors;
 }
 
-Schedule flash::chooseForFewTiles(const Problem &problem,
-                                  const TargetInfo &target,
+Schedule flash::chooseForFewTiles(const Problem &problem, const Machine &target,
                                   llvm::ArrayRef<Schedule> choices) {
   Clock clock(problem, target);
   Schedule best;

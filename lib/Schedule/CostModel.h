@@ -15,21 +15,21 @@
 #ifndef FLASH_LIB_SCHEDULE_COSTMODEL_H
 #define FLASH_LIB_SCHEDULE_COSTMODEL_H
 
+#include "flash/Machine/Machine.h"
 #include "flash/Schedule/Problem.h"
 #include "flash/Schedule/Schedule.h"
-#include "flash/Schedule/Target.h"
 
 namespace flash {
 
 /// Whether the problem makes so few tiles of `queryTile` queries that their
 /// rate alone does not tell how long they take together. Not if their number is
 /// not known.
-bool hasFewTiles(const Problem &problem, const TargetInfo &target,
+bool hasFewTiles(const Problem &problem, const Machine &target,
                  int64_t queryTile);
 
 /// The one of `choices`, which differ in their tiles, that the target ends
 /// first with, and with how many splits of the keys. All sizes are known.
-Schedule chooseForFewTiles(const Problem &problem, const TargetInfo &target,
+Schedule chooseForFewTiles(const Problem &problem, const Machine &target,
                            llvm::ArrayRef<Schedule> choices);
 
 } // namespace flash

@@ -201,14 +201,14 @@ static bool paysToFuse(const Problem &problem) {
   return hasEnough || refuse("there are few heads");
 }
 
-static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
+static Schedule chooseTiles(const Problem &problem, const Machine &target) {
   // The gradients of a tile of keys and of values are in registers together:
   // up to D = Dv = 128 they need no spills (test/Ptxas), in f32 up to 64; wider
   // ones do.
   bool is32Bits = problem.getElementBits() == 32;
   bool isWide = problem.headDim + problem.valueDim > (is32Bits ? 128 : 256);
-  int64_t largestQueryTile = target.isGpu ? 32 : 64;
-  int64_t largestKeyTile = target.isGpu && isWide ? 32 : 64;
+  int64_t largestQueryTile = target.isGpu() ? 32 : 64;
+  int64_t largestKeyTile = target.isGpu() && isWide ? 32 : 64;
   auto fit = [](std::optional<int64_t> length, int64_t largest) {
     if (!length || *length >= largest)
       return largest;
@@ -223,21 +223,21 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
            problem.getTileBytes(rows, problem.valueDim);
   };
   auto fitsBeside = [&](int64_t rows, int64_t step) {
-    return !target.isGpu ||
-           getBytes(rows) + getBytes(step) <= target.leastSharedBytesPerBlock;
+    return !target.isGpu() || getBytes(rows) + getBytes(step) <=
+                                  target.portableSharedBytesPerBlock;
   };
   if (!fitsBeside(*schedule.queryTile, *schedule.keyTile))
     schedule.keyStep = rowMultiple;
   if (!fitsBeside(*schedule.keyTile, *schedule.queryTile))
     schedule.queryStep = rowMultiple;
   // Tiles of a head add in place.
-  if (!target.isGpu)
+  if (!target.isGpu())
     schedule.products = Schedule::oneProgram;
   return schedule;
 }
 
 Schedule flash::chooseGradSchedule(const Problem &problem,
-                                   const TargetInfo &target,
+                                   const Machine &target,
                                    const Schedule &given) {
   // Features are those of some program.
   bool isFused = given.products || given.features || given.keyPrograms
@@ -313,7 +313,7 @@ struct Program {
 } // namespace
 
 /// What is wrong with the program where warps have roles; empty if nothing is.
-static std::string findFault(const Problem &problem, const TargetInfo &target,
+static std::string findFault(const Problem &problem, const Machine &target,
                              const Schedule &schedule, const Program &program) {
   if (!canBeWarpgroupTiles(program.rows, rowMultiple))
     return formatv("{0} must be 64, 128 or 192 where warps have roles, got {1}",
@@ -326,7 +326,7 @@ static std::string findFault(const Problem &problem, const TargetInfo &target,
   int64_t blocks = schedule.ctasPerSm.value_or(1);
   int64_t registers = program.getStepRegisters() + program.gradColumns / 2 +
                       registersBesideTiles;
-  int64_t available = getRoleRegisters(warpgroups, blocks).consumer;
+  int64_t available = getRoleRegisters(target, warpgroups, blocks).consumer;
   if (registers > available)
     return formatv("the products of a {0} of {1} and the gradients need {2} "
                    "registers of a thread, and with {3} warpgroups there are "
@@ -340,8 +340,7 @@ static std::string findFault(const Problem &problem, const TargetInfo &target,
     bytes += stagesOfSharedProducts *
                  problem.getTileBytes(program.rows, program.step) +
              program.step * program.queryColumns * bytesOfSum;
-  int64_t limit = getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
-                  barrierBytesPerBlock;
+  int64_t limit = getSharedLimit(target, blocks) - barrierBytesPerBlock;
   if (bytes > limit)
     return formatv("tiles of a {0} of {1} and steps of {2} need {3} bytes of "
                    "shared memory, and a block may have {4}; choose smaller "
@@ -390,7 +389,7 @@ static llvm::SmallVector<Program> getPrograms(const Problem &problem,
 }
 
 std::string flash::completeGradSchedule(const Problem &problem,
-                                        const TargetInfo &target,
+                                        const Machine &target,
                                         Schedule &schedule) {
   if (std::string fault = schedule.findFault(); !fault.empty())
     return fault;
@@ -405,15 +404,17 @@ std::string flash::completeGradSchedule(const Problem &problem,
     return "stages, key_program_stages and ctas_per_sm are of gradients whose "
            "warps have roles (specialize_warps, with the target sm_90a and "
            "elements of 16 bits); leave them out";
-  if (schedule.isFused() && target.isGpu &&
+  if (schedule.isFused() && target.isGpu() &&
       !(hasRoles && schedule.has(ScheduleFeatures::SpecializeWarps)))
     return formatv(
         "products = {0} needs the CPU, or specialize_warps, with the "
         "target sm_90a, elements of 16 bits and head dimensions up to "
         "128; choose products = {1}",
         Schedule::oneProgram, Schedule::separatePrograms);
-  if (!target.isGpu)
+  if (!target.isGpu())
     return "";
+  if (std::string fault = findElementFault(problem, target); !fault.empty())
+    return fault;
   for (auto [name, tile] : {std::pair("query_tile", *schedule.queryTile),
                             {"key_tile", *schedule.keyTile},
                             {"query_step", schedule.getQueryStep()},

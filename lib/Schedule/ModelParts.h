@@ -19,15 +19,18 @@ int64_t getSharedBytes(const Problem &problem, const Schedule &schedule);
 /// Asks for split-KV where the tiles of queries may be few, for warps without
 /// roles. Tiles become smaller where that makes a CTA for more of the
 /// multiprocessors, or fewer partial results because there are fewer splits.
-void chooseSplitKV(const Problem &problem, const TargetInfo &target,
+void chooseSplitKV(const Problem &problem, const Machine &target,
                    Schedule &schedule);
 
 /// The number of blocks that fill the GPU, if a tile has so many queries, for
 /// warps without roles.
-int64_t getFillingBlocks(const TargetInfo &target, int64_t queryTile);
+int64_t getFillingBlocks(const Machine &target, int64_t queryTile);
 
+/// Why the target's tensor cores do not multiply the problem's elements; empty
+/// if they do, and for the CPU.
+std::string findElementFault(const Problem &problem, const Machine &target);
 /// Whether the target and the problem allow products of warpgroups.
-bool canHaveRoles(const Problem &problem, const TargetInfo &target);
+bool canHaveRoles(const Problem &problem, const Machine &target);
 /// Whether warpgroups can have tiles of such sizes, 0 for any.
 bool canBeWarpgroupTiles(int64_t queryTile, int64_t keyTile);
 
@@ -36,14 +39,14 @@ Schedule chooseCpuSchedule(const Problem &problem);
 
 /// The best schedule for tensor cores by mma.sync and copies by cp.async, and
 /// `completeSchedule` for it.
-Schedule chooseSm80Schedule(const Problem &problem, const TargetInfo &target);
-std::string completeSm80Schedule(const Problem &problem,
-                                 const TargetInfo &target, Schedule &schedule);
+Schedule chooseSm80Schedule(const Problem &problem, const Machine &target);
+std::string completeSm80Schedule(const Problem &problem, const Machine &target,
+                                 Schedule &schedule);
 
 /// The same for products of warpgroups and bulk copies.
-Schedule chooseSm90Schedule(const Problem &problem, const TargetInfo &target);
-std::string completeSm90Schedule(const Problem &problem,
-                                 const TargetInfo &target, Schedule &schedule);
+Schedule chooseSm90Schedule(const Problem &problem, const Machine &target);
+std::string completeSm90Schedule(const Problem &problem, const Machine &target,
+                                 Schedule &schedule);
 
 } // namespace flash
 

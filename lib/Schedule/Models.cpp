@@ -28,19 +28,25 @@ int64_t flash::getSharedBytes(const Problem &problem,
          *schedule.stages * stageBytes;
 }
 
-bool flash::canHaveRoles(const Problem &problem, const TargetInfo &target) {
-  return target.hasWarpgroups && problem.getElementBits() == 16;
+std::string flash::findElementFault(const Problem &problem,
+                                    const Machine &target) {
+  std::string name;
+  llvm::raw_string_ostream(name) << problem.element;
+  return target.findProductFault(name);
 }
 
-int64_t flash::choosePackedHeads(const Problem &problem,
-                                 const TargetInfo &target,
+bool flash::canHaveRoles(const Problem &problem, const Machine &target) {
+  return target.hasWarpgroups() && problem.getElementBits() == 16;
+}
+
+int64_t flash::choosePackedHeads(const Problem &problem, const Machine &target,
                                  const Schedule &given) {
   if (given.packedHeads)
     return *given.packedHeads;
   bool mayBeFew = problem.queries
                       ? *problem.queries <= mostPackedQueries
                       : problem.hasPackedRows && problem.keysInPages;
-  if (!target.isGpu || !problem.group || !mayBeFew)
+  if (!target.isGpu() || !problem.group || !mayBeFew)
     return 1;
   Problem packed = problem;
   packed.packedHeads = std::min(*problem.group, mostPackedHeads);
@@ -74,9 +80,9 @@ static std::string findPackingFault(const Problem &problem,
                  *problem.group, packed, nearest);
 }
 
-static Schedule chooseTiles(const Problem &problem, const TargetInfo &target,
+static Schedule chooseTiles(const Problem &problem, const Machine &target,
                             const Schedule &given) {
-  if (!target.isGpu)
+  if (!target.isGpu())
     return chooseCpuSchedule(problem);
   // Tiles that only warps without roles can have ask for such.
   bool hasRoles = given.features
@@ -96,7 +102,7 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target,
   return schedule;
 }
 
-Schedule flash::chooseSchedule(const Problem &problem, const TargetInfo &target,
+Schedule flash::chooseSchedule(const Problem &problem, const Machine &target,
                                const Schedule &given) {
   Schedule schedule = chooseTiles(problem, target, given);
   if (problem.packedHeads > 1)
@@ -105,8 +111,7 @@ Schedule flash::chooseSchedule(const Problem &problem, const TargetInfo &target,
 }
 
 std::string flash::completeSchedule(const Problem &problem,
-                                    const TargetInfo &target,
-                                    Schedule &schedule) {
+                                    const Machine &target, Schedule &schedule) {
   // Where no features are proposed, there are none to leave out.
   schedule.leftOut = ScheduleFeatures::None;
   if (std::string fault = findPackingFault(problem, schedule); !fault.empty())
@@ -116,8 +121,10 @@ std::string flash::completeSchedule(const Problem &problem,
   if (std::string fault = schedule.findForeignKey(ScheduleOwner::Attention);
       !fault.empty())
     return fault;
-  if (!target.isGpu)
+  if (!target.isGpu())
     return "";
+  if (std::string fault = findElementFault(problem, target); !fault.empty())
+    return fault;
   std::string fault = schedule.hasRoles() && canHaveRoles(problem, target)
                           ? completeSm90Schedule(problem, target, schedule)
                           : completeSm80Schedule(problem, target, schedule);

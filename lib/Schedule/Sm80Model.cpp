@@ -20,9 +20,12 @@ constexpr int64_t threadsPerWarp = 32;
 constexpr int64_t registersBesideTiles = 32;
 // Rows of a matrix instruction (mma.sync m16n8).
 constexpr int64_t rowsPerWarp = 16;
-// What a thread needs is such that the registers of a multiprocessor are enough
-// for so many warps.
-constexpr int64_t warpsPerMultiprocessor = 8;
+constexpr int64_t leastKeyTile = 16;
+/// What a thread needs is such that the registers of a multiprocessor are
+/// enough for so many warps.
+int64_t countWarpsPerMultiprocessor(const Machine &target) {
+  return target.registers / (target.registersPerThread + 1) / threadsPerWarp;
+}
 
 /// Of a thread, for the scores and the accumulator in f32.
 int64_t countTileRegisters(const Problem &problem, const Schedule &schedule) {
@@ -46,13 +49,13 @@ constexpr Candidate maskedCandidatesOf32Bits[] = {
     {16, 128, 32}, {48, 64, 32}, {256, 64, 16}};
 } // namespace
 
-int64_t flash::getFillingBlocks(const TargetInfo &target, int64_t queryTile) {
-  return target.multiprocessors * warpsPerMultiprocessor /
+int64_t flash::getFillingBlocks(const Machine &target, int64_t queryTile) {
+  return target.multiprocessors * countWarpsPerMultiprocessor(target) /
          getDefaultWarps(queryTile);
 }
 
 Schedule flash::chooseSm80Schedule(const Problem &problem,
-                                   const TargetInfo &target) {
+                                   const Machine &target) {
   int64_t dim = std::max(problem.headDim, problem.valueDim);
   bool is32Bits = problem.getElementBits() == 32;
   llvm::ArrayRef<Candidate> candidates = candidatesOf16Bits;
@@ -71,12 +74,22 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
   if (rows && *rows <= fit->queryTile / 2)
     schedule.queryTile =
         std::max<int64_t>(llvm::PowerOf2Ceil(*rows), rowsPerWarp);
+  // Cards with less shared memory have smaller tiles.
+  auto isTooLarge = [&] {
+    Schedule staged = schedule;
+    staged.stages = 1;
+    return getSharedBytes(problem, staged) > target.portableSharedBytesPerBlock;
+  };
+  while (isTooLarge() && *schedule.keyTile > leastKeyTile)
+    *schedule.keyTile /= 2;
+  while (isTooLarge() && *schedule.queryTile > rowsPerWarp)
+    *schedule.queryTile /= 2;
   chooseSplitKV(problem, target, schedule);
   return schedule;
 }
 
 std::string flash::completeSm80Schedule(const Problem &problem,
-                                        const TargetInfo &target,
+                                        const Machine &target,
                                         Schedule &schedule) {
   if (schedule.hasRoles())
     return formatv("the features {0} need the target sm_90a and elements of 16 "
@@ -113,18 +126,17 @@ std::string flash::completeSm80Schedule(const Problem &problem,
     schedule.stages = 1;
 
   int64_t registers = countTileRegisters(problem, schedule);
-  int64_t available = maxRegistersPerThread - registersBesideTiles;
+  int64_t available = target.registersPerThread - registersBesideTiles;
   if (registers > available)
     return formatv("scores and accumulator of {0} queries and {1} keys need "
                    "{2} registers of each of {3} threads, and there are {4}; "
                    "choose smaller tiles or more warps",
                    *schedule.queryTile, *schedule.keyTile, registers,
                    threadsPerWarp * *schedule.warps, available);
-  // Compiled kernels should run on sm_80, too.
   int64_t sharedBytes = getSharedBytes(problem, schedule);
-  if (sharedBytes > sm80Target.maxSharedBytesPerBlock)
+  if (sharedBytes > target.sharedBytesPerBlock)
     return formatv("the tiles need {0} bytes of shared memory, and a block may "
                    "have {1}; choose smaller tiles or fewer stages",
-                   sharedBytes, sm80Target.maxSharedBytesPerBlock);
+                   sharedBytes, target.sharedBytesPerBlock);
   return "";
 }

@@ -121,7 +121,7 @@ static std::vector<Schedule> getTiles(ArrayRef<const Candidate *> fits,
 }
 
 Schedule flash::chooseSm90Schedule(const Problem &problem,
-                                   const TargetInfo &target) {
+                                   const Machine &target) {
   int64_t dim = std::max(problem.headDim, problem.valueDim);
   std::optional<int64_t> keys = problem.meanKeysPerQuery;
   ArrayRef<Candidate> all =
@@ -193,7 +193,7 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
 }
 
 std::string flash::completeSm90Schedule(const Problem &problem,
-                                        const TargetInfo &target,
+                                        const Machine &target,
                                         Schedule &schedule) {
   if (!schedule.has(ScheduleFeatures::SpecializeWarps))
     return formatv("the features {0} need specialize_warps too",
@@ -225,14 +225,13 @@ std::string flash::completeSm90Schedule(const Problem &problem,
     schedule.stages = 2;
   int64_t blocks = schedule.ctasPerSm.value_or(1);
   int64_t sharedBytesOfBlock =
-      getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
-      barrierBytesPerBlock;
+      getSharedLimit(target, blocks) - barrierBytesPerBlock;
 
   // Of 64 rows each of 128 threads has half as many elements as there are
   // columns; probabilities are rounded to 16 bits.
   int64_t registers = *schedule.keyTile / 2 + *schedule.keyTile / 4 +
                       problem.valueDim / 2 + registersBesideTiles;
-  int64_t available = getRoleRegisters(warpgroups, blocks).consumer;
+  int64_t available = getRoleRegisters(target, warpgroups, blocks).consumer;
   if (registers > available) {
     std::string ofBlocks;
     if (blocks > 1)
@@ -245,7 +244,7 @@ std::string flash::completeSm90Schedule(const Problem &problem,
   }
   int64_t columns = std::max(*schedule.keyTile, problem.valueDim);
   int64_t result = columns / 2 + registersBesideResult;
-  int64_t start = getStartRegisters(warpgroups, blocks);
+  int64_t start = getStartRegisters(target, warpgroups, blocks);
   if (result > start)
     return formatv("a product with {0} columns needs {1} registers of a "
                    "thread, and threads start with {2}; choose fewer "

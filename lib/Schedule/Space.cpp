@@ -56,7 +56,7 @@ constexpr int64_t gradTiles[] = {64, 32, 16, 128};
 /// Collects schedules that fit, each once.
 class Space {
 public:
-  Space(const Problem &problem, const TargetInfo &target)
+  Space(const Problem &problem, const Machine &target)
       : problem(problem), target(target) {}
 
   void add(Schedule schedule) {
@@ -88,10 +88,10 @@ public:
     schedule.keyTile = keyTile;
     if (problem.packedHeads > 1)
       schedule.packedHeads = problem.packedHeads;
-    if (target.isGpu)
+    if (target.isGpu())
       schedule.features = features;
     schedule.ctasPerSm = ctasPerSm;
-    if (target.isGpu) {
+    if (target.isGpu()) {
       int64_t blocks = getBlocks(schedule);
       std::optional<int64_t> tiles = problem.countQueryTiles(queryTile);
       bool isPersistent = schedule.has(ScheduleFeatures::Persistent);
@@ -110,7 +110,7 @@ public:
   }
 
   const Problem &problem;
-  const TargetInfo &target;
+  const Machine &target;
   std::vector<Schedule> schedules;
 };
 
@@ -118,10 +118,10 @@ public:
 
 /// Those of the programs of gradients, but for what is proposed.
 static std::vector<Schedule> listGradSchedules(const Problem &problem,
-                                               const TargetInfo &target) {
+                                               const Machine &target) {
   Space space(problem, target);
   Schedule schedule;
-  if (target.isGpu && canHaveRoles(problem, target)) {
+  if (target.isGpu() && canHaveRoles(problem, target)) {
     for (const GradTiles &tiles : gradRoleTiles)
       for (ScheduleFeatures features : gradRoleFeatures) {
         schedule.queryTile = tiles.queryTile;
@@ -155,12 +155,12 @@ static std::vector<Schedule> listGradSchedules(const Problem &problem,
 }
 
 std::vector<Schedule> flash::listSchedules(const Problem &problem,
-                                           const TargetInfo &target) {
+                                           const Machine &target) {
   if (problem.isGradient)
     return listGradSchedules(problem, target);
   Space space(problem, target);
   space.add(chooseSchedule(problem, target, Schedule()));
-  if (!target.isGpu) {
+  if (!target.isGpu()) {
     for (int64_t queryTile : cpuQueryTiles)
       for (int64_t keyTile : cpuKeyTiles)
         space.addTiles(queryTile, keyTile);
@@ -178,10 +178,10 @@ std::vector<Schedule> flash::listSchedules(const Problem &problem,
 }
 
 std::vector<Schedule> flash::listVariations(const Problem &problem,
-                                            const TargetInfo &target,
+                                            const Machine &target,
                                             const Schedule &schedule) {
   Space space(problem, target);
-  if (!target.isGpu)
+  if (!target.isGpu())
     return {};
   auto otherStages =
       problem.isGradient ? &Schedule::keyProgramStages : &Schedule::queryStages;

@@ -28,7 +28,7 @@ int64_t flash::countSplits(int64_t splitCtas, int64_t queryTiles,
                              1, maxSplits);
 }
 
-void flash::chooseSplitKV(const Problem &problem, const TargetInfo &target,
+void flash::chooseSplitKV(const Problem &problem, const Machine &target,
                           Schedule &schedule) {
   auto hasFewBlocks = [&] {
     std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);

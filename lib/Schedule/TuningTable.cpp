@@ -39,7 +39,7 @@ static std::optional<int64_t> getClass(std::optional<int64_t> length,
   return std::max<int64_t>(llvm::PowerOf2Ceil(*length), least);
 }
 
-TuningKey TuningKey::get(const Problem &problem, const TargetInfo &target,
+TuningKey TuningKey::get(const Problem &problem, const Machine &target,
                          StringRef device) {
   TuningKey key;
   key.device = device.str();
@@ -57,7 +57,7 @@ TuningKey TuningKey::get(const Problem &problem, const TargetInfo &target,
   key.keysPerQuery = getClass(problem.mostKeysPerQuery, minKeysPerQueryClass);
   // A CPU's table does not ask, but has the key.
   int64_t multiprocessors =
-      target.isGpu ? target.multiprocessors : sm90aTarget.multiprocessors;
+      target.isGpu() ? target.multiprocessors : getDefaultGpu().multiprocessors;
   if (std::optional<int64_t> blocks = problem.countQueryTiles(queriesPerBlock))
     key.hasFewBlocks = *blocks < multiprocessors;
   return key;

@@ -9,7 +9,7 @@ A = TypeVar("A")
 Value = Any
 MaskFunction = Callable[[Value, Value, Value, Value], Value]
 ScoreFunction = Callable[[Value, Value, Value, Value, Value], Value]
-Target = Literal["cpu", "emulate", "emulate:sm_90a", "sm_80", "sm_90a", "reference"]
+Target = str  # One of compiler.TARGETS.
 TensorType = Tuple[str, Tuple[Optional[int], ...]]
 
 __version__: str

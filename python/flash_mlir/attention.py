@@ -100,7 +100,7 @@ def attention(
       TypeError, ValueError: An argument breaks one of these rules; the message names it.
       TraceError: A function does what cannot be traced.
       CompileError: The compiler refuses the program; the text has its diagnostics.
-      DeviceError: The GPU is too old (compute capability 8.0 is needed).
+      DeviceError: The GPU is too old (compute capability 7.5 is needed).
       NotImplementedError: scale is a tensor that requires gradients, or so is one that a function reads beside offsets.
     """
     if query_offsets is not None or key_offsets is not None or page_table is not None or key_lengths is not None:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from . import _core, cache
 from .errors import DeviceError
 
-TARGETS = ("cpu", "emulate", "emulate:sm_90a", "sm_80", "sm_90a", "reference")
-
+#: "cpu", the GPUs that are described (docs/machines.md), "emulate:" with each, and "reference".
+TARGETS = tuple(_core.get_targets().split(","))
 
 # Warnings of `get_machine`.
 _said = set()
@@ -43,7 +43,7 @@ def get_machine(device):
 
 
 def get_device_target(device=0):
-    """The target for a CUDA device of this machine, "sm_80" or "sm_90a". Raises `DeviceError` without one."""
+    """The target for a CUDA device of this machine, such as "sm_90a". Raises `DeviceError` without one."""
     return _core.get_device(device)[0]
 
 

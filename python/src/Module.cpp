@@ -58,6 +58,7 @@ NB_MODULE(_core, m) {
   m.attr("most_short_rows") = Attention::mostShortRows;
   m.def("get_cpu_length", &flashGetCpuLength);
   m.def("get_size_class", &flashGetSizeClass);
+  m.def("get_targets", &flashGetTargets);
   // (target, name, multiprocessors, warning or None)
   m.def("get_device", [](int device) {
     FlashDevice found;

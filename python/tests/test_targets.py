@@ -41,6 +41,14 @@ def test_captures(make, target):
     assert_close(lse, expected_lse, "float16")
 
 
+def test_names():
+    assert flash.compiler.TARGETS[:2] == ("cpu", "emulate") and flash.compiler.TARGETS[-1] == "reference"
+    assert {"sm_75", "sm_90a", "emulate:sm_120"} <= set(flash.compiler.TARGETS)
+    text = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+    with pytest.raises(flash.CompileError, match="unknown target 'sm_70'; the targets are auto, cpu, emulate, sm_75, "):
+        flash.compile(text, target="sm_70")
+
+
 MASKS = [~flash.causal() | flash.prefix(4), flash.mask(lambda b, h, q, k: q * k % 3 > 0)]
 
 

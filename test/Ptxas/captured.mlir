@@ -1,6 +1,6 @@
 // The programs for a learned bias of the distance spill no registers: those of rows, queries and
 // keys, of tiles that are as far apart, of their diagonals, and of who they belong to.
-// RUN: flash-opt %s --flash-sm80 | flash-translate --ptxas --chip=sm_80 | FileCheck %s
+// RUN: flash-opt %s --flash-gpu=target=sm_80 | flash-translate --ptxas --chip=sm_80 | FileCheck %s
 // CHECK-COUNT-6: spill stores 0, spill loads 0
 // CHECK-NOT:     spill
 !q = tensor<1x16x4096x128xbf16>

@@ -1,7 +1,7 @@
 // The programs of gradients spill no registers and ptxas has no remark on them:
 // of rows, of tiles of queries, of tiles of keys, and of sinks.
-// RUN: flash-opt %s --flash-sm80 | flash-translate --ptxas --chip=sm_80 | FileCheck %s
-// RUN: flash-opt %s --flash-sm90 | flash-translate --ptxas --chip=sm_90a | FileCheck %s
+// RUN: flash-opt %s --flash-gpu=target=sm_80 | flash-translate --ptxas --chip=sm_80 | FileCheck %s
+// RUN: flash-opt %s --flash-gpu=target=sm_90a | flash-translate --ptxas --chip=sm_90a | FileCheck %s
 // CHECK-COUNT-7: spill stores 0, spill loads 0
 // CHECK-NOT:     spill
 !q = tensor<?x8x?x64xf16>

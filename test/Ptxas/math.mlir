@@ -1,5 +1,5 @@
 // REQUIRES: ptxas
-// RUN: flash-opt %s --flash-sm80="schedule=query_tile=16,key_tile=16,warps=1" | flash-translate --ptxas | FileCheck %s
+// RUN: flash-opt %s --flash-gpu="target=sm_80 schedule=query_tile=16,key_tile=16,warps=1" | flash-translate --ptxas | FileCheck %s
 
 // Every math function in a score region.
 // CHECK: every_function: {{.*}} spill stores 0

@@ -1,8 +1,8 @@
 // The programs for keys in pages spill no registers with roles: a tile has eight of them, each with a copy of its own. Without roles
 // the prompt spills a few, as each thread has the addresses of all pages.
 // REQUIRES: ptxas
-// RUN: flash-opt %s --flash-sm80 | flash-translate --ptxas --chip=sm_80 --allow-spills | FileCheck %s
-// RUN: flash-opt %s --flash-sm90 | flash-translate --ptxas --chip=sm_90a | FileCheck %s --check-prefixes=CHECK,ROLES
+// RUN: flash-opt %s --flash-gpu=target=sm_80 | flash-translate --ptxas --chip=sm_80 --allow-spills | FileCheck %s
+// RUN: flash-opt %s --flash-gpu=target=sm_90a | flash-translate --ptxas --chip=sm_90a | FileCheck %s --check-prefixes=CHECK,ROLES
 // CHECK-DAG: token: {{.*}} spill stores 0
 // ROLES-DAG: prompt: {{.*}} spill stores 0
 !q = tensor<?x32x?x128xbf16>

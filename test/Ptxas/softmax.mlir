@@ -1,6 +1,6 @@
 // REQUIRES: ptxas
-// RUN: flash-opt %s --flash-sm80 | flash-translate --ptxas --chip=sm_80 | FileCheck %s
-// RUN: flash-opt %s --flash-sm90 | flash-translate --ptxas --chip=sm_90a | FileCheck %s
+// RUN: flash-opt %s --flash-gpu=target=sm_80 | flash-translate --ptxas --chip=sm_80 | FileCheck %s
+// RUN: flash-opt %s --flash-gpu=target=sm_90a | flash-translate --ptxas --chip=sm_90a | FileCheck %s
 
 // Rows in registers, of one warp and of several that share them; rows in steps;
 // rows that are never aligned.

@@ -1,8 +1,8 @@
 // What programs on tiles have and attention has not: values for columns, tiles that
 // are transposed, arithmetic on 16 bits, some columns.
 // REQUIRES: ptxas
-// RUN: flash-opt %s --flash-sm80 | flash-translate --ptxas | FileCheck %s
-// RUN: flash-opt %s --flash-sm90 | flash-translate --ptxas --chip=sm_90a | FileCheck %s
+// RUN: flash-opt %s --flash-gpu=target=sm_80 | flash-translate --ptxas | FileCheck %s
+// RUN: flash-opt %s --flash-gpu=target=sm_90a | flash-translate --ptxas --chip=sm_90a | FileCheck %s
 
 // CHECK-DAG: of_columns: {{.*}} spill stores 0
 // CHECK-DAG: transposed: {{.*}} spill stores 0

@@ -8,6 +8,7 @@
 #ifndef FLASH_COMPILE_COMPILEOPTIONS_H
 #define FLASH_COMPILE_COMPILEOPTIONS_H
 
+#include "flash/Machine/Machine.h"
 #include "flash/Schedule/Schedule.h"
 #include "llvm/Support/Error.h"
 #include <functional>
@@ -23,27 +24,41 @@ enum class Dump : unsigned { L0, L1, L2, Linalg, LLVM, Asm, L3, Ptx };
 llvm::StringRef getName(Dump dump);
 
 /// What a program is compiled for.
-enum class Target {
-  /// The GPU if there is one and the program can run on it, else the CPU.
-  Auto,
-  Cpu,
-  /// The block programs for GPUs, on the CPU.
-  Emulate,
-  Sm80,
-  Sm90a,
+struct Target {
+  enum Kind : uint8_t {
+    /// The GPU if there is one and the program can run on it, else the CPU.
+    Auto,
+    Cpu,
+    /// The block programs for a GPU, on the CPU.
+    Emulate,
+    Gpu,
+  };
+
+  Target(Kind kind = Auto, llvm::StringRef gpu = defaultGpu)
+      : kind(kind), gpu(gpu) {}
+  bool operator==(Kind other) const { return kind == other; }
+  bool operator!=(Kind other) const { return kind != other; }
+
+  /// The machine whose schedules and kernels a program has: the GPU, which may
+  /// be emulated, or the CPU.
+  const Machine &getMachine() const;
+  /// The name by which `--target` chooses it: "sm_90a", "emulate:sm_90a".
+  std::string getName() const;
+
+  /// What `emulate` alone emulates.
+  static constexpr llvm::StringLiteral defaultGpu = "sm_80";
+
+  Kind kind;
+  /// Of `Emulate` and `Gpu`, the name of a description (Machine.h).
+  llvm::StringRef gpu;
 };
 
-/// The name by which `--target` chooses it.
-llvm::StringRef getName(Target target);
-
 /// What measured schedules for a target that is not a GPU call this machine.
-std::string getHostDevice(Target target);
+std::string getHostDevice(const Target &target);
 
 /// What the compiler needs to know of a program beside its text.
 struct CompileOptions {
-  Target target = Target::Auto;
-  /// The GPU whose schedules are emulated.
-  Target emulated = Target::Sm80;
+  Target target;
   /// Empty for the only public function.
   std::string function;
   /// Goes before the program's schedules, key by key.
@@ -73,9 +88,7 @@ struct CompileOptions {
   /// Takes the texts of these stages; without it, they are printed.
   std::function<void(Dump, llvm::StringRef)> takeDump;
 
-  bool isGpu() const {
-    return target == Target::Sm80 || target == Target::Sm90a;
-  }
+  bool isGpu() const { return target == Target::Gpu; }
   bool has(Dump dump) const {
     return dumps & (1u << static_cast<unsigned>(dump));
   }

@@ -15,7 +15,7 @@ namespace flash::compile {
 
 /// A function that runs on this machine's CPU.
 struct CpuProgram {
-  /// `Cpu`, or `Emulate` for the block programs of GPUs.
+  /// `Cpu`, or `Emulate` for the block programs of a GPU.
   Target target = Target::Cpu;
   std::unique_ptr<CpuExecutable> executable;
   llvm::SmallVector<DType> resultTypes;

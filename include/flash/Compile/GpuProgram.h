@@ -25,7 +25,8 @@ struct GpuProgram {
     llvm::StringRef getImage() const;
   };
 
-  Target target;
+  /// Its name, such as "sm_90a".
+  std::string gpu;
   /// The host side, the module that it was made of, as text, and the object
   /// file with its code.
   runtime::HostProgram host;
@@ -45,7 +46,7 @@ struct GpuProgram {
   /// which stages to print.
   static llvm::Expected<GpuProgram> compile(mlir::ModuleOp program,
                                             llvm::StringRef entry,
-                                            Variant variant, Target gpu,
+                                            Variant variant,
                                             const CompileOptions &options);
 
   /// Adds cubins for a chip, made by the first `ptxas` in the PATH.

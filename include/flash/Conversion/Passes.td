@@ -140,7 +140,7 @@ def LowerTilePositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
   let summary = "Compute which tile a block takes from its number";
   let description = [{
     Each `tile.position` becomes arithmetic on indices. A wave is as many blocks as the multiprocessors hold, whose number is an attribute of
-    the module (`flash.multiprocessors`); with
+    the module (`flash.target`); with
     `ctas_per_sm = 2` in the schedule of the kernel, twice as many. Orders for blocks that wait for each other have
     heads of one wave together, of two if the kernel is persistent.
 
@@ -155,7 +155,7 @@ def LowerTilePositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
 }
 
 def LowerTileRings : Pass<"tile-lower-rings", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Lower rings to groups of copies and barriers (sm_80)";
+  let summary = "Lower rings to groups of copies and barriers";
   let description = [{
     For blocks in which all threads copy and compute. A copy is a group of
     `cp.async`, or the copies of all parts of a stage are one; a wait waits for the thread's

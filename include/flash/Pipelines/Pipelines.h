@@ -22,11 +22,11 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       llvm::cl::init("")};
   Option<std::string> target{
       *this, "target",
-      llvm::cl::desc("Whose schedules: cpu, emulate, sm_80 or sm_90a"),
+      llvm::cl::desc("The machine: cpu, emulate, or a GPU such as sm_90a"),
       llvm::cl::init("cpu")};
   Option<int64_t> multiprocessors{
       *this, "multiprocessors",
-      llvm::cl::desc("How many the GPU has; 0 for what the module says"),
+      llvm::cl::desc("How many the GPU has; 0 for what its description says"),
       llvm::cl::init(0)};
   Option<bool> countTiles{
       *this, "count-tiles",
@@ -142,7 +142,7 @@ llvm::SmallVector<Stage> getGpuStages(Variant variant,
                                       bool isBlockLevel = false);
 
 /// Registers --flash-cpu, --flash-emulate, --flash-naive and --flash-reference,
-/// each from the program to the LLVM dialect, --flash-sm80, --flash-sm80-naive,
+/// each from the program to the LLVM dialect, --flash-gpu, --flash-gpu-naive,
 /// --flash-emulate-naive, --flash-front, --flash-version and --flash-plan.
 void registerPipelines();
 

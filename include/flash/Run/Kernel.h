@@ -37,8 +37,7 @@ public:
   /// that several threads can. What is wrong is for another compilation to say.
   static llvm::Expected<Kernel>
   compileApart(const mlir::DialectRegistry &registry, llvm::StringRef text,
-               Variant variant, Target target, Gpu &gpu,
-               const Options &options);
+               Variant variant, Gpu &gpu, const Options &options);
 
 private:
   /// Of the program below, if the kernel has one for itself.

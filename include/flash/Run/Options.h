@@ -49,6 +49,10 @@ struct Options : CompileOptions {
   std::vector<std::string> inputs, outputs;
   std::map<unsigned, llvm::SmallVector<int64_t, 4>> shapes;
   bool check = false, bench = false, baseline = false;
+  /// In place of all else, the targets are listed.
+  bool listsTargets = false;
+  /// A GPU that is not described is an error.
+  bool isStrict = false;
   /// How long to look for the best schedule.
   double tuneSeconds = 150;
   /// Seconds that a measurement takes at least.

@@ -42,7 +42,7 @@ public:
 
 private:
   llvm::Expected<Kernel> compileForGpu(const Program &program, Variant variant,
-                                       Target target, const Options &options);
+                                       const Options &options);
   llvm::Expected<Kernel> compileForCpu(const Program &program, Variant variant,
                                        const Options &options);
   /// As `Flash`, wherever the program can run.

@@ -8,7 +8,7 @@
 #ifndef FLASH_SCHEDULE_PROBLEM_H
 #define FLASH_SCHEDULE_PROBLEM_H
 
-#include "flash/Schedule/Target.h"
+#include "flash/Schedule/SharedTile.h"
 #include "mlir/IR/Types.h"
 #include <optional>
 #include <string>

@@ -12,9 +12,9 @@
 #ifndef FLASH_SCHEDULE_TUNINGTABLE_H
 #define FLASH_SCHEDULE_TUNINGTABLE_H
 
+#include "flash/Machine/Machine.h"
 #include "flash/Schedule/Problem.h"
 #include "flash/Schedule/Schedule.h"
-#include "flash/Schedule/Target.h"
 #include "llvm/Support/Error.h"
 #include <vector>
 
@@ -36,7 +36,7 @@ struct TuningKey {
   /// Whether tiles of 128 queries are fewer than the multiprocessors.
   std::optional<bool> hasFewBlocks;
 
-  static TuningKey get(const Problem &problem, const TargetInfo &target,
+  static TuningKey get(const Problem &problem, const Machine &target,
                        llvm::StringRef device);
 
   bool operator==(const TuningKey &other) const;

@@ -1,4 +1,5 @@
-//===- Warpgroups.h - Numbers of sm_90a -------------------------*- C++ -*-===//
+//===- Warpgroups.h - Numbers of warpgroups -------------------------*- C++
+//-*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,8 +9,9 @@
 #ifndef FLASH_SCHEDULE_WARPGROUPS_H
 #define FLASH_SCHEDULE_WARPGROUPS_H
 
+#include "flash/Machine/TargetAttr.h"
 #include "flash/Schedule/Schedule.h"
-#include "flash/Schedule/Target.h"
+#include "flash/Schedule/SharedTile.h"
 
 namespace flash {
 
@@ -76,38 +78,38 @@ constexpr int64_t registersOfDiagonals = 56;
 
 /// What each thread of a block with this number of consumer warpgroups starts
 /// with, where as many blocks share a multiprocessor.
-constexpr int64_t getStartRegisters(int64_t warpgroups, int64_t blocks) {
+inline int64_t getStartRegisters(const Machine &machine, int64_t warpgroups,
+                                 int64_t blocks) {
   int64_t threads = (warpgroups + 1) * threadsOfWarpgroup;
-  return registersPerMultiprocessor / (threads * blocks) / registerGranularity *
+  return machine.registers / (threads * blocks) / registerGranularity *
          registerGranularity;
 }
 
 /// What roles make of them: producers pass some on to consumers
 /// (FlashAttention-3, arXiv 2407.08608). Beside one warpgroup they may keep
 /// what the positions of masked tiles with shared keys need; 40 were too few.
-constexpr RoleRegisters getRoleRegisters(int64_t warpgroups, int64_t blocks) {
+inline RoleRegisters getRoleRegisters(const Machine &machine,
+                                      int64_t warpgroups, int64_t blocks) {
   constexpr int64_t least = 24, mostOfProducer = 56, mostOfConsumer = 240;
-  int64_t pool = getStartRegisters(warpgroups, blocks) * (warpgroups + 1);
+  int64_t pool =
+      getStartRegisters(machine, warpgroups, blocks) * (warpgroups + 1);
   int64_t consumer =
       (pool - least) / warpgroups / registerGranularity * registerGranularity;
   consumer = consumer < mostOfConsumer ? consumer : mostOfConsumer;
   int64_t rest = pool - consumer * warpgroups;
   return {rest < mostOfProducer ? rest : mostOfProducer, consumer};
 }
-static_assert(getRoleRegisters(2, 1).consumer == 240 &&
-              getRoleRegisters(3, 1).consumer == 160 &&
-              getRoleRegisters(2, 2).consumer == 104);
 
 /// How many CTAs of a kernel share a multiprocessor.
 inline int64_t getCtasPerSm(mlir::Operation *kernel) {
   return getSchedule(kernel).ctasPerSm.value_or(1);
 }
 
-/// The bytes of shared memory that each of `blocks` may have, if one alone may
-/// have `limit`.
-constexpr int64_t getSharedLimit(int64_t limit, int64_t blocks) {
-  return (limit + reservedSharedBytesPerBlock) / blocks -
-         reservedSharedBytesPerBlock;
+/// The bytes of shared memory that each of `blocks` on a multiprocessor may
+/// have.
+inline int64_t getSharedLimit(const Machine &machine, int64_t blocks) {
+  int64_t reserved = machine.reservedSharedBytesPerBlock;
+  return (machine.sharedBytesPerBlock + reserved) / blocks - reserved;
 }
 
 } // namespace flash

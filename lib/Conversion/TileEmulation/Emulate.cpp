@@ -7,6 +7,7 @@
 
 #include "Emulate.h"
 #include "flash/Dialect/Tile/Utils/ClaimLoop.h"
+#include "flash/Machine/TargetAttr.h"
 
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Tile/IR/DependentLaunch.h"
@@ -400,7 +401,9 @@ struct EmulateTiles : flash::impl::EmulateTilesBase<EmulateTiles> {
     target.markUnknownOpDynamicallyLegal(
         [&](Operation *op) { return types.isLegal(op); });
     if (failed(applyPartialConversion(module, target, std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    // What is left is for the CPU.
+    module->removeAttr(flash::TargetAttr::name);
   }
 };
 } // namespace

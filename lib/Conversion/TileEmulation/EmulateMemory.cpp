@@ -8,7 +8,7 @@
 #include "Emulate.h"
 #include "flash/Dialect/Tile/Utils/TileOrder.h"
 
-#include "flash/Schedule/Target.h"
+#include "flash/Machine/TargetAttr.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -237,7 +237,7 @@ static void copyInto(ImplicitLocOpBuilder &b, Value tile, Value memory) {
 
 static SmallVector<Value> emulatePosition(PositionOp op, PositionOp::Adaptor,
                                           EmulationBuilder &b) {
-  return emitPosition(b, op, flash::getMultiprocessors(op));
+  return emitPosition(b, op, flash::getMachineOfKernels(op).multiprocessors);
 }
 
 static Value allocate(ImplicitLocOpBuilder &b, SmemType type) {

@@ -57,7 +57,8 @@ struct LowerTilePositions
         return signalPassFailure();
       }
       OpBuilder b(op);
-      int64_t blocks = flash::getMultiprocessors(kernel) * getCtasPerSm(kernel);
+      int64_t blocks = flash::getMachineOfKernels(kernel).multiprocessors *
+                       getCtasPerSm(kernel);
       // Claimed some time before it is begun, a tile waits for the one before
       // unless more heads are between them. Measured: not 1, not 4.
       constexpr int64_t wavesOfClaims = 2;

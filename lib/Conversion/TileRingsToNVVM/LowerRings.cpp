@@ -8,6 +8,7 @@
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Utils/Steps.h"
+#include "flash/Machine/TargetAttr.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -289,7 +290,8 @@ namespace {
 /// Replaces the ops of rings.
 class Lowering {
 public:
-  explicit Lowering(const Analysis &analysis) : analysis(analysis) {}
+  Lowering(const Analysis &analysis, bool isAsync)
+      : analysis(analysis), isAsync(isAsync) {}
   void lower(Operation *op);
 
 private:
@@ -298,6 +300,8 @@ private:
   /// Emits a wait for groups of copies, if the op needs one.
   void waitForGroups(OpBuilder &b, Operation *op);
   const Analysis &analysis;
+  /// Whether copies go on beside what follows them, in groups.
+  bool isAsync;
 };
 } // namespace
 
@@ -318,7 +322,7 @@ Value Lowering::getStage(OpBuilder &b, Location loc, Value ring, Value step) {
 
 void Lowering::waitForGroups(OpBuilder &b, Operation *op) {
   if (auto left = analysis.groupsLeft.find(op);
-      left != analysis.groupsLeft.end())
+      isAsync && left != analysis.groupsLeft.end())
     NVVM::CpAsyncWaitGroupOp::create(b, op->getLoc(), left->second);
 }
 
@@ -378,7 +382,7 @@ void Lowering::lower(Operation *op) {
     CopyOp::create(b, loc, copy.getSource(), copy.getIndices(), copy.getRows(),
                    getStage(b, loc, copy.getRing(), copy.getStep()), firstRow,
                    tileRows, copy.getPackedAttr());
-    if (Operation *last = getEndOfGroup(copy)) {
+    if (Operation *last = isAsync ? getEndOfGroup(copy) : nullptr) {
       // The group is made on both ways of a guard, so that its number is known.
       while (isa<scf::IfOp>(last->getParentOp()) &&
              !analysis.guardsOfWaits.contains(last->getParentOp()))
@@ -446,7 +450,9 @@ struct LowerTileRings : flash::impl::LowerTileRingsBase<LowerTileRings> {
       }
     Analysis analysis;
     analysis.run(getOperation().getBody().front());
-    Lowering lowering(analysis);
+    bool isAsync = flash::getMachineOfKernels(getOperation()).copies >=
+                   flash::TileCopies::Async;
+    Lowering lowering(analysis, isAsync);
     for (Operation *op : ops)
       lowering.lower(op);
     for (RingOp ring : rings)

@@ -155,7 +155,8 @@ void RoleLowering::separateRoles() {
   int64_t most = 0;
   for (int64_t registers : roles.getRegisters())
     most = std::max(most, registers);
-  int64_t atStart = getStartRegisters(roles.getNumWarpgroups() - 1, ctasPerSm);
+  int64_t atStart = getStartRegisters(getMachineOfKernels(kernel),
+                                      roles.getNumWarpgroups() - 1, ctasPerSm);
   // Groups of roles that share a warpgroup.
   for (unsigned role = 0; role < roles.getNumRoles();) {
     int64_t endOfGroup =

@@ -76,8 +76,43 @@ static FailureOr<Value> convertSmemView(tile::SmemViewOp op,
   return t.advance(t.sharedMemory(), adaptor.getOffset());
 }
 
-/// Each thread copies chunks of 16 bytes by cp.async: neighbouring threads the
-/// chunks of a panel's row, groups of threads the rows.
+/// Copies 16 bytes to shared memory, or zeros unless `exists`: by cp.async, or
+/// by way of registers where the machine has only those.
+static void copyChunk(ThreadBuilder &t, bool isAsync, Value to, Value source,
+                      Value exists) {
+  OpBuilder &b = t.b;
+  if (isAsync) {
+    Value size;
+    if (exists)
+      size = arith::SelectOp::create(b, t.loc, exists, t.i32(16), t.i32(0));
+    NVVM::CpAsyncOp::create(b, t.loc, to, source, 16,
+                            NVVM::LoadCacheModifierKind::CG, size);
+    return;
+  }
+  auto type = VectorType::get({4}, b.getI32Type());
+  auto load = [&](OpBuilder &b) -> Value {
+    return LLVM::LoadOp::create(b, t.loc, type, source, /*alignment=*/16);
+  };
+  Value chunk;
+  if (exists) {
+    auto choice = scf::IfOp::create(
+        b, t.loc, exists,
+        [&](OpBuilder &b, Location loc) {
+          scf::YieldOp::create(b, loc, load(b));
+        },
+        [&](OpBuilder &b, Location loc) {
+          Value zeros = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+          scf::YieldOp::create(b, loc, zeros);
+        });
+    chunk = choice.getResult(0);
+  } else {
+    chunk = load(b);
+  }
+  LLVM::StoreOp::create(b, t.loc, chunk, to, /*alignment=*/16);
+}
+
+/// Each thread copies chunks of 16 bytes: neighbouring threads the chunks of a
+/// panel's row, groups of threads the rows.
 static FailureOr<Value> convertCopy(tile::CopyOp op,
                                     ManyValues<tile::CopyOp> adaptor,
                                     ThreadBuilder &t) {
@@ -85,6 +120,7 @@ static FailureOr<Value> convertCopy(tile::CopyOp op,
   FailureOr<int64_t> threads = getNumThreads(op);
   if (failed(threads))
     return failure();
+  bool isAsync = t.machine().copies >= TileCopies::Async;
   tile::SmemType type = op.getDestination().getType();
   GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
   Value shared = adaptor.getDestination().front();
@@ -165,11 +201,7 @@ static FailureOr<Value> convertCopy(tile::CopyOp op,
                                      from, ArrayRef<LLVM::GEPArg>{distance});
       }
       source = t.advance(source, panel * type.getSwizzle());
-      Value size;
-      if (exists)
-        size = arith::SelectOp::create(b, t.loc, exists, t.i32(16), t.i32(0));
-      NVVM::CpAsyncOp::create(b, t.loc, to, source, 16,
-                              NVVM::LoadCacheModifierKind::CG, size);
+      copyChunk(t, isAsync, to, source, exists);
     }
   }
   return Value();

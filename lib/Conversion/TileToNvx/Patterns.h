@@ -10,6 +10,7 @@
 
 #include "flash/Conversion/FunctionPattern.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Machine/TargetAttr.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace flash {
@@ -30,6 +31,8 @@ struct ThreadBuilder {
   mlir::OpBuilder &b;
   mlir::Location loc;
 
+  /// The GPU that the kernel is for.
+  Machine machine() const;
   mlir::Value constant(int64_t value);
   mlir::Value i32(int64_t value);
   mlir::Value f32(double value);

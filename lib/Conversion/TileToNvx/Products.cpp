@@ -68,6 +68,7 @@ private:
   tile::MmaAsyncOp op;
   Value a, b, c;
   Type element;
+  MatrixProducts products;
   tile::SmemType tileA, tileB; ///< The former null if a is in registers.
   int64_t warps, rowBlocks, columnBlocks, steps;
   SmallVector<Value> registersOfA;
@@ -82,6 +83,7 @@ Product::Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b,
   tileA = dyn_cast<tile::SmemType>(op.getA().getType());
   tileB = op.getB().getType();
   element = tileB.getElementType();
+  products = t.machine().products;
   warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
   rowBlocks = result.getDimSize(0) / (16 * warps);
   columnBlocks = result.getDimSize(1) / 8;
@@ -243,14 +245,24 @@ void Product::multiply(MutableArrayRef<Value> acc, ArrayRef<Value> lhs,
                                            : NVVM::MMATypes::tf32;
   Type resultType = LLVM::LLVMStructType::getLiteral(
       context, SmallVector<Type>(4, builder.getF32Type()));
-  Value result = NVVM::MmaOp::create(
-      builder, t.loc, resultType, registers(lhs), registers(rhs),
-      ValueRange(acc), {16, 8, element.isF32() ? 8 : 16}, std::nullopt,
-      std::nullopt, std::array<NVVM::MMATypes, 2>{type, type},
-      std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
-                                     NVVM::MMALayout::col});
-  for (auto [i, value] : llvm::enumerate(acc))
-    value = LLVM::ExtractValueOp::create(builder, t.loc, result, i);
+  // Two instructions of half as many elements have the first and the second
+  // half of the registers of one.
+  size_t parts = products == MatrixProducts::M16N8K8 ? 2 : 1;
+  int64_t inner = element.isF32() ? 8 : 16 / parts;
+  for (size_t part = 0; part < parts; ++part) {
+    auto getPart = [&](ArrayRef<Value> whole) {
+      size_t count = whole.size() / parts;
+      return registers(whole.slice(part * count, count));
+    };
+    Value result = NVVM::MmaOp::create(
+        builder, t.loc, resultType, getPart(lhs), getPart(rhs), ValueRange(acc),
+        {16, 8, inner}, std::nullopt, std::nullopt,
+        std::array<NVVM::MMATypes, 2>{type, type},
+        std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
+                                       NVVM::MMALayout::col});
+    for (auto [i, value] : llvm::enumerate(acc))
+      value = LLVM::ExtractValueOp::create(builder, t.loc, result, i);
+  }
 }
 
 Value Product::emit() {
@@ -308,6 +320,10 @@ static FailureOr<Value> convertMmaAsync(tile::MmaAsyncOp op,
   if (op.getTransposeA())
     return op.emitOpError("has its first operand transposed, which only "
                           "products of warpgroups can");
+  std::string element;
+  llvm::raw_string_ostream(element) << op.getB().getType().getElementType();
+  if (std::string fault = t.machine().findProductFault(element); !fault.empty())
+    return op.emitOpError() << fault;
   Product product(t, op, adaptor.getA(), adaptor.getB(), adaptor.getC());
   return product.emit();
 }

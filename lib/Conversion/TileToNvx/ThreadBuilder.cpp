@@ -22,6 +22,10 @@ static Type getPointer(MLIRContext *context, NVVM::NVVMMemorySpace space) {
   return LLVM::LLVMPointerType::get(context, static_cast<unsigned>(space));
 }
 
+Machine ThreadBuilder::machine() const {
+  return getMachineOfKernels(b.getInsertionBlock()->getParentOp());
+}
+
 VectorType flash::getRegisterType(RankedTensorType tile) {
   auto layout = cast<tile::LayoutAttrInterface>(tile.getEncoding());
   int64_t registers = layout.getNumRegisters(tile.getShape());

@@ -9,6 +9,7 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+using flash::Machine;
 using namespace flash::cuda;
 using llvm::formatv;
 
@@ -16,18 +17,32 @@ std::string DeviceInfo::getArchitecture() const {
   return formatv("sm_{0}{1}", major, minor);
 }
 
-const char *DeviceInfo::getTarget() const {
-  return major == 9 && minor == 0 ? "sm_90a" : "sm_80";
+const flash::Machine *DeviceInfo::getTarget() const {
+  return findNearestGpu(getComputeCapability(), sharedBytesPerBlockOptIn);
+}
+
+std::string DeviceInfo::getReasonForNone() const {
+  int64_t first = getGpus().front().computeCapability;
+  return formatv("kernels need a GPU of compute capability {0}.{1} or later; "
+                 "{2} is {3}",
+                 first / 10, first % 10, name, getArchitecture());
+}
+
+bool DeviceInfo::isUndescribed() const {
+  const Machine *target = getTarget();
+  return target && target->computeCapability != getComputeCapability();
 }
 
 std::string DeviceInfo::getWarning() const {
-  // What docs/flash-run.md says of the cards that were tried.
-  if (major == 9 && minor == 0)
+  const Machine *target = getTarget();
+  if (!target || (target->wasTried && !isUndescribed()))
     return "";
-  return formatv("{0} has compute capability {1}.{2}, on which flash-mlir was "
-                 "not tried (9.0 alone was: H100 and H200); it gets the "
-                 "kernels for {3}, with schedules that were not measured there",
-                 name, major, minor, getTarget());
+  return formatv("{0} has compute capability {1}.{2}, {3}; it gets the kernels "
+                 "for {4}, with schedules that were not measured there",
+                 name, major, minor,
+                 isUndescribed() ? "which flash-mlir does not describe"
+                                 : "on which flash-mlir was not tried",
+                 target->name);
 }
 
 namespace {

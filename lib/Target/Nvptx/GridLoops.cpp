@@ -7,7 +7,6 @@
 
 #include "GridLoops.h"
 
-#include "flash/Schedule/Target.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -156,17 +155,17 @@ static unsigned countCarriedValues(Loop *loop) {
 }
 
 /// What a thread has of the registers if a block takes all.
-static unsigned getShareOfThread(Function &function) {
+static unsigned getShareOfThread(Function &function, int64_t registers) {
   unsigned threads = 1;
   StringRef shape = function.getFnAttribute("nvvm.maxntid").getValueAsString();
   shape.split(',').first.getAsInteger(10, threads);
-  return flash::registersPerMultiprocessor / std::max(threads, 1u);
+  return registers / std::max(threads, 1u);
 }
 
 PreservedAnalyses flash::GridLoopsPass::run(Function &function,
                                             FunctionAnalysisManager &analyses) {
   auto &loops = analyses.getResult<LoopAnalysis>(function);
-  unsigned share = getShareOfThread(function);
+  unsigned share = getShareOfThread(function, registers);
   for (Loop *loop : loops) {
     if (!usesGridSize(*loop))
       continue;

@@ -19,8 +19,14 @@ namespace flash {
 /// spilled. Where threads have few registers and sizes are arguments, so is
 /// what is made of the thread's number.
 struct GridLoopsPass : llvm::PassInfoMixin<GridLoopsPass> {
+  /// `registers` are what the threads on a multiprocessor share.
+  explicit GridLoopsPass(int64_t registers) : registers(registers) {}
+
   llvm::PreservedAnalyses run(llvm::Function &function,
                               llvm::FunctionAnalysisManager &analyses);
+
+private:
+  int64_t registers;
 };
 
 } // namespace flash

@@ -29,9 +29,10 @@ struct Chip {
 };
 
 constexpr Chip chips[] = {
-    {"sm_80", 70},  {"sm_86", 71},   {"sm_87", 74},  {"sm_89", 78},
-    {"sm_90", 78},  {"sm_90a", 80},  {"sm_100", 86}, {"sm_100a", 86},
-    {"sm_103", 88}, {"sm_103a", 88}, {"sm_120", 87}, {"sm_120a", 87},
+    {"sm_75", 63},   {"sm_80", 70},  {"sm_86", 71},   {"sm_87", 74},
+    {"sm_89", 78},   {"sm_90", 78},  {"sm_90a", 80},  {"sm_100", 86},
+    {"sm_100a", 86}, {"sm_103", 88}, {"sm_103a", 88}, {"sm_120", 87},
+    {"sm_120a", 87},
 };
 
 /// The versions that LLVM 22 can write, as far as the chips above exist in

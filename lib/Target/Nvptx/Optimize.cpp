@@ -13,6 +13,7 @@
 #include "SinkOffsets.h"
 #include "SplitVectors.h"
 #include "WidenBf16.h"
+#include "flash/Machine/Machine.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -40,7 +41,7 @@ static bool speculates(Function &function) {
          function.getFnAttributeAsParsedInteger("nvvm.minctasm", 1) > 1;
 }
 
-static FunctionPassManager makePasses(bool speculates) {
+static FunctionPassManager makePasses(bool speculates, int64_t registers) {
   FunctionPassManager passes;
   // First, so that no pass walks the chains of insertions and extractions that
   // put tiles of registers together and take them apart. The scalarizer does
@@ -58,7 +59,7 @@ static FunctionPassManager makePasses(bool speculates) {
   passes.addPass(createFunctionToLoopPassAdaptor(LICMPass(options),
                                                  /*UseMemorySSA=*/true));
   passes.addPass(flash::SinkOffsetsPass());
-  passes.addPass(flash::GridLoopsPass());
+  passes.addPass(flash::GridLoopsPass(registers));
   passes.addPass(flash::CopyAddressesPass());
   passes.addPass(flash::WidenBf16Pass());
   passes.addPass(flash::JoinSelectsPass());
@@ -81,7 +82,10 @@ void flash::optimizeForNvptx(Module &module, TargetMachine &machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graph, modules);
 
+  // Of a chip that is not described, as many as the others have.
+  const flash::Machine *known = flash::findMachine(machine.getTargetCPU());
+  int64_t registers = (known ? *known : flash::getDefaultGpu()).registers;
   for (Function &function : module)
     if (!function.isDeclaration())
-      makePasses(speculates(function)).run(function, functions);
+      makePasses(speculates(function), registers).run(function, functions);
 }

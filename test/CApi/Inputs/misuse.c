@@ -159,6 +159,7 @@ static void testSpecialize(void) {
   TRUE(flashGetSizeClass(64) == 64 &&
        flashGetSizeClass(71) == flashGetSizeClass(79));
   TRUE(flashGetSizeClass(64) != flashGetSizeClass(65));
+  TRUE(strstr(flashGetTargets(), ",sm_90a,emulate:sm_90a,") != NULL);
   TRUE(flashGetCpuLength(1) == flashGetCpuLength(16) &&
        flashGetCpuLength(16) != flashGetCpuLength(17) &&
        flashGetCpuLength(65) == flashGetCpuLength(4096));

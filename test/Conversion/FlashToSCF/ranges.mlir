@@ -1,4 +1,4 @@
-// RUN: flash-opt %s --flash-select-schedule="target=emulate schedule=query_tile=64,key_tile=128" --flash-online-softmax --flash-tile --flash-refine-visits --convert-flash-to-scf \
+// RUN: flash-opt %s --flash-attach-target=target=emulate --flash-select-schedule="schedule=query_tile=64,key_tile=128" --flash-online-softmax --flash-tile --flash-refine-visits --convert-flash-to-scf \
 // RUN:   --canonicalize --cse --split-input-file | FileCheck %s
 
 // Full tiles first, without mask; then the tiles on the diagonal.

@@ -1,4 +1,4 @@
-// RUN: flash-opt %s --flash-sm80 --split-input-file --verify-diagnostics
+// RUN: flash-opt %s --flash-gpu=target=sm_80 --split-input-file --verify-diagnostics
 // RUN: flash-opt %s --flash-emulate --split-input-file --verify-diagnostics
 
 func.func @product(%x: tensor<64x64xf32>, %e: tensor<64x64xf32>) -> tensor<64x64xf32> {

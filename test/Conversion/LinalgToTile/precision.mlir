@@ -5,8 +5,8 @@
 // DEFINE: %{to_tile} = --flash-expand-rank --flash-online-softmax --flash-tile --flash-refine-visits --convert-flash-to-scf --canonicalize --cse --flash-decompose=guard-values --cse --convert-linalg-to-tile
 // RUN: flash-opt %t-tf32.mlir %{to_tile} | FileCheck %s --check-prefix=TF32 --implicit-check-not=tile.mma_async
 // RUN: flash-opt %t-f32.mlir %{to_tile} | FileCheck %s --check-prefix=F32 --implicit-check-not=tf32
-// RUN: flash-opt %t-tf32.mlir --flash-sm80 | FileCheck %s --check-prefix=ONE --implicit-check-not=nvvm.mma.sync
-// RUN: flash-opt %t-f32.mlir --flash-sm80 | FileCheck %s --check-prefix=THREE --implicit-check-not=nvvm.mma.sync
+// RUN: flash-opt %t-tf32.mlir --flash-gpu=target=sm_80 | FileCheck %s --check-prefix=ONE --implicit-check-not=nvvm.mma.sync
+// RUN: flash-opt %t-f32.mlir --flash-gpu=target=sm_80 | FileCheck %s --check-prefix=THREE --implicit-check-not=nvvm.mma.sync
 
 // Two of the tiles without the mask, then two of those on the diagonal.
 // TF32-COUNT-4:   tile.mma_async {{.*}} tf32 :

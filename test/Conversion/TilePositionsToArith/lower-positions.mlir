@@ -1,5 +1,5 @@
 // Which tile a block takes; TileOrderTest looks at all numbers of many sizes.
-// RUN: flash-opt %s --split-input-file --flash-attach-target=multiprocessors=4 --tile-lower-positions | FileCheck %s
+// RUN: flash-opt %s --split-input-file --flash-attach-target=keys=multiprocessors=4 --tile-lower-positions | FileCheck %s
 
 // Row by row, the last dimension the fastest.
 // CHECK-LABEL: gpu.func @linear(

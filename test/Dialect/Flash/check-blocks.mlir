@@ -1,7 +1,7 @@
 // RUN: flash-opt %s --flash-check-blocks | FileCheck %s --check-prefix=WRITE
 // RUN: flash-opt %s --flash-check-blocks --flash-assert-reads | FileCheck %s --check-prefix=ASSERT
 // RUN: flash-opt %s --flash-check-blocks --flash-assert-reads=only-blocks | FileCheck %s --check-prefixes=ASSERT,ONLY
-// RUN: not flash-opt %s --flash-check-blocks --flash-sm90 2>&1 | FileCheck %s --check-prefix=GPU
+// RUN: not flash-opt %s --flash-check-blocks --flash-gpu=target=sm_90a 2>&1 | FileCheck %s --check-prefix=GPU
 // ONLY-NOT: the index of dimension
 // GPU: 'flash.check_blocks' op runs on the CPU only
 

@@ -1359,18 +1359,43 @@ func.func @multiples(%q: tensor<16x16xf32>, %r: tensor<16xf32>) {
 
 // -----
 
-// expected-error @below {{'builtin.module' op needs an i64 from 1 to 4096 as attribute 'flash.multiprocessors', got 0 : i64}}
-module attributes {flash.multiprocessors = 0} {}
+// expected-error @below {{'builtin.module' op needs a #flash.target as attribute 'flash.target', got "sm_90a"}}
+module attributes {flash.target = "sm_90a"} {}
 
 // -----
 
-// expected-error @below {{'builtin.module' op needs an i64 from 1 to 4096 as attribute 'flash.multiprocessors', got "many"}}
-module attributes {flash.multiprocessors = "many"} {}
+// expected-error @below {{'func.func' op has an attribute 'flash.target', which belongs to 'builtin.module'}}
+func.func private @f() attributes {flash.target = #flash.target<sm_90a>}
 
 // -----
 
-// expected-error @below {{'func.func' op has an attribute 'flash.multiprocessors', which belongs to 'builtin.module'}}
-func.func private @f() attributes {flash.multiprocessors = 132}
+// expected-error @below {{there is no target 'sm_91'; the targets are cpu, emulate, sm_75, sm_80, sm_86, sm_89, sm_90a and sm_120}}
+module attributes {flash.target = #flash.target<sm_91>} {}
+
+// -----
+
+// expected-error @below {{the target cpu has no keys; GPUs have}}
+module attributes {flash.target = #flash.target<cpu, registers = 7>} {}
+
+// -----
+
+// expected-error @below {{unknown key 'regs'; the keys are multiprocessors, registers, registers_per_thread, shared_bytes_per_block, portable_shared_bytes_per_block, reserved_shared_bytes_per_block, products, copies, dependent_launches}}
+module attributes {flash.target = #flash.target<sm_80, regs = 7>} {}
+
+// -----
+
+// expected-error @below {{multiprocessors must be from 1 to 4096, got 0}}
+module attributes {flash.target = #flash.target<sm_80, multiprocessors = 0>} {}
+
+// -----
+
+// expected-error @below {{multiprocessors must be from 1 to 4096, got 99999999999999999999999}}
+module attributes {flash.target = #flash.target<sm_80, multiprocessors = 99999999999999999999999>} {}
+
+// -----
+
+// expected-error @below {{products is one of none, m16n8k8, m16n8k16, warpgroup; got wgmma}}
+module attributes {flash.target = #flash.target<sm_80, products = wgmma>} {}
 
 // -----
 

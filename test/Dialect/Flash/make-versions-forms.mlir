@@ -1,5 +1,5 @@
 // Sizes that types say, that several arguments have, and attentions of others' results.
-// RUN: flash-opt %s --flash-make-versions="calls=3x?x64,3x100x64,? target=sm_80" --cse --split-input-file | FileCheck %s
+// RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-make-versions="calls=3x?x64,3x100x64,?" --cse --split-input-file | FileCheck %s
 
 // The batch size is one of three arguments, of which one says it; no condition is on the number of queries, which
 // the type has, nor on a size that decides nothing.

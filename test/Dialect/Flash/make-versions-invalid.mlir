@@ -1,5 +1,5 @@
 // Programs that can have no versions.
-// RUN: flash-opt %s --flash-make-versions="calls=2x8x1x64,2x8x300x64 target=sm_80" --split-input-file --verify-diagnostics
+// RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-make-versions="calls=2x8x1x64,2x8x300x64" --split-input-file --verify-diagnostics
 
 // expected-error @below {{cannot have versions: it has no flash.attention}}
 func.func @none(%q: tensor<?x8x?x64xf32>, %k: tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32> {

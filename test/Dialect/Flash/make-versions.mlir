@@ -1,8 +1,8 @@
 // Versions of a program for the sizes of calls, and the choice between them.
-// RUN: flash-opt %s --flash-make-versions="calls=16x32x1x128,16x8x4096x128 target=sm_90a" --cse | FileCheck %s
-// RUN: flash-opt %s --flash-make-versions="calls=1x32x1x128,?x8x1..131071x128 target=sm_90a" --cse | FileCheck %s --check-prefix=KEYS
-// RUN: flash-opt %s --flash-make-versions="calls=4x16x512..1023x128,?x16x512..1023x128 target=sm_90a" --cse | FileCheck %s --check-prefix=DIVISORS
-// RUN: flash-opt %s --flash-make-versions="calls=16x32x1x128,16x8x4096x128;16x32x1x128,16x8x5119x128 target=sm_90a" --cse | FileCheck %s --check-prefix=SAME
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-make-versions="calls=16x32x1x128,16x8x4096x128" --cse | FileCheck %s
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-make-versions="calls=1x32x1x128,?x8x1..131071x128" --cse | FileCheck %s --check-prefix=KEYS
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-make-versions="calls=4x16x512..1023x128,?x16x512..1023x128" --cse | FileCheck %s --check-prefix=DIVISORS
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-make-versions="calls=16x32x1x128,16x8x4096x128;16x32x1x128,16x8x5119x128" --cse | FileCheck %s --check-prefix=SAME
 
 // One version. Batch sizes are alike above 64, lengths where their three highest bits and divisors are; heads are not.
 

@@ -1,6 +1,6 @@
 // A mask too complicated to tell which tiles it leaves out visits all of them,
 // with a warning.
-// RUN: flash-opt %s --flash-select-schedule="target=emulate schedule=query_tile=64,key_tile=64" --flash-online-softmax --flash-tile --flash-refine-visits --convert-flash-to-scf \
+// RUN: flash-opt %s --flash-attach-target=target=emulate --flash-select-schedule="schedule=query_tile=64,key_tile=64" --flash-online-softmax --flash-tile --flash-refine-visits --convert-flash-to-scf \
 // RUN:   --verify-diagnostics
 
 #nested = affine_set<(b, h, i, j)[nq, nk] : ((i * 7 + j * 5) floordiv 31 + (i * 3 - j) mod 29 - (j * 11 + i) mod 13 >= 0)>

@@ -1,8 +1,8 @@
 // A mask that only the running program knows has a block map where the two kernels that make it take less than
 // half of what attention to all tiles takes. It is said where it has none; a CPU launches nothing.
-// RUN: flash-opt %s --flash-select-schedule=target=sm_90a | FileCheck %s
-// RUN: flash-opt %s --flash-select-schedule=target=cpu | FileCheck %s --check-prefix=CPU
-// RUN: flash-opt %s --flash-select-schedule='target=sm_90a schedule=block_map=1' | FileCheck %s --check-prefix=GIVEN
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule | FileCheck %s
+// RUN: flash-opt %s --flash-select-schedule | FileCheck %s --check-prefix=CPU
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule='schedule=block_map=1' | FileCheck %s --check-prefix=GIVEN
 
 !short = tensor<2x8x512x64xf16>
 !long = tensor<2x8x8192x64xf16>

@@ -1,4 +1,4 @@
-// RUN: flash-opt %s --split-input-file --verify-diagnostics --flash-select-schedule=target=cpu
+// RUN: flash-opt %s --split-input-file --verify-diagnostics --flash-select-schedule
 
 !t = tensor<2x16x4096x64xf16>
 !l = tensor<?x?x?x?xi32>

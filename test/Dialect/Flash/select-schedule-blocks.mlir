@@ -1,7 +1,7 @@
 // Tiles divide the blocks of the lists that a caller gives, whichever the models would have.
-// RUN: flash-opt %s --split-input-file --flash-select-schedule=target=cpu | FileCheck %s --check-prefix=CPU
-// RUN: flash-opt %s --split-input-file --flash-select-schedule=target=sm_80 | FileCheck %s --check-prefix=SM80
-// RUN: flash-opt %s --split-input-file --flash-select-schedule=target=sm_90a | FileCheck %s --check-prefix=SM90
+// RUN: flash-opt %s --split-input-file --flash-select-schedule | FileCheck %s --check-prefix=CPU
+// RUN: flash-opt %s --split-input-file --flash-attach-target=target=sm_80 --flash-select-schedule | FileCheck %s --check-prefix=SM80
+// RUN: flash-opt %s --split-input-file --flash-attach-target=target=sm_90a --flash-select-schedule | FileCheck %s --check-prefix=SM90
 
 !t = tensor<2x16x4096x64xf16>
 !s = tensor<2x16x4096xf32>

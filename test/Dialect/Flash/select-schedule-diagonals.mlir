@@ -2,10 +2,10 @@
 // the diagonals, also of rows for which two programs are faster else. It does not where steps
 // are long and a check leaves it one warp, unless rows are short, where there is no memory
 // for the sums, and where something else is done to the bias.
-// RUN: flash-opt %s --flash-select-schedule=target=sm_90a --split-input-file | FileCheck %s
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=7,features=specialize_warps|sum_diagonals" --split-input-file 2>&1 | FileCheck %s --check-prefix=SEVEN
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5,features=specialize_warps|sum_diagonals" --split-input-file 2>&1 | FileCheck %s --check-prefix=OTHER
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5,key_tile=64,query_step=64,features=specialize_warps|sum_diagonals" --split-input-file 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule --split-input-file | FileCheck %s
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=products=7,features=specialize_warps|sum_diagonals" --split-input-file 2>&1 | FileCheck %s --check-prefix=SEVEN
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=products=5,features=specialize_warps|sum_diagonals" --split-input-file 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=products=5,key_tile=64,query_step=64,features=specialize_warps|sum_diagonals" --split-input-file 2>&1 | FileCheck %s --check-prefix=TILE
 
 // SEVEN: 'flash.attention_grad' op cannot be scheduled: sum_diagonals needs products = 5 and a captured tensor whose gradient is asked for, which is read at the distance of query and key and added to the score; leave it out of the features
 // OTHER: 'flash.attention_grad' op cannot be scheduled: sum_diagonals needs products = 5 and a captured tensor

@@ -1,7 +1,7 @@
 // Of lengths that only the data tell a mask has to leave ranges whatever they are, and not of as many rows as there are: those of a
 // window and some first keys are one range for 235 queries and 200 keys, and two for others.
-// RUN: flash-opt %s --flash-select-schedule=target=sm_90a | FileCheck %s
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5" 2>&1 | FileCheck %s --check-prefix=FUSED
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule | FileCheck %s
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=products=5" 2>&1 | FileCheck %s --check-prefix=FUSED
 
 !q = tensor<1x3x235x64xf16>
 !k = tensor<1x1x200x64xf16>

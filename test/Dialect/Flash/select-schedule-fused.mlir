@@ -1,11 +1,11 @@
 // Gradients as one program, which has steps of its own: where warps have roles, and
 // tiles of queries have a range of tiles of keys, or there are lists.
-// RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5" --split-input-file | FileCheck %s --check-prefix=FUSED
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_80 schedule=products=5" --split-input-file 2>&1 | FileCheck %s --check-prefix=FUSED-ROLES
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5,query_step=128" --split-input-file 2>&1 | FileCheck %s --check-prefix=FUSED-REGISTERS
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5,query_step=64" --split-input-file 2>&1 | FileCheck %s --check-prefix=FUSED-STEPS
-// RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5,block_map=1" --split-input-file | FileCheck %s --check-prefix=LISTS
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5,key_tile=64,query_step=64,block_map=0" --split-input-file 2>&1 | FileCheck %s --check-prefix=HOLES
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=products=5" --split-input-file | FileCheck %s --check-prefix=FUSED
+// RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule="schedule=products=5" --split-input-file 2>&1 | FileCheck %s --check-prefix=FUSED-ROLES
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=products=5,query_step=128" --split-input-file 2>&1 | FileCheck %s --check-prefix=FUSED-REGISTERS
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=products=5,query_step=64" --split-input-file 2>&1 | FileCheck %s --check-prefix=FUSED-STEPS
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=products=5,block_map=1" --split-input-file | FileCheck %s --check-prefix=LISTS
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=products=5,key_tile=64,query_step=64,block_map=0" --split-input-file 2>&1 | FileCheck %s --check-prefix=HOLES
 
 // FUSED: schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 128, products = 5, stages = 2, features = specialize_warps|bulk_store>)
 // Up to D = 64 CTAs claim their tiles.

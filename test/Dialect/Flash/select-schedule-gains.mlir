@@ -1,6 +1,6 @@
 // Where one program for all gradients pays, beside causal masks (select-schedule-grad.mlir): by what the score
 // region does, and by what masks leave.
-// RUN: flash-opt %s --flash-select-schedule=target=sm_90a | FileCheck %s
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule | FileCheck %s
 
 !q = tensor<8x16x2048x64xbf16>
 !l = tensor<8x16x2048xf32>

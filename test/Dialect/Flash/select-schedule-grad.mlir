@@ -1,29 +1,29 @@
 // RUN: flash-opt %s --flash-select-schedule --split-input-file | FileCheck %s --check-prefixes=CHECK,CPU
-// RUN: flash-opt %s --flash-select-schedule=target=sm_80 --split-input-file | FileCheck %s --check-prefixes=CHECK,GPU
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_80 schedule=key_tile=24" 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule --split-input-file | FileCheck %s --check-prefixes=CHECK,GPU
+// RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule="schedule=key_tile=24" 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: not flash-opt %s --flash-select-schedule="schedule=num_splits=2" 2>&1 | FileCheck %s --check-prefix=SPLITS
 
 // TILE: 'flash.attention_grad' op cannot be scheduled: key_tile must be a multiple of 16 on tensor cores, got 24; the nearest is 32
 // SPLITS: 'flash.attention_grad' op cannot be scheduled: a schedule of gradients has no key 'num_splits'; its keys are query_tile, key_tile, query_step, key_step, products, key_programs, stages, key_program_stages, ctas_per_sm, features, block_map
 
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=query_stages=1" 2>&1 | FileCheck %s --check-prefix=QUERYSTAGES
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=query_stages=1" 2>&1 | FileCheck %s --check-prefix=QUERYSTAGES
 // QUERYSTAGES: 'flash.attention_grad' op cannot be scheduled: a schedule of gradients has no key 'query_stages'; its keys are query_tile, key_tile, query_step, key_step, products, key_programs, stages, key_program_stages, ctas_per_sm, features, block_map
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_80 schedule=stages=2" 2>&1 | FileCheck %s --check-prefix=WITHOUTROLES
+// RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule="schedule=stages=2" 2>&1 | FileCheck %s --check-prefix=WITHOUTROLES
 // WITHOUTROLES: 'flash.attention_grad' op cannot be scheduled: stages, key_program_stages and ctas_per_sm are of gradients whose warps have roles (specialize_warps, with the target sm_90a and elements of 16 bits); leave them out
 
-// RUN: flash-opt %s --flash-select-schedule=target=sm_90a --split-input-file | FileCheck %s --check-prefix=ROLES
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=query_step=48" 2>&1 | FileCheck %s --check-prefix=STEP
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=overlap" 2>&1 | FileCheck %s --check-prefix=FEATURES
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=key_tile=256,features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=ROWS
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=stages=6" 2>&1 | FileCheck %s --check-prefix=SHARED
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=query_step=128" 2>&1 | FileCheck %s --check-prefix=REGISTERS
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule --split-input-file | FileCheck %s --check-prefix=ROLES
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=query_step=48" 2>&1 | FileCheck %s --check-prefix=STEP
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=overlap" 2>&1 | FileCheck %s --check-prefix=FEATURES
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=key_tile=256,features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=stages=6" 2>&1 | FileCheck %s --check-prefix=SHARED
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=query_step=128" 2>&1 | FileCheck %s --check-prefix=REGISTERS
 // STEP: 'flash.attention_grad' op cannot be scheduled: query_step must be a multiple of 64 where warps have roles, got 48; the nearest is 64
 // FEATURES: 'flash.attention_grad' op cannot be scheduled: the features overlap need specialize_warps too
 // ROWS: 'flash.attention_grad' op cannot be scheduled: key_tile must be 64, 128 or 192 where warps have roles, got 256
 // SHARED: 'flash.attention_grad' op cannot be scheduled: tiles of a query_tile of 128 and steps of 64 need 262144 bytes of shared memory, and a block may have 231424; choose smaller ones or fewer stages
 // REGISTERS: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 128 and the gradients need 320 registers of a thread, and with 2 warpgroups there are 240; choose a smaller query_step, or key_programs = 2
 
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_80 schedule=features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=SM80
+// RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule="schedule=features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=SM80
 // SM80: 'flash.attention_grad' op cannot be scheduled: the features specialize_warps need the target sm_90a and elements of 16 bits
 
 // An attention has no steps of its own.

@@ -1,7 +1,7 @@
 // How long packed sequences are only the data tell: blocks claim their tiles, and gradients are one program. Keys are not
 // split, since the number of sequences would decide the bits of each.
-// RUN: flash-opt %s --flash-select-schedule=target=sm_90a | FileCheck %s
-// RUN: flash-opt %s --flash-select-schedule=target=sm_80 | FileCheck %s --check-prefix=NOSPLIT --implicit-check-not=split_ctas
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule | FileCheck %s
+// RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule | FileCheck %s --check-prefix=NOSPLIT --implicit-check-not=split_ctas
 
 !m = tensor<1x4x?x64xf16>
 !v = tensor<?x4x?x64xf16>

@@ -1,13 +1,13 @@
 // Features as an option, and targets that there are not.
-// RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=specialize_warps|overlap" | FileCheck %s
-// RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=none" | FileCheck %s --check-prefix=NONE
-// RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=-overlap|-persistent" | FileCheck %s --check-prefix=WITHOUT
-// RUN: flash-opt %s --flash-select-schedule="target=sm_80 schedule=features=-overlap" | FileCheck %s --check-prefix=NONE
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=-overlap|ping_pong" 2>&1 | FileCheck %s --check-prefix=MIXED
-// RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=query_tile=128,key_tile=128" | FileCheck %s --check-prefix=TILES
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=fast" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_80 schedule=features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=SM80
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_70" 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=specialize_warps|overlap" | FileCheck %s
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=none" | FileCheck %s --check-prefix=NONE
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=-overlap|-persistent" | FileCheck %s --check-prefix=WITHOUT
+// RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule="schedule=features=-overlap" | FileCheck %s --check-prefix=NONE
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=-overlap|ping_pong" 2>&1 | FileCheck %s --check-prefix=MIXED
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=query_tile=128,key_tile=128" | FileCheck %s --check-prefix=TILES
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=fast" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule="schedule=features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=SM80
+// RUN: not flash-opt %s --flash-attach-target=target=sm_70 --flash-select-schedule 2>&1 | FileCheck %s --check-prefix=TARGET
 
 // CHECK: schedule(<query_tile = {{.*}}, features = specialize_warps|overlap
 // NONE: schedule(<query_tile = {{[^f]*}}, features = none, 
@@ -15,7 +15,7 @@
 // MIXED: error: the schedule that is given: '-overlap|ping_pong' is no list of features such as specialize_warps|overlap, nor one of features to leave out, each with its minus, such as -overlap|-ping_pong; the features are
 // UNKNOWN: error: the schedule that is given: 'fast' is no list of features such as specialize_warps|overlap
 // SM80: error: 'flash.attention' op cannot be scheduled: the features specialize_warps need the target sm_90a and elements of 16 bits
-// TARGET: error: there is no schedule for the target 'sm_70'; there are cpu, emulate, sm_80 and sm_90a
+// TARGET: error: there is no target 'sm_70'; the targets are cpu, emulate, sm_75, sm_80, sm_86, sm_89, sm_90a and sm_120
 func.func @f(%q: tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16> {
   %o = flash.attention %q, %q, %q : (tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16>
   return %o : tensor<2x4x512x64xf16>
@@ -30,7 +30,7 @@ func.func @short_rows(%q: tensor<32x32x512x64xf16>) -> tensor<32x32x512x64xf16> 
 }
 
 // As an attribute, of an attention and of gradients; what the option leaves out is missing, too.
-// RUN: flash-opt %s --flash-select-schedule="target=sm_90a" | FileCheck %s --check-prefix=ATTRIBUTE
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule | FileCheck %s --check-prefix=ATTRIBUTE
 // ATTRIBUTE-LABEL: func.func @attribute(
 // ATTRIBUTE: flash.attention {{.*}} features = specialize_warps|overlap|persistent|bulk_store,
 // ATTRIBUTE: flash.attention_grad {{.*}} features = specialize_warps|persistent>

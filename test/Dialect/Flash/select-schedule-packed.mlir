@@ -1,6 +1,6 @@
 // Where types say how many rows lie behind each other, of how many sequences, tiles and splits are as of a batch of the mean length.
-// RUN: flash-opt %s --flash-select-schedule=target=sm_90a | FileCheck %s --check-prefix=ROLES
-// RUN: flash-opt %s --flash-select-schedule=target=sm_80 | FileCheck %s
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule | FileCheck %s --check-prefix=ROLES
+// RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule | FileCheck %s
 
 !q = tensor<1x32x4x128xf16>
 !k = tensor<1x8x16000x128xf16>

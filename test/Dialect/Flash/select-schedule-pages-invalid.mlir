@@ -1,5 +1,5 @@
 // Pages to which no tile of keys fits, by themselves and beside others. The error names the nearest number of rows that has one.
-// RUN: flash-opt %s --split-input-file --verify-diagnostics --flash-select-schedule=target=sm_80
+// RUN: flash-opt %s --split-input-file --verify-diagnostics --flash-attach-target=target=sm_80 --flash-select-schedule
 
 !q = tensor<8x8x64x64xf16>
 !view = tensor<8x2x2000x64xf16>

@@ -1,9 +1,9 @@
 // A tile of keys divides the rows of a page, or is several pages, whichever the models would have; they choose the rest for it.
-// RUN: flash-opt %s --split-input-file --flash-select-schedule=target=cpu | FileCheck %s --check-prefix=CPU
-// RUN: flash-opt %s --split-input-file --flash-select-schedule=target=sm_80 | FileCheck %s --check-prefix=SM80
-// RUN: flash-opt %s --split-input-file --flash-select-schedule=target=sm_90a | FileCheck %s --check-prefix=SM90
-// RUN: not flash-opt %s --split-input-file --flash-select-schedule='target=cpu schedule=key_tile=40' 2>&1 | FileCheck %s --check-prefix=WRITTEN
-// RUN: not flash-opt %s --split-input-file --flash-select-schedule='target=sm_80 schedule=key_tile=112' 2>&1 | FileCheck %s --check-prefix=GPU
+// RUN: flash-opt %s --split-input-file --flash-select-schedule | FileCheck %s --check-prefix=CPU
+// RUN: flash-opt %s --split-input-file --flash-attach-target=target=sm_80 --flash-select-schedule | FileCheck %s --check-prefix=SM80
+// RUN: flash-opt %s --split-input-file --flash-attach-target=target=sm_90a --flash-select-schedule | FileCheck %s --check-prefix=SM90
+// RUN: not flash-opt %s --split-input-file --flash-select-schedule='schedule=key_tile=40' 2>&1 | FileCheck %s --check-prefix=WRITTEN
+// RUN: not flash-opt %s --split-input-file --flash-attach-target=target=sm_80 --flash-select-schedule='schedule=key_tile=112' 2>&1 | FileCheck %s --check-prefix=GPU
 
 !q = tensor<8x8x64x64xf16>
 !view = tensor<8x2x4800x64xf16>

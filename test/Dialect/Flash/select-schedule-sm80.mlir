@@ -1,11 +1,9 @@
-// RUN: flash-opt %s --flash-select-schedule=target=sm_80 | FileCheck %s --check-prefixes=ALL,MODEL
-// RUN: flash-opt %s --flash-select-schedule="target=sm_80 schedule=num_splits=5" | FileCheck %s --check-prefixes=ALL,GIVEN
-// RUN: flash-opt %s --flash-select-schedule=target=cpu | FileCheck %s --check-prefix=CPU
-// RUN: flash-opt %s --flash-select-schedule=target=emulate | FileCheck %s --check-prefix=EMULATE
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_80 schedule=num_splits=300" 2>&1 | FileCheck %s --check-prefix=MOST
-// RUN: not flash-opt %s --flash-select-schedule=target=sm_50 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule | FileCheck %s --check-prefixes=ALL,MODEL
+// RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule="schedule=num_splits=5" | FileCheck %s --check-prefixes=ALL,GIVEN
+// RUN: flash-opt %s --flash-select-schedule | FileCheck %s --check-prefix=CPU
+// RUN: flash-opt %s --flash-attach-target=target=emulate --flash-select-schedule | FileCheck %s --check-prefix=EMULATE
+// RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule="schedule=num_splits=300" 2>&1 | FileCheck %s --check-prefix=MOST
 // MOST: error: the schedule that is given: num_splits must be from 1 to 256, got 300
-// TARGET: error: there is no schedule for the target 'sm_50'; there are cpu, emulate, sm_80 and sm_90a
 
 // Enough query tiles for the GPU.
 // ALL-LABEL: func @many(

@@ -1,5 +1,5 @@
 // Schedules for warps with roles: the model's, what is written, refusals.
-// RUN: flash-opt %s --split-input-file --verify-diagnostics --flash-select-schedule=target=sm_90a | FileCheck %s
+// RUN: flash-opt %s --split-input-file --verify-diagnostics --flash-attach-target=target=sm_90a --flash-select-schedule | FileCheck %s
 
 // CHECK-LABEL: func @model(
 // CHECK: schedule(<query_tile = 192, key_tile = 80, warps = 12, stages = {{.*}} features = specialize_warps

@@ -1,10 +1,10 @@
 // The length of splits: what decides the bits of a row is written, or left out by the model.
-// RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=key_tile=64,split_keys=512" | FileCheck %s
-// RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=key_tile=64,split_keys=512,features=specialize_warps|lazy_rescale" | FileCheck %s --check-prefix=LAZY
-// RUN: flash-opt %s --flash-select-schedule="target=cpu schedule=key_tile=64,split_keys=512" | FileCheck %s --check-prefix=CPU
-// RUN: flash-opt %s --flash-select-schedule="target=emulate schedule=key_tile=64,split_keys=512" | FileCheck %s --check-prefix=EMULATE
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=split_keys=512" 2>&1 | FileCheck %s --check-prefix=TILE
-// RUN: flash-opt %s --flash-specialize="sizes=1x8x1x64,1x2x9000x64 target=sm_90a schedule=key_tile=64,split_keys=512" | FileCheck %s --check-prefix=VERSION
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=key_tile=64,split_keys=512" | FileCheck %s
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=key_tile=64,split_keys=512,features=specialize_warps|lazy_rescale" | FileCheck %s --check-prefix=LAZY
+// RUN: flash-opt %s --flash-select-schedule="schedule=key_tile=64,split_keys=512" | FileCheck %s --check-prefix=CPU
+// RUN: flash-opt %s --flash-attach-target=target=emulate --flash-select-schedule="schedule=key_tile=64,split_keys=512" | FileCheck %s --check-prefix=EMULATE
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=split_keys=512" 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=1x8x1x64,1x2x9000x64 schedule=key_tile=64,split_keys=512" | FileCheck %s --check-prefix=VERSION
 
 // CHECK: schedule(<query_tile = {{[0-9]+}}, key_tile = 64,
 // CHECK-NOT: lazy_rescale

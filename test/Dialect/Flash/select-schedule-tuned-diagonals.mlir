@@ -1,7 +1,7 @@
 // A measured schedule with sum_diagonals is of programs that can have it: another one of the
 // same sizes has the model's.
 // RUN: split-file %s %t
-// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl" | FileCheck %s
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="device=X tuning-file=%t/table.jsonl" | FileCheck %s
 
 // CHECK-LABEL: func @with
 // CHECK: stages = 1, features = specialize_warps|bulk_store|sum_diagonals

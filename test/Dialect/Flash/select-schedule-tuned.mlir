@@ -1,11 +1,11 @@
 // Schedules that were measured go before those of the model.
 // RUN: split-file %s %t
-// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl" | FileCheck %s --check-prefixes=ALL,TUNED
-// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_80 device=X tuning-file=%t/table.jsonl" | FileCheck %s --check-prefixes=ALL,MODEL
-// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a" | FileCheck %s --check-prefixes=ALL,MODEL
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="device=X tuning-file=%t/table.jsonl" | FileCheck %s --check-prefixes=ALL,TUNED
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_80 --flash-select-schedule="device=X tuning-file=%t/table.jsonl" | FileCheck %s --check-prefixes=ALL,MODEL
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule | FileCheck %s --check-prefixes=ALL,MODEL
 // What is given leaves the rest to what was measured, and this to the model.
-// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl schedule=stages=2" | FileCheck %s --check-prefixes=STAGES
-// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a schedule=query_stages=2,split_ctas=7" | FileCheck %s --check-prefix=GIVEN
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="device=X tuning-file=%t/table.jsonl schedule=stages=2" | FileCheck %s --check-prefixes=STAGES
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=query_stages=2,split_ctas=7" | FileCheck %s --check-prefix=GIVEN
 
 // ALL-LABEL: func @causal(
 // TUNED: schedule(<query_tile = 64, key_tile = 96, warps = 4, stages = 3, query_stages = 1, features = specialize_warps|overlap, num_splits = 1>)
@@ -29,30 +29,30 @@
 // ALL: return
 // GIVEN: query_stages = 2, {{.*}}split_ctas = 7
 // It does not come with other tiles, or without the roles it was measured with.
-// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl schedule=query_tile=128" | FileCheck %s --check-prefix=TILES
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="device=X tuning-file=%t/table.jsonl schedule=query_tile=128" | FileCheck %s --check-prefix=TILES
 // TILES-LABEL: func @causal(
 // TILES-NOT: key_tile = 96
 // TILES-LABEL: func @longer(
-// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl schedule=features=none" | FileCheck %s --check-prefix=ROLES
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="device=X tuning-file=%t/table.jsonl schedule=features=none" | FileCheck %s --check-prefix=ROLES
 // ROLES-LABEL: func @causal(
 // ROLES-NOT: key_tile = 96
 // ROLES-LABEL: func @longer(
 
-// RUN: not flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/none.jsonl" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="device=X tuning-file=%t/none.jsonl" 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: cannot read the tuning file '{{.*}}none.jsonl': No such file or directory
-// RUN: not flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=Y tuning-file=%t/table.jsonl" 2>&1 | FileCheck %s --check-prefix=DEVICE
+// RUN: not flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="device=Y tuning-file=%t/table.jsonl" 2>&1 | FileCheck %s --check-prefix=DEVICE
 // DEVICE: error: the tuning file '{{.*}}table.jsonl' has no schedules for 'Y'; it has some for 'X', 'Z'
-// RUN: not flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a tuning-file=%t/table.jsonl" 2>&1 | FileCheck %s --check-prefix=NAMELESS
+// RUN: not flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="tuning-file=%t/table.jsonl" 2>&1 | FileCheck %s --check-prefix=NAMELESS
 // NAMELESS: error: the tuning file '{{.*}}table.jsonl' is for devices, and none is named
 // The rules of the target hold for what was written by hand.
-// RUN: not flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/large.jsonl" 2>&1 | FileCheck %s --check-prefix=LARGE
+// RUN: not flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="device=X tuning-file=%t/large.jsonl" 2>&1 | FileCheck %s --check-prefix=LARGE
 // LARGE: error: 'flash.attention' op cannot be scheduled: the tiles need 540672 bytes of shared memory
 // LARGE: large.jsonl:2:1: error: this schedule is not possible for the program
 // Also for gradients, whose entries are no others'.
-// RUN: not flash-opt %t/gradients.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/gradients.jsonl" 2>&1 | FileCheck %s --check-prefix=GRADIENTS
+// RUN: not flash-opt %t/gradients.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="device=X tuning-file=%t/gradients.jsonl" 2>&1 | FileCheck %s --check-prefix=GRADIENTS
 // GRADIENTS: error: 'flash.attention_grad' op cannot be scheduled: products = 5 needs the CPU, or specialize_warps,
 // GRADIENTS: gradients.jsonl:1:1: error: this schedule is not possible for the program
-// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/gradients.jsonl" | FileCheck %s --check-prefix=OTHERS
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="device=X tuning-file=%t/gradients.jsonl" | FileCheck %s --check-prefix=OTHERS
 // OTHERS-LABEL: func @causal(
 // OTHERS-NOT: key_tile = 32
 // OTHERS-LABEL: func @longer(

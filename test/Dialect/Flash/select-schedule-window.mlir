@@ -1,6 +1,6 @@
 // What was measured for a window is not for another of the same lengths.
 // RUN: split-file %s %t
-// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl" | FileCheck %s
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="device=X tuning-file=%t/table.jsonl" | FileCheck %s
 
 // CHECK-LABEL: func @narrow(
 // CHECK: schedule(<query_tile = 64, key_tile = 48,

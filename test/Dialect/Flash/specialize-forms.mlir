@@ -1,5 +1,5 @@
 // Attentions of other forms, and what is refused.
-// RUN: flash-opt %s --flash-specialize="sizes=8x1x64,2x300x64 target=sm_80" --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-specialize="sizes=8x1x64,2x300x64" --split-input-file --verify-diagnostics | FileCheck %s
 
 // Of rank 3 the heads come first; what the program says of its schedule stays; a region that reads another
 // argument is no hindrance; keys may be values too.

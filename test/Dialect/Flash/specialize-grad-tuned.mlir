@@ -1,12 +1,12 @@
 // Versions of gradients have what was measured for the class of their sizes.
 // RUN: split-file %s %t
-// RUN: flash-opt %t/program.mlir --flash-specialize="sizes=2x32x1024x128,2x8x1001x128 target=sm_90a device=X tuning-file=%t/table.jsonl" | FileCheck %s --check-prefix=TUNED
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-specialize="sizes=2x32x1024x128,2x8x1001x128 device=X tuning-file=%t/table.jsonl" | FileCheck %s --check-prefix=TUNED
 // What is given goes before it, and leaves all else to the model.
-// RUN: flash-opt %t/program.mlir --flash-specialize="sizes=2x32x1024x128,2x8x1001x128 target=sm_90a device=X tuning-file=%t/table.jsonl schedule=stages=2" | FileCheck %s --check-prefix=MODEL
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-specialize="sizes=2x32x1024x128,2x8x1001x128 device=X tuning-file=%t/table.jsonl schedule=stages=2" | FileCheck %s --check-prefix=MODEL
 // Calls of another class, and schedules that do not go with sizes that are open, have the model's.
-// RUN: flash-opt %t/program.mlir --flash-specialize="sizes=2x32x4096x128,2x8x4096x128 target=sm_90a device=X tuning-file=%t/table.jsonl" | FileCheck %s --check-prefix=MODEL
-// RUN: flash-opt %t/program.mlir --flash-specialize="sizes=2x32x1024x128,2x8x1001x128 target=sm_90a device=X tuning-file=%t/impossible.jsonl" 2>&1 | FileCheck %s --check-prefixes=IMPOSSIBLE,MODEL
-// RUN: not flash-opt %t/program.mlir --flash-specialize="sizes=2x32x1024x128,2x8x1001x128 target=sm_90a device=Y tuning-file=%t/table.jsonl" 2>&1 | FileCheck %s --check-prefix=DEVICE
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-specialize="sizes=2x32x4096x128,2x8x4096x128 device=X tuning-file=%t/table.jsonl" | FileCheck %s --check-prefix=MODEL
+// RUN: flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-specialize="sizes=2x32x1024x128,2x8x1001x128 device=X tuning-file=%t/impossible.jsonl" 2>&1 | FileCheck %s --check-prefixes=IMPOSSIBLE,MODEL
+// RUN: not flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-specialize="sizes=2x32x1024x128,2x8x1001x128 device=Y tuning-file=%t/table.jsonl" 2>&1 | FileCheck %s --check-prefix=DEVICE
 
 // TUNED: flash.attention_grad
 // TUNED-SAME: schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 48, {{.*}}stages = 1, features = specialize_warps|bulk_store>)

@@ -1,6 +1,6 @@
 // The keys that a query sees are those of the sizes that a version is for.
-// RUN: flash-opt %s --flash-specialize="sizes=8x16x2048x128,8x16x2048x128 target=sm_90a" | FileCheck %s --check-prefix=SHORT
-// RUN: flash-opt %s --flash-specialize="sizes=1x16x16384x128,1x16x16384x128 target=sm_90a" | FileCheck %s --check-prefix=LONG
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=8x16x2048x128,8x16x2048x128" | FileCheck %s --check-prefix=SHORT
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=1x16x16384x128,1x16x16384x128" | FileCheck %s --check-prefix=LONG
 // LONG: products = 5
 // SHORT:      schedule(<query_tile = 128
 // SHORT-NOT:  products

@@ -1,6 +1,6 @@
-// RUN: flash-opt %s --flash-specialize="sizes=2x32x1024x128,2x8x1001x128 target=sm_90a" | FileCheck %s
-// RUN: flash-opt %s --flash-specialize="sizes=2x32x0x128,2x8x1001x128 target=sm_90a" | FileCheck %s --check-prefix=EMPTY
-// RUN: flash-opt %s --flash-specialize="sizes=2x32x1024x128,2x8x0x128 target=sm_80" | FileCheck %s --check-prefix=EMPTY
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=2x32x1024x128,2x8x1001x128" | FileCheck %s
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=2x32x0x128,2x8x1001x128" | FileCheck %s --check-prefix=EMPTY
+// RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-specialize="sizes=2x32x1024x128,2x8x0x128" | FileCheck %s --check-prefix=EMPTY
 
 // No queries and no keys have a schedule, too.
 // EMPTY: flash.attention_grad {{.*}} schedule(<query_tile = {{[0-9]+}}, key_tile = {{[0-9]+}}

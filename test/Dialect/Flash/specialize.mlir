@@ -1,14 +1,14 @@
 // The version of a program for calls of certain sizes.
-// RUN: flash-opt %s --flash-specialize="sizes=16x32x1x128,16x8x4096x128,16x8x4096x128 target=sm_90a" | FileCheck %s --check-prefixes=CHECK,MANY
-// RUN: flash-opt %s --flash-specialize="sizes=1x32x1x128,1x8x131072x128,1x8x131072x128 target=sm_90a" | FileCheck %s --check-prefixes=CHECK,FEW
-// RUN: flash-opt %s --flash-specialize="sizes=1x32x1x128,1x8x140000x128,1x8x140000x128 target=sm_90a" | FileCheck %s --check-prefixes=CHECK,FEW
-// RUN: flash-opt %s --flash-specialize="sizes=16x32x8x128,16x8x4096x128,16x8x4096x128 target=sm_90a" | FileCheck %s --check-prefix=EIGHT
-// RUN: flash-opt %s --flash-specialize="sizes=16x32x33x128,16x8x4096x128,16x8x4096x128 target=sm_90a" | FileCheck %s --check-prefix=APART
-// RUN: flash-opt %s --flash-specialize="sizes=4x16x4096x128,4x16x4096x128,4x16x4096x128 target=sm_90a" | FileCheck %s --check-prefix=ROWS
-// RUN: flash-opt %s --flash-specialize="sizes=1x4x512x128,1x4x8192x128,1x4x8192x128 target=sm_90a" | FileCheck %s --check-prefix=SPLITS
-// RUN: flash-opt %s --flash-specialize="sizes=16x32x1x128,16x8x?x128,16x8x?x128 target=sm_90a" | FileCheck %s --check-prefix=UNKNOWN
-// RUN: flash-opt %s --flash-specialize="sizes=2x6x1x128,2x4x100x128,2x4x100x128 target=sm_90a" | FileCheck %s --check-prefix=UNEVEN
-// RUN: flash-opt %s --flash-specialize="sizes=?x?x15x128,?x?x63x128,?x?x63x128 target=cpu" | FileCheck %s --check-prefix=LENGTHS
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=16x32x1x128,16x8x4096x128,16x8x4096x128" | FileCheck %s --check-prefixes=CHECK,MANY
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=1x32x1x128,1x8x131072x128,1x8x131072x128" | FileCheck %s --check-prefixes=CHECK,FEW
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=1x32x1x128,1x8x140000x128,1x8x140000x128" | FileCheck %s --check-prefixes=CHECK,FEW
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=16x32x8x128,16x8x4096x128,16x8x4096x128" | FileCheck %s --check-prefix=EIGHT
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=16x32x33x128,16x8x4096x128,16x8x4096x128" | FileCheck %s --check-prefix=APART
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=4x16x4096x128,4x16x4096x128,4x16x4096x128" | FileCheck %s --check-prefix=ROWS
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=1x4x512x128,1x4x8192x128,1x4x8192x128" | FileCheck %s --check-prefix=SPLITS
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=16x32x1x128,16x8x?x128,16x8x?x128" | FileCheck %s --check-prefix=UNKNOWN
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-specialize="sizes=2x6x1x128,2x4x100x128,2x4x100x128" | FileCheck %s --check-prefix=UNEVEN
+// RUN: flash-opt %s --flash-specialize="sizes=?x?x15x128,?x?x63x128,?x?x63x128" | FileCheck %s --check-prefix=LENGTHS
 
 // One query: what packs the heads of a group stands in the types.
 // CHECK-LABEL: func.func @open(

@@ -1,5 +1,5 @@
 // RUN: flash-opt %s --tile-allocate-smem | FileCheck %s
-// RUN: not flash-opt %s --tile-allocate-smem=limit=6399 2>&1 | FileCheck %s --check-prefix=LIMIT
+// RUN: not flash-opt %s --flash-attach-target=keys=shared_bytes_per_block=6399 --tile-allocate-smem 2>&1 | FileCheck %s --check-prefix=LIMIT
 
 // Every stage starts at a multiple of eight times its swizzle.
 

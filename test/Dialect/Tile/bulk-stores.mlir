@@ -1,11 +1,11 @@
 // Results of 16 bits, and those that are added, go through shared memory, as many panels of columns at a
 // time as the rings leave room for.
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores)))" | FileCheck %s
-// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49200})))" | FileCheck %s --check-prefix=HALF
+// RUN: flash-opt %s --pass-pipeline="builtin.module(flash-attach-target{keys=shared_bytes_per_block=49200},gpu.module(gpu.func(tile-bulk-stores)))" | FileCheck %s --check-prefix=HALF
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores)))" | FileCheck %s --check-prefix=ROOM
-// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=40000})))" | FileCheck %s --check-prefix=NONE
-// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49200})))" | FileCheck %s --check-prefix=ROWS
-// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49199})))" | FileCheck %s --check-prefix=NOROOM
+// RUN: flash-opt %s --pass-pipeline="builtin.module(flash-attach-target{keys=shared_bytes_per_block=40000},gpu.module(gpu.func(tile-bulk-stores)))" | FileCheck %s --check-prefix=NONE
+// RUN: flash-opt %s --pass-pipeline="builtin.module(flash-attach-target{keys=shared_bytes_per_block=49200},gpu.module(gpu.func(tile-bulk-stores)))" | FileCheck %s --check-prefix=ROWS
+// RUN: flash-opt %s --pass-pipeline="builtin.module(flash-attach-target{keys=shared_bytes_per_block=49199},gpu.module(gpu.func(tile-bulk-stores)))" | FileCheck %s --check-prefix=NOROOM
 
 !ring = !tile.ring<1, !tile.smem<128x128xf16, swizzle = 128>>
 !memory = memref<?x?x?x128xf16, strided<[?, ?, ?, 1], offset: ?>>

@@ -2,7 +2,7 @@
 // and one warp of the non-finite check each.
 // RUN: flash-opt %s --tile-specialize-warps --tile-allocate-smem | FileCheck %s --check-prefix=ROLES
 // RUN: flash-opt %s --tile-specialize-warps --tile-allocate-smem --tile-lower-roles | FileCheck %s --check-prefix=LOWERED
-// RUN: not flash-opt %s --tile-specialize-warps --tile-allocate-smem=limit=33000 2>&1 | FileCheck %s --check-prefix=LIMIT
+// RUN: not flash-opt %s --flash-attach-target=keys=shared_bytes_per_block=33000 --tile-specialize-warps --tile-allocate-smem 2>&1 | FileCheck %s --check-prefix=LIMIT
 
 // ROLES: tile.warp_specialize @consumer(warps = 8, registers = 104) {
 // ROLES: } @producer(warps = 1, registers = 32) {

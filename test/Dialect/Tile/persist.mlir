@@ -1,5 +1,5 @@
 // A block does the work of one block after the other.
-// RUN: flash-opt %s --split-input-file --flash-attach-target=multiprocessors=4 --tile-persist | FileCheck %s
+// RUN: flash-opt %s --split-input-file --flash-attach-target=keys=multiprocessors=4 --tile-persist | FileCheck %s
 
 // The launch has no more blocks than multiprocessors; the kernel gets the number of
 // whole waves, how many blocks are left over, and which of the launch's is the first

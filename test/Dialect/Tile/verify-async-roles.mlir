@@ -1,5 +1,5 @@
 // What tile-verify-async asks of roles, ping-pong, votes of warps, and products that
-// go on during a wait. Programs of all schedules pass: --flash-sm90 runs the pass.
+// go on during a wait. Programs of all schedules pass: --flash-gpu=target=sm_90a runs the pass.
 // RUN: flash-opt %s --split-input-file --verify-diagnostics \
 // RUN:   --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-verify-async)))"
 

@@ -1,9 +1,9 @@
 // What the passes make of a program passes tile-verify-async, whatever the stages,
 // the masks (with one, two or three loops) and the tail.
-// RUN: flash-opt %s --flash-sm80="schedule=query_tile=32,key_tile=32,warps=2,stages=1" | FileCheck %s
-// RUN: flash-opt %s --flash-sm80="schedule=query_tile=32,key_tile=32,warps=2,stages=2" | FileCheck %s
-// RUN: flash-opt %s --flash-sm80="schedule=query_tile=16,key_tile=64,warps=1,stages=5" | FileCheck %s
-// RUN: flash-opt %s --flash-sm80 | FileCheck %s
+// RUN: flash-opt %s --flash-gpu="target=sm_80 schedule=query_tile=32,key_tile=32,warps=2,stages=1" | FileCheck %s
+// RUN: flash-opt %s --flash-gpu="target=sm_80 schedule=query_tile=32,key_tile=32,warps=2,stages=2" | FileCheck %s
+// RUN: flash-opt %s --flash-gpu="target=sm_80 schedule=query_tile=16,key_tile=64,warps=1,stages=5" | FileCheck %s
+// RUN: flash-opt %s --flash-gpu=target=sm_80 | FileCheck %s
 
 !type = tensor<1x2x100x32xf16>
 

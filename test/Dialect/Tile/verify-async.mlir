@@ -1,4 +1,4 @@
-// Programs of all schedules pass: --flash-sm80 runs the pass.
+// Programs of all schedules pass: --flash-gpu=target=sm_80 runs the pass.
 // RUN: flash-opt %s --split-input-file --verify-diagnostics \
 // RUN:   --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-verify-async)))"
 

@@ -50,7 +50,7 @@ PROGRAMS = {
       : (tensor<1x2x129x32xf16>, tensor<1x2x129x32xf16>, tensor<1x2x129x32xf16>, tensor<1x2x129x32xf16>, tensor<1x2x129xf32>,
          tensor<1x2x129x32xf16>) -> (tensor<1x2x129x32xf16>, tensor<1x2x129x32xf16>, tensor<1x2x129x32xf16>)"""),
 }
-PIPELINES = {"emulate": "--flash-sm80", "emulate:sm_90a": "--flash-sm90"}
+PIPELINES = {"emulate": "--flash-gpu=target=sm_80", "emulate:sm_90a": "--flash-gpu=target=sm_90a"}
 # The last pass of block programs.
 LAST = "tile-verify-async"
 INSERTED = "canonicalize,cse"

@@ -43,7 +43,7 @@ BIAS = """func.func @gradients(%q: tensor<{query}>, %k: tensor<{key}>, %v: tenso
   return %dq, %dk, %dv, %dbias : tensor<{query}>, tensor<{key}>, tensor<{value}>, tensor<{table}>
 }}
 """
-CHIPS = {"sm80": "sm_80", "sm90": "sm_90a"}
+CHIPS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_120"]
 
 
 def compile_one(arguments, d, dv):
@@ -60,10 +60,10 @@ def compile_one(arguments, d, dv):
                           value=f"{batch}x{groups}x{keys}x{dv}x{element}", result=f"{batch}x{heads}x{queries}x{dv}x{element}",
                           mask=f" mask({arguments.mask})" if arguments.mask else "", keys=keys, lse=f"{batch}x{heads}x{queries}xf32",
                           score=DOCUMENTS.replace("KEYS", str(keys)) if arguments.documents else "")
-    lowered = subprocess.run(["flash-opt", f"--flash-{arguments.target}={arguments.options}"], input=text, capture_output=True, text=True)
+    lowered = subprocess.run(["flash-opt", f"--flash-gpu=target={arguments.target} {arguments.options}"], input=text, capture_output=True, text=True)
     if lowered.returncode:
         return False, lowered.stderr
-    command = ["flash-translate", "--ptxas", f"--chip={CHIPS[arguments.target]}"]
+    command = ["flash-translate", "--ptxas", f"--chip={arguments.target}"]
     if arguments.spills:
         command.append("--allow-spills")
     done = subprocess.run(command, input=lowered.stdout, capture_output=True, text=True)
@@ -76,8 +76,8 @@ def compile_one(arguments, d, dv):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", default="sm80", choices=CHIPS)
-    parser.add_argument("--options", default="", help="of --flash-sm80 or --flash-sm90")
+    parser.add_argument("--target", default="sm_80", choices=CHIPS)
+    parser.add_argument("--options", default="", help="of --flash-gpu")
     parser.add_argument("--gradients", action="store_true", help="its gradients instead")
     parser.add_argument("--bias", action="store_true", help="the gradients of a learned bias and of the operands")
     parser.add_argument("--mask")

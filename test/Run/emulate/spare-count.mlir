@@ -1,6 +1,6 @@
 // Blocks that claim their tiles count them behind the counts of ordered additions: a count that is
 // no tile's has to be there.
-// RUN: flash-opt %s --flash-attach-target=multiprocessors=1 --tile-persist -o %t.mlir
+// RUN: flash-opt %s --flash-attach-target=keys=multiprocessors=1 --tile-persist -o %t.mlir
 // RUN: flash-run %t.mlir --target=emulate --shape=1=3 --fill=1=0
 // RUN: not flash-run %t.mlir --target=emulate --shape=1=2 --fill=1=0 2>&1 | FileCheck %s
 // CHECK: the kernel 'add' claims its tiles, which takes a count more than there are tiles to add to

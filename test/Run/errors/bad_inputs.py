@@ -233,7 +233,7 @@ CASES = [
     ("fill before the rows", "{d}/good.mlir --fill=0=1@-17", "the row -17 is not from -16 to 15"),
     ("fill of integers", "{d}/division.mlir --fill=0=nan", "its elements are integers"),
     # Ahead of time.
-    ("kernels for the CPU", "{d}/good.mlir -o {d}/k.ptx", "-o writes kernels for GPUs; use --target=sm_80"),
+    ("kernels for the CPU", "{d}/good.mlir -o {d}/k.ptx", "-o writes kernels for GPUs; use --target=sm_90a"),
     ("kernels of another kind", "{d}/good.mlir --target=sm_80 -o {d}/k.so", "the name must end in .ptx or .cubin"),
     ("header alone", "{d}/good.mlir --target=sm_80 --header={d}/k.h", "give -o too"),
     ("kernel folder", "{d}/good.mlir --target=sm_80 -o {d}/none/k.ptx", "cannot write.*no directory"),

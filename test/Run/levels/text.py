@@ -63,7 +63,7 @@ def execute(command):
 def run(program, passes, inputs, outputs):
     """The results of a program after passes on its function."""
     text = program.with_suffix(".text.mlir")
-    text.write_text(execute(["flash-opt", str(program), f"--pass-pipeline=builtin.module(func.func({passes}))"]))
+    text.write_text(execute(["flash-opt", str(program), f"--pass-pipeline=builtin.module(flash-attach-target{{target=emulate}},func.func({passes}))"]))
     left = [op for op in ("flash.online", "flash.finalize", "flash.combine", "flash.softmax", "linalg.softmax")
             if op in text.read_text()]
     if left:
@@ -125,7 +125,7 @@ def checks():
         if "guarded" in variant and "mask" not in options:
             continue
         dtype = "f16" if number % 3 == 0 else "f32"
-        passes = (f"{before},flash-select-schedule{{target=emulate schedule=query_tile=16,key_tile=16{schedule and ',' + schedule}}},"
+        passes = (f"{before},flash-select-schedule{{schedule=query_tile=16,key_tile=16{schedule and ',' + schedule}}},"
                   f"flash-online-softmax,flash-tile,flash-refine-visits,convert-flash-to-scf,{steps}")
         case = Case(name, dtype=dtype, **{**SHAPE, **options})
         tolerance = 1e-3 if dtype == "f16" else 2e-6

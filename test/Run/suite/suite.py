@@ -454,7 +454,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--shard", default="0/1", help="K/N: every N-th case from the K-th on; any/N: from one that the seed chooses")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
-    parser.add_argument("--target", default="cpu", choices=["cpu", "emulate", "emulate:sm_90a", "sm_80", "sm_90a"])
+    parser.add_argument("--target", default="cpu", help="as flash-run has it")
     parser.add_argument("--flash-run", default="flash-run", metavar="PATH", help="the tool, if it is not in the PATH")
     parser.add_argument("--jobs", type=int, default=1, help="how many cases run at a time")
     parser.add_argument("--features", help="of each program's schedule")
@@ -486,6 +486,9 @@ def main():
     if arguments.target == "emulate:sm_90a":
         # What else it compiles, it compiles as sm_80 does.
         everything = [c for c in everything if c.dtype != "f32" and not c.schedule]
+    if arguments.target.endswith("sm_75"):
+        # Its tensor cores multiply nothing else.
+        everything = [c for c in everything if c.dtype == "f16"]
     for case in everything:
         case.features = arguments.features
         case.products = arguments.products

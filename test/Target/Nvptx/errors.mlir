@@ -17,7 +17,7 @@
 // RUN: not flash-translate %t/node.mlir 2>&1 | FileCheck %s --check-prefix=NODE
 // RUN: not flash-translate %t/two.mlir 2>&1 | FileCheck %s --check-prefix=TWO
 
-// CHIP: error: unknown chip 'sm_81'; the chips are sm_80, sm_86,
+// CHIP: error: unknown chip 'sm_81'; the chips are sm_75, sm_80, sm_86,
 // NOCHIP: error: unknown chip ''; the chips are
 // OLD: error: PTX 7.8 is not possible for sm_90a; the first version is 8.0
 // NEW: error: PTX 9.1 is not possible for sm_80; the last version is 9.0

@@ -1,7 +1,7 @@
 // One program for all sizes: the number of splits of the keys is arithmetic of the
 // host, and the kernel that combines is not launched where there is one.
 // RUN: split-file %s %t
-// RUN: flash-opt %t/program.mlir --flash-sm80 | host-program-opt --test-host-program=calls=%t/calls -o /dev/null | FileCheck %s
+// RUN: flash-opt %t/program.mlir --flash-gpu=target=sm_80 | host-program-opt --test-host-program=calls=%t/calls -o /dev/null | FileCheck %s
 
 // Two query tiles and 64 key tiles: 20 splits of the keys.
 // CHECK-LABEL: {{^}}1x1x200x64

@@ -8,6 +8,7 @@
 #ifndef FLASH_RUNTIME_CUDA_DEVICE_H
 #define FLASH_RUNTIME_CUDA_DEVICE_H
 
+#include "flash/Machine/Machine.h"
 #include "flash/Runtime/Cuda/Driver.h"
 #include <array>
 #include <optional>
@@ -46,10 +47,16 @@ struct DeviceInfo {
 
   /// "sm_90".
   std::string getArchitecture() const;
-  /// The target whose kernels the device runs: "sm_90a" or "sm_80".
-  const char *getTarget() const;
-  /// A sentence for the user of a device of a compute capability that nobody
-  /// has tried. Empty for the others.
+  /// Ten times the major version and the minor one.
+  int64_t getComputeCapability() const { return 10 * major + minor; }
+  /// The description whose kernels the device runs (findNearestGpu); null if
+  /// it runs none, and then why.
+  const Machine *getTarget() const;
+  std::string getReasonForNone() const;
+  /// Whether the description is of other cards.
+  bool isUndescribed() const;
+  /// A sentence for the user of a device that nobody has tried. Empty for the
+  /// others, and where no kernel runs.
   std::string getWarning() const;
 };
 

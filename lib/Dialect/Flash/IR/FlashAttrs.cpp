@@ -40,7 +40,7 @@ void FlashDialect::registerAttributes() {
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "flash/Dialect/Flash/IR/FlashAttrs.cpp.inc"
-      , ScheduleAttr>();
+      , ScheduleAttr, TargetAttr>();
 }
 
 /// The one of the attributes' mnemonics that is most like `mnemonic`.
@@ -58,10 +58,12 @@ Attribute FlashDialect::parseAttribute(DialectAsmParser &parser,
     return attribute;
   if (mnemonic == ScheduleAttr::getMnemonic())
     return ScheduleAttr::parse(parser, type);
+  if (mnemonic == TargetAttr::getMnemonic())
+    return TargetAttr::parse(parser, type);
   StringRef nearest = getNearestMnemonic<
 #define GET_ATTRDEF_LIST
 #include "flash/Dialect/Flash/IR/FlashAttrs.cpp.inc"
-      , ScheduleAttr>(mnemonic);
+      , ScheduleAttr, TargetAttr>(mnemonic);
   parser.emitError(start) << "unknown attribute `" << mnemonic
                           << "` in dialect `" << getNamespace()
                           << "`; the nearest is `" << nearest << "`";
@@ -72,8 +74,11 @@ void FlashDialect::printAttribute(Attribute attribute,
                                   DialectAsmPrinter &printer) const {
   if (succeeded(generatedAttributePrinter(attribute, printer)))
     return;
-  printer << ScheduleAttr::getMnemonic();
-  cast<ScheduleAttr>(attribute).print(printer);
+  auto print = [&](auto attribute) {
+    printer << attribute.getMnemonic();
+    attribute.print(printer);
+  };
+  llvm::TypeSwitch<Attribute>(attribute).Case<ScheduleAttr, TargetAttr>(print);
 }
 
 //===----------------------------------------------------------------------===//

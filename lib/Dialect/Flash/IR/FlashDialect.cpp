@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Flash/IR/Flash.h"
-#include "flash/Schedule/Target.h"
+#include "flash/Machine/TargetAttr.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -70,14 +70,9 @@ static constexpr flash::DeclaredAttribute declaredAttributes[] = {
      [](Attribute value) { return isa<flash::ProductPrecisionAttr>(value); }},
     {"flash.to_end", pads, "a unit attribute",
      [](Attribute value) { return isa<UnitAttr>(value); }},
-    {"flash.multiprocessors", modules, "an i64 from 1 to 4096",
-     [](Attribute value) {
-       auto count = dyn_cast<IntegerAttr>(value);
-       return count && count.getType().isInteger(64) && count.getInt() >= 1 &&
-              count.getInt() <= flash::mostMultiprocessors;
-     }},
+    {"flash.target", modules, "a #flash.target",
+     [](Attribute value) { return isa<flash::TargetAttr>(value); }},
 };
-static_assert(flash::mostMultiprocessors == 4096, "as the message says");
 
 LogicalResult
 flash::FlashDialect::verifyOperationAttribute(Operation *op,

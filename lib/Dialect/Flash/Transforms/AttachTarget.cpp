@@ -7,7 +7,7 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Schedule/Target.h"
+#include "flash/Machine/TargetAttr.h"
 
 namespace flash {
 #define GEN_PASS_DEF_ATTACHTARGET
@@ -21,18 +21,41 @@ namespace {
 struct AttachTarget : flash::impl::AttachTargetBase<AttachTarget> {
   using Base::Base;
 
+  /// What is wrong with the options; empty if nothing is.
+  std::string readOptions(Machine &machine) {
+    if (!target.empty() && machine.name != target) {
+      const Machine *known = findMachine(target);
+      if (!known)
+        return ("there is no target '" + target + "'; the targets are " +
+                listMachines());
+      machine = *known;
+    }
+    StringRef rest = keys;
+    while (!rest.empty()) {
+      auto [key, value] = rest.split('=');
+      std::tie(value, rest) = value.split(',');
+      if (std::string fault = machine.set(key, value); !fault.empty())
+        return fault;
+    }
+    return "";
+  }
+
   void runOnOperation() override {
-    if (multiprocessors == 0)
+    if (target.empty() && keys.empty())
       return;
-    if (multiprocessors < 0 || multiprocessors > mostMultiprocessors) {
-      emitError(getOperation().getLoc(), "multiprocessors must be from 1 to ")
-          << mostMultiprocessors << ", got " << multiprocessors.getValue();
+    Machine machine = target.empty() ? getMachineOfKernels(getOperation())
+                                     : flash::getMachine(getOperation());
+    if (std::string fault = readOptions(machine); !fault.empty()) {
+      emitError(getOperation().getLoc(), fault);
       return signalPassFailure();
     }
-    auto *dialect = getContext().getLoadedDialect<FlashDialect>();
-    dialect->getMultiprocessorsAttrHelper().setAttr(
-        getOperation(),
-        Builder(&getContext()).getI64IntegerAttr(multiprocessors));
+    auto helper =
+        getContext().getLoadedDialect<FlashDialect>()->getTargetAttrHelper();
+    // Without a target a module is for the CPU.
+    if (machine == getCpu())
+      helper.removeAttr(getOperation());
+    else
+      helper.setAttr(getOperation(), TargetAttr::get(&getContext(), machine));
   }
 };
 } // namespace

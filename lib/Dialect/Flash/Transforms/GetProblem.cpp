@@ -26,8 +26,8 @@ static constexpr int64_t typicalTile = 128;
 static constexpr int64_t tileMultiple = 8;
 
 /// Longer ones have no use, and do not fit into a GPU's registers.
-static int64_t getLargestKeyTile(const TargetInfo &machine) {
-  return machine.isGpu ? 256 : 1024;
+static int64_t getLargestKeyTile(const Machine &machine) {
+  return machine.isGpu() ? 256 : 1024;
 }
 
 /// The rows of a tensor of such sizes, if it is known.
@@ -282,16 +282,15 @@ std::string flash::findBlockFault(std::optional<ArrayRef<int64_t>> blockSizes,
 }
 
 /// Of the keys of a tile; tensor cores sum over twice as many with 16 bits.
-static int64_t getKeyMultiple(AttentionOpInterface op,
-                              const TargetInfo &machine) {
+static int64_t getKeyMultiple(AttentionOpInterface op, const Machine &machine) {
   bool areHalf = !op.getQuery().getType().getElementType().isF32();
-  return machine.isGpu && areHalf ? 2 * tileMultiple : tileMultiple;
+  return machine.isGpu() && areHalf ? 2 * tileMultiple : tileMultiple;
 }
 
 /// Of the tiles that the machine can have and that fit, the nearest.
 static std::optional<int64_t>
-findNearestTile(AttentionOpInterface op, const TargetInfo &machine,
-                int64_t tile, function_ref<bool(int64_t)> fits) {
+findNearestTile(AttentionOpInterface op, const Machine &machine, int64_t tile,
+                function_ref<bool(int64_t)> fits) {
   int64_t multiple = getKeyMultiple(op, machine);
   std::optional<int64_t> nearest;
   for (int64_t other = multiple; other <= getLargestKeyTile(machine);
@@ -304,7 +303,7 @@ findNearestTile(AttentionOpInterface op, const TargetInfo &machine,
 
 /// Why tiles of keys or values cannot be parts of pages, or several pages.
 static std::string findPageFault(AttentionOpInterface op,
-                                 const TargetInfo &machine,
+                                 const Machine &machine,
                                  const Schedule &schedule) {
   SmallVector<int64_t, 2> pages;
   for (Value rows : {op.getKey(), op.getValue()})
@@ -314,7 +313,7 @@ static std::string findPageFault(AttentionOpInterface op,
   auto fits = [&](int64_t page, int64_t tile) {
     // Pages fill groups of a GPU's shared memory, which a swizzle changes
     // alike.
-    bool areWhole = !machine.isGpu || page % tileMultiple == 0;
+    bool areWhole = !machine.isGpu() || page % tileMultiple == 0;
     return page % tile == 0 || (tile % page == 0 && areWhole);
   };
   auto findNearest = [&](int64_t tile, ArrayRef<int64_t> pages) {
@@ -347,11 +346,11 @@ static std::string findPageFault(AttentionOpInterface op,
       "the nearest is {5}",
       page, isAlone ? "" : llvm::formatv(" beside pages of {0}", other).str(),
       getKeyMultiple(op, machine), getLargestKeyTile(machine),
-      machine.isGpu ? ", which on a GPU are a multiple of 8" : "", nearest);
+      machine.isGpu() ? ", which on a GPU are a multiple of 8" : "", nearest);
 }
 
 std::string flash::findTileFault(AttentionOpInterface op,
-                                 const TargetInfo &machine,
+                                 const Machine &machine,
                                  const Schedule &schedule) {
   std::string fault = findBlockFault(op.getBlockSizes(), schedule,
                                      isa<AttentionGradOp>(op.getOperation()));
@@ -362,7 +361,7 @@ std::string flash::findTileFault(AttentionOpInterface op,
 /// for which the model chooses the rest; of two, by one whose warps have roles
 /// or not as before.
 static void fitToPages(AttentionOpInterface op, const Problem &problem,
-                       const TargetInfo &machine, const Schedule &given,
+                       const Machine &machine, const Schedule &given,
                        Schedule &schedule) {
   if (given.keyTile)
     return;
@@ -395,12 +394,12 @@ static void fitToPages(AttentionOpInterface op, const Problem &problem,
 }
 
 void flash::fitTiles(AttentionOpInterface op, const Problem &problem,
-                     const TargetInfo &machine, const Schedule &given,
+                     const Machine &machine, const Schedule &given,
                      Schedule &schedule) {
   if (findTileFault(op, machine, schedule).empty())
     return;
   // A CPU can have any tiles, each by itself.
-  if (!machine.isGpu) {
+  if (!machine.isGpu()) {
     for (auto tile : {&Schedule::queryTile, &Schedule::keyTile,
                       &Schedule::queryStep, &Schedule::keyStep}) {
       if (!(schedule.*tile) || given.*tile)
@@ -437,8 +436,7 @@ void flash::fitTiles(AttentionOpInterface op, const Problem &problem,
 }
 
 std::string flash::proposeSchedule(AttentionGradOp op, const Problem &problem,
-                                   const TargetInfo &machine,
-                                   Schedule &schedule) {
+                                   const Machine &machine, Schedule &schedule) {
   auto propose = [&](const Schedule &given) {
     schedule = given.over(chooseGradSchedule(problem, machine, given));
     fitTiles(op, problem, machine, given, schedule);

@@ -326,7 +326,6 @@ struct MakeVersions : flash::impl::MakeVersionsBase<MakeVersions> {
     SpecializeOptions options;
     options.sizes.assign(sizes.begin(), sizes.end());
     options.schedule = schedule;
-    options.target = target;
     options.device = device;
     options.tuningFile = tuningFile;
     OpPassManager pm(ModuleOp::getOperationName());

@@ -146,7 +146,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     schedule = schedule.over(chooseSchedule(problem, machine, schedule));
     fitTiles(op, problem, machine, known, schedule);
     // The CPU has few threads, for which the query tiles are enough.
-    if (target == "cpu")
+    if (machine == getCpu())
       schedule.numSplits = schedule.splitCtas = schedule.splitKeys =
           std::nullopt;
     if (failed(complain(op, completeSchedule(problem, machine, schedule))) ||
@@ -189,10 +189,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   }
 
   void runOnOperation() override {
-    FailureOr<TargetInfo> known = getTarget(getOperation(), target);
-    if (failed(known))
-      return signalPassFailure();
-    machine = *known;
+    machine = getMachine(getOperation());
     FailureOr<Schedule> parsed = parseSchedule(getOperation(), schedule);
     if (failed(parsed))
       return signalPassFailure();
@@ -212,7 +209,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       signalPassFailure();
   }
 
-  TargetInfo machine = cpuTarget;
+  Machine machine;
   Schedule given;
   TunedSchedules tuned;
 };

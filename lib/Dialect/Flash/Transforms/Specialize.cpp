@@ -10,10 +10,10 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Machine/TargetAttr.h"
 #include "flash/Schedule/Models.h"
 #include "flash/Schedule/SizeClass.h"
 #include "flash/Schedule/SplitKV.h"
-#include "flash/Schedule/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -58,8 +58,8 @@ static std::optional<Sizes> parseSizes(StringRef text) {
 /// Whether schedules can be chosen for such a query or key. How many tiles
 /// there are in all decides how GPUs split the keys; CPUs need the lengths
 /// alone.
-static bool isKnown(ArrayRef<int64_t> sizes, const TargetInfo &machine) {
-  if (machine.isGpu)
+static bool isKnown(ArrayRef<int64_t> sizes, const Machine &machine) {
+  if (machine.isGpu())
     return llvm::none_of(sizes, ShapedType::isDynamic);
   return !ShapedType::isDynamic(sizes[sizes.size() - 2]);
 }
@@ -98,7 +98,7 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
   void runOnOperation() override;
 
   SmallVector<Sizes> ofArguments;
-  TargetInfo machine = cpuTarget;
+  Machine machine;
   Schedule givenSchedule;
   /// Of gradients.
   TunedSchedules tuned;
@@ -310,7 +310,7 @@ void Specialize::refineOperands(AttentionOp op, const Operands &sizes,
 void Specialize::fixHeads(AttentionOp op) {
   auto unpack = op.getQuery().getDefiningOp<UnpackOp>();
   auto unpage = op.getKey().getDefiningOp<UnpageOp>();
-  if (!machine.isGpu || !unpack || !unpage)
+  if (!machine.isGpu() || !unpack || !unpage)
     return;
   constexpr int64_t heads = 1;
   auto getHeads = [&](Value memory) {
@@ -437,7 +437,7 @@ LogicalResult Specialize::select(AttentionOp op) {
   OpPassManager pm(func::FuncOp::getOperationName());
   pm.addPass(createSeparateMasks());
   pm.addPass(createExpandRank());
-  pm.addPass(createSelectSchedule({"", target, device, tuningFile}));
+  pm.addPass(createSelectSchedule({"", device, tuningFile}));
   AttentionOp copy;
   func.walk([&](AttentionOp found) { copy = found; });
   Schedule given = givenSchedule;
@@ -570,10 +570,7 @@ LogicalResult Specialize::select(AttentionGradOp op) {
 }
 
 void Specialize::runOnOperation() {
-  FailureOr<TargetInfo> known = getTarget(getOperation(), target);
-  if (failed(known))
-    return signalPassFailure();
-  machine = *known;
+  machine = getMachine(getOperation());
   FailureOr<Schedule> parsed = parseSchedule(getOperation(), schedule);
   if (failed(parsed))
     return signalPassFailure();

@@ -23,7 +23,8 @@
 #include "flash/Analysis/ScoreDependence.h"
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
-#include "flash/Schedule/Target.h"
+#include "flash/Machine/TargetAttr.h"
+#include "flash/Schedule/SharedTile.h"
 #include "flash/Support/DescribeLocation.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -42,10 +43,10 @@ static constexpr int64_t mostRowsOfTile = 64;
 /// takes fewer bytes for each score.
 static constexpr int64_t rowsOfTileWithRoles = 128;
 
-/// What such tiles may have of shared memory, beside statistics and barriers,
-/// and the stages that hide how long copies take: three gain nothing, and spill
-/// (as assembled, test/Ptxas).
-static constexpr int64_t bytesOfTiles = 224 * 1024, mostStages = 2;
+/// What statistics and barriers have of shared memory beside such tiles, and
+/// the stages that hide how long copies take: three gain nothing, and spill (as
+/// assembled, test/Ptxas).
+static constexpr int64_t bytesBesideTiles = 3 * 1024, mostStages = 2;
 
 /// The elements whose partial sums a unit of work looks for, and how many of
 /// these it looks at in a step, or writes where each has one.
@@ -163,7 +164,13 @@ private:
   }
   PartialSums emitPartialSums(const ReadGroup &group);
   /// Whether there is room for tiles for warps with roles.
-  bool canHaveRoles() const { return hasRoles() && 2 * bytes <= bytesOfTiles; }
+  bool canHaveRoles() const {
+    return hasRoles() && 2 * bytes <= getRoomForTiles();
+  }
+  /// Bytes of shared memory that the tiles of a block may have.
+  int64_t getRoomForTiles() const {
+    return getMachineOfKernels(op).sharedBytesPerBlock - bytesBesideTiles;
+  }
   /// From now on steps have such tiles, and their rows are keys or queries.
   void useTiles(bool withRoles, bool rowsAreKeys);
   /// That of a program that copies so many of these, of the two of queries and
@@ -385,8 +392,8 @@ Schedule CapturedGradTiler::ofTiles(int64_t inStep, int64_t once) {
     // Where half of the tiles stay, copies are not what a step waits for.
     if (once > 0)
       *result.features |= ScheduleFeatures::PingPong;
-    result.stages =
-        std::min((bytesOfTiles - once * bytes) / (inStep * bytes), mostStages);
+    result.stages = std::min(
+        (getRoomForTiles() - once * bytes) / (inStep * bytes), mostStages);
   }
   return result;
 }

@@ -40,7 +40,7 @@ FailureOr<TunedSchedules> TunedSchedules::load(Operation *op, StringRef device,
 }
 
 const TuningEntry *TunedSchedules::find(const Problem &problem,
-                                        const TargetInfo &machine) const {
+                                        const Machine &machine) const {
   if (device.empty())
     return nullptr;
   TuningKey key = TuningKey::get(problem, machine, device);

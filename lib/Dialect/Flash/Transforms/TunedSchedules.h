@@ -23,8 +23,7 @@ public:
   load(mlir::Operation *op, llvm::StringRef device, llvm::StringRef path);
 
   /// That of the problem's class; null if there is none.
-  const TuningEntry *find(const Problem &problem,
-                          const TargetInfo &machine) const;
+  const TuningEntry *find(const Problem &problem, const Machine &machine) const;
 
   /// Where it is written.
   mlir::Location getLocation(mlir::MLIRContext *context,

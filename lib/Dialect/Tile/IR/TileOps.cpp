@@ -739,7 +739,8 @@ LogicalResult WarpSpecializeOp::verify() {
   }
   Operation *kernel = getOperation()->getParentOp();
   int64_t atStart =
-      getStartRegisters(warpgroups - 1, kernel ? getCtasPerSm(kernel) : 1);
+      getStartRegisters(getMachineOfKernels(getOperation()), warpgroups - 1,
+                        kernel ? getCtasPerSm(kernel) : 1);
   // More would never be granted.
   if (needed > warpgroups * atStart)
     return emitOpError("needs ")

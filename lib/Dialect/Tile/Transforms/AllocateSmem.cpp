@@ -74,7 +74,8 @@ struct AllocateSmem : flash::tile::impl::AllocateSmemBase<AllocateSmem> {
     WalkResult walk = getOperation().walk([&](gpu::GPUFuncOp kernel) {
       int64_t needed = allocate(kernel);
       bytes[kernel] = needed;
-      int64_t most = getSharedLimit(limit, getCtasPerSm(kernel));
+      int64_t most =
+          getSharedLimit(getMachineOfKernels(kernel), getCtasPerSm(kernel));
       if (needed <= most)
         return WalkResult::advance();
       kernel.emitError("the kernel '")

@@ -192,7 +192,8 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
     gpu::GPUFuncOp kernel = getOperation();
     if (!flash::getSchedule(kernel).has(flash::ScheduleFeatures::BulkStore))
       return;
-    int64_t most = getSharedLimit(limit, getCtasPerSm(kernel));
+    int64_t most =
+        getSharedLimit(getMachineOfKernels(kernel), getCtasPerSm(kernel));
     // Row stages take registers of loops that have none left.
     bool claims = bool(findClaim(kernel));
     SmallVector<StoreOp> stores;

@@ -65,6 +65,8 @@ namespace {
 struct OverlapLaunches
     : flash::tile::impl::OverlapLaunchesBase<OverlapLaunches> {
   void runOnOperation() override {
+    if (!flash::getMachineOfKernels(getOperation()).hasDependentLaunches)
+      return;
     SymbolTableCollection symbols;
     auto getKernel = [&](gpu::LaunchFuncOp launch) {
       return symbols.lookupNearestSymbolFrom<gpu::GPUFuncOp>(

@@ -413,7 +413,8 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
       };
       Value grid = arith::MinUIOp::create(
           b, loc, count,
-          constant(flash::getMultiprocessors(kernel) * getCtasPerSm(kernel)));
+          constant(flash::getMachineOfKernels(kernel).multiprocessors *
+                   getCtasPerSm(kernel)));
       IRMapping atLaunch;
       for (auto [argument, operand] :
            llvm::zip(kernel.getArguments(), launch.getKernelOperands()))

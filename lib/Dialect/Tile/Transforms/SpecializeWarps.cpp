@@ -413,7 +413,8 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   SmallVector<Operation *> ops = getOpsOfRoles(body);
   OpBuilder b(body.getTerminator());
   RoleRegisters ofRoles =
-      getRoleRegisters(*warps / warpsOfWarpgroup, getCtasPerSm(kernel));
+      getRoleRegisters(getMachineOfKernels(kernel), *warps / warpsOfWarpgroup,
+                       getCtasPerSm(kernel));
   // Of the warpgroup behind the consumers the first warp is the producer, the
   // next ones add tiles in order or add up diagonals if there are such, and the
   // last ones have the non-finite check.

@@ -36,8 +36,8 @@ def main(tool, tables):
         if entry["mask"] not in MASKS:
             continue
         count += 1
-        passes = f"--flash-select-schedule=target={entry['target']} device='{entry['device']}'"
-        done = subprocess.run([tool, passes], input=program(entry), capture_output=True, text=True)
+        passes = [f"--flash-attach-target=target={entry['target']}", f"--flash-select-schedule=device='{entry['device']}'"]
+        done = subprocess.run([tool, *passes], input=program(entry), capture_output=True, text=True)
         wanted = f"schedule(<query_tile = {entry['schedule']['query_tile']}, key_tile = {entry['schedule']['key_tile']}"
         if wanted not in done.stdout:
             faults += 1

@@ -9,6 +9,7 @@
 #define FLASH_DIALECT_FLASH_IR_FLASH_H
 
 #include "flash/Dialect/Flash/IR/PackedRows.h"
+#include "flash/Machine/TargetAttr.h"
 #include "flash/Schedule/Schedule.h"
 #include "flash/Support/DeclaredAttributes.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"

@@ -37,7 +37,7 @@ def Flash_Dialect : Dialect {
   }];
   let discardableAttrs = (ins "::flash::ScheduleAttr":$schedule,
                               "::flash::ProductPrecisionAttr":$precision,
-                              "::mlir::IntegerAttr":$multiprocessors);
+                              "::flash::TargetAttr":$target);
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;

@@ -9,9 +9,9 @@
 #define FLASH_DIALECT_FLASH_TRANSFORMS_GETPROBLEM_H
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Machine/Machine.h"
 #include "flash/Schedule/Problem.h"
 #include "flash/Schedule/Schedule.h"
-#include "flash/Schedule/Target.h"
 
 namespace flash {
 
@@ -45,20 +45,20 @@ std::string findBlockFault(std::optional<llvm::ArrayRef<int64_t>> blockSizes,
 
 /// The same, and why tiles of keys or values cannot be parts of pages, or
 /// several pages, on the machine.
-std::string findTileFault(AttentionOpInterface op, const TargetInfo &machine,
+std::string findTileFault(AttentionOpInterface op, const Machine &machine,
                           const Schedule &schedule);
 
 /// Replaces the tiles of a complete proposal that have such a fault, where
 /// `given` leaves them open, by the nearest that have none and that the machine
 /// can have; none if it can have none.
 void fitTiles(AttentionOpInterface op, const Problem &problem,
-              const TargetInfo &machine, const Schedule &given,
+              const Machine &machine, const Schedule &given,
               Schedule &schedule);
 
 /// Fills in what the schedule of gradients leaves open, which are of the
 /// problem on the machine; what is wrong with it, if anything is.
 std::string proposeSchedule(AttentionGradOp op, const Problem &problem,
-                            const TargetInfo &machine, Schedule &schedule);
+                            const Machine &machine, Schedule &schedule);
 
 } // namespace flash
 

@@ -15,8 +15,6 @@ defvar scheduleOptions = [
   Option<"schedule", "schedule", "std::string", "\"\"",
          "Keys of #flash.schedule, such as query_tile=64,key_tile=128, which "
          "go before those that the program has">,
-  Option<"target", "target", "std::string", "\"cpu\"",
-         "cpu, emulate, sm_80 or sm_90a">,
   Option<"device", "device", "std::string", "\"\"",
          "Whose measured schedules to take, such as NVIDIA H200">,
   Option<"tuningFile", "tuning-file", "std::string", "\"\"",
@@ -194,7 +192,7 @@ def Specialize : Pass<"flash-specialize", "::mlir::ModuleOp"> {
     the view, a batch of sequences of the mean length. The result types of the function stay as they are.
 
     ```mlir
-    // flash-specialize{sizes=16x32x1x128,16x8x4096x128,16x8x4096x128 target=sm_90a}
+    // flash-specialize{sizes=16x32x1x128,16x8x4096x128,16x8x4096x128}
     func.func @f(%q: tensor<?x?x?x128xf16>, %k: tensor<?x?x?x128xf16>, %v: tensor<?x?x?x128xf16>) -> ... {
       %o = flash.attention %q, %k, %v : ...
     // becomes
@@ -224,7 +222,7 @@ def MakeVersions : Pass<"flash-make-versions", "::mlir::ModuleOp"> {
     batch sizes, numbers of heads and lengths; a condition on what types say is none.
 
     ```mlir
-    // flash-make-versions{calls=16x32x1x128,16x8x1..65536x128 target=sm_90a}
+    // flash-make-versions{calls=16x32x1x128,16x8x1..65536x128}
     func.func @f(%q: tensor<?x?x?x128xf16>, %k: tensor<?x?x?x128xf16>, ...) -> tensor<?x?x?x128xf16> {
       %o = flash.attention %q, %k, %v : ...
       return %o
@@ -410,20 +408,22 @@ def AssertReads : Pass<"flash-assert-reads", "::mlir::ModuleOp"> {
 def AttachTarget : Pass<"flash-attach-target", "::mlir::ModuleOp"> {
   let summary = "Say which machine the module is for";
   let description = [{
-    Writes the attribute `flash.multiprocessors` of the module, which schedules,
-    the order of tiles and persistent kernels take their number of blocks from.
-    Without the option the module stays as it is; a module without the attribute
-    is for the default of its target, 132 multiprocessors. Kernels are right on
-    any number.
+    Writes the attribute `flash.target` of the module (`#flash.target`), which says all that schedules and
+    kernels know of the machine. A module that is for `target` already keeps what it says of it. Without
+    options the module stays as it is, and `keys` alone are of the GPU that it is for, or of sm_90a.
 
     ```mlir
     module { ... }
-    // becomes, with multiprocessors=114,
-    module attributes {flash.multiprocessors = 114} { ... }
+    // becomes, with target=sm_90a keys=multiprocessors=114,
+    module attributes {flash.target = #flash.target<sm_90a, multiprocessors = 114>} { ... }
     ```
   }];
-  let options = [Option<"multiprocessors", "multiprocessors", "int64_t", "0",
-                        "How many the GPU has; 0 for what the module says">];
+  let options = [
+    Option<"target", "target", "std::string", "\"\"",
+           "cpu, emulate, or the name of a GPU such as sm_90a">,
+    Option<"keys", "keys", "std::string", "\"\"",
+           "Keys of #flash.target that differ, such as multiprocessors=114">
+  ];
   let dependentDialects = ["::flash::FlashDialect"];
 }
 
@@ -438,18 +438,18 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     scores, accumulators, keys and values) fits the second-level cache, and
     until there are enough query tiles for the threads.
 
-    With `target=sm_80` the tiles are for thread blocks: the largest that need
+    For GPUs the tiles are for thread blocks: the largest that need
     no registers in memory, or half as many queries where these would give few
     blocks. Whether they fit into registers and shared memory is checked,
     whoever chose them. Where there may be too few CTAs for the multiprocessors,
-    `split_ctas` says how many there should be. With `target=sm_90a` warps have
-    roles too, where the elements have 16 bits.
+    `split_ctas` says how many there should be. Where the machine has products of warpgroups, warps have
+    roles too, if the elements have 16 bits.
 
     What was measured on `device` is in `tuning-file` (docs/tuning.md), or
     compiled in.
 
-    `target=emulate` takes the tiles of the CPU, but does not drop `num_splits`
-    and `split_ctas`, which `target=cpu` does.
+    The target `emulate` takes the tiles of the CPU, but does not drop `num_splits`
+    and `split_ctas`, which the target `cpu` does.
 
     ```mlir
     %o = flash.attention %q, %k, %v : (...)

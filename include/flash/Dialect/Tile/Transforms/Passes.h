@@ -8,7 +8,7 @@
 #ifndef FLASH_DIALECT_TILE_TRANSFORMS_PASSES_H
 #define FLASH_DIALECT_TILE_TRANSFORMS_PASSES_H
 
-#include "flash/Schedule/Target.h"
+#include "flash/Machine/TargetAttr.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/Pass.h"
 

@@ -114,7 +114,7 @@ def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
   let summary = "Launch as many blocks as there are multiprocessors";
   let description = [{
     For kernels whose `flash.schedule` has `persistent`. There are as many blocks
-    as multiprocessors (`flash.multiprocessors` of the module), with
+    as multiprocessors (`flash.target` of the module), with
     `ctas_per_sm = 2` twice as many. A block does the work of one block after
     the other, so that the copies of the next begin while the last is being
     finished. Indices that the tiles need of sizes are computed where the kernel
@@ -330,10 +330,6 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
     tile.ring.release %keys[%c0] : ...
     ```
   }];
-  let options = [
-    Option<"limit", "limit", "int64_t", /*default=*/"::flash::sm90aTarget.maxSharedBytesPerBlock",
-           "Bytes of shared memory that a block may have">
-  ];
 }
 
 def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
@@ -599,8 +595,9 @@ def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
 }
 
 def OverlapLaunches : Pass<"tile-overlap-launches", "::mlir::ModuleOp"> {
-  let summary = "Let kernels start before those launched before them end (sm_90a)";
+  let summary = "Let kernels start before those launched before them end";
   let description = [{
+    For machines with `dependent_launches` (`#flash.target`).
     Of two launches one after the other in a block of the host, the second becomes
     dependent: its kernel is there when the first one ends, and waits for it before
     it touches global memory. What it computes before that, such as indices, and
@@ -659,11 +656,9 @@ def AllocateSmem : Pass<"tile-allocate-smem", "::mlir::ModuleOp"> {
     Sets the `offset` of each `tile.ring`, a multiple of 1024 bytes as the
     widest swizzle needs, of what bulk stores go through and what warps exchange
     in a `tile.reduce_rows`, and the amount of dynamic shared memory in the
-    launches. A kernel that needs more than `limit` bytes is refused.
+    launches. A kernel that needs more than a block of the module's `flash.target`
+    may have is refused.
   }];
-  let options = [Option<"limit", "limit", "int64_t",
-                        "::flash::sm90aTarget.maxSharedBytesPerBlock",
-                        "Bytes of shared memory that a block may have">];
 }
 
 #endif // FLASH_TILE_TRANSFORMS_PASSES_TD
