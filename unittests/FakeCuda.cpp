@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Implements the functions of lib/Runtime/Cuda/DriverApi.def over host memory.
+// Implements the functions of lib/Runtime/Cuda/DriverApi.def over host memory,
+// and what programs with a C header need beside them: one stream at a time may
+// capture kernels, and nothing else, into a graph.
 // Built as a library that tests load in place of libcuda.so.1. Kernels are
 // known by name: `fill(pointer, count, byte)` writes, any other does nothing,
 // unless another process runs them, such as test/Fuzz/ptx.py: FAKE_KERNELS in
@@ -36,13 +38,25 @@ using namespace flash::cuda;
 
 namespace flash::cuda {
 struct CUctx_st {};
-struct CUstream_st {};
 struct CUmod_st {
   std::string image;
 };
 struct CUfunc_st {
   std::string name, image;
   int dynamicShared;
+};
+/// A launch of a kernel with a buffer of parameters.
+struct CapturedLaunch {
+  CUfunction function;
+  std::vector<unsigned> sizes;
+  std::vector<char> parameters;
+};
+struct CUgraph_st {
+  std::vector<CapturedLaunch> launches;
+};
+struct CUgraphExec_st : CUgraph_st {};
+struct CUstream_st {
+  CUgraph_st captured;
 };
 struct CUevent_st {
   float time;
@@ -52,6 +66,8 @@ struct CUevent_st {
 } // namespace flash::cuda
 
 static constexpr CUresult invalidContext = CUresult(201);
+static constexpr CUresult notSupported = CUresult(801);
+static constexpr CUresult captureUnsupported = CUresult(900);
 static constexpr int staticShared = 1024;
 
 static FakeCuda fake = [] {
@@ -63,6 +79,7 @@ static FakeCuda fake = [] {
 }();
 static CUctx_st theContext;
 static thread_local CUcontext current = nullptr;
+static CUstream capturing = nullptr;
 
 EXPORT FakeCuda *fakeCuda() { return &fake; }
 
@@ -88,8 +105,10 @@ static CUresult enterContext(const char *call) {
   return CUresult(fake.faulted);
 }
 
-/// The same for calls that wait for kernels.
+/// The same for calls that wait for kernels, or may do so.
 static CUresult enterBlocking(const char *call) {
+  if (capturing)
+    return captureUnsupported;
   if (fake.hanging)
     fake.blocked.push_back(call);
   return enterContext(call);
@@ -286,6 +305,20 @@ EXPORT CUresult cuMemcpyDtoH_v2(void *target, CUdeviceptr source,
   return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr target, const void *source,
+                                     size_t count, CUstream stream) {
+  return capturing && capturing == stream
+             ? notSupported
+             : cuMemcpyHtoD_v2(target, source, count);
+}
+
+EXPORT CUresult cuMemcpyDtoHAsync_v2(void *target, CUdeviceptr source,
+                                     size_t count, CUstream stream) {
+  return capturing && capturing == stream
+             ? notSupported
+             : cuMemcpyDtoH_v2(target, source, count);
+}
+
 EXPORT CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char byte,
                                 size_t count, CUstream) {
   RETURN_IF_FAILED(enterContext("cuMemsetD8Async"));
@@ -413,6 +446,13 @@ EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
   }
   write(CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
         "ptxas info    : Used 168 registers\n");
+  *module = new CUmod_st{static_cast<const char *>(image)};
+  ++fake.modules;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image) {
+  RETURN_IF_FAILED(enterBlocking("cuModuleLoadData"));
   *module = new CUmod_st{static_cast<const char *>(image)};
   ++fake.modules;
   return CUDA_SUCCESS;
@@ -562,14 +602,22 @@ static CUresult launchElsewhere(const char *files, CUfunction function,
 }
 
 static CUresult launch(CUfunction function, const LaunchSizes &sizes,
-                       void **arguments, void **extra) {
-  fake.clock += 1;
-  fake.hanging |= fake.hang;
-  fake.faulted = fake.fault;
+                       CUstream stream, void **arguments, void **extra) {
   // In {buffer mark, buffer, size mark, size, end mark}.
   if (extra && (extra[0] != reinterpret_cast<void *>(1) ||
                 extra[2] != reinterpret_cast<void *>(2) || extra[4]))
     return CUDA_ERROR_INVALID_VALUE;
+  if (stream && stream == capturing) {
+    if (!extra) // Pointers to parameters do not say how large these are.
+      return notSupported;
+    const char *first = static_cast<char *>(extra[1]);
+    stream->captured.launches.push_back(
+        {function, sizes, {first, first + *static_cast<size_t *>(extra[3])}});
+    return CUDA_SUCCESS;
+  }
+  fake.clock += 1;
+  fake.hanging |= fake.hang;
+  fake.faulted = fake.fault;
   if (const char *files = std::getenv("FAKE_KERNELS"))
     return launchElsewhere(files, function, sizes, extra);
   if (function->name != "fill" || fake.hanging || fake.faulted)
@@ -591,12 +639,12 @@ static CUresult launch(CUfunction function, const LaunchSizes &sizes,
 EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gridX,
                                unsigned gridY, unsigned gridZ, unsigned blockX,
                                unsigned blockY, unsigned blockZ,
-                               unsigned sharedBytes, CUstream, void **arguments,
-                               void **extra) {
+                               unsigned sharedBytes, CUstream stream,
+                               void **arguments, void **extra) {
   RETURN_IF_FAILED(enterContext("cuLaunchKernel"));
   return launch(function,
                 {gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes},
-                arguments, extra);
+                stream, arguments, extra);
 }
 
 #ifndef FAKE_BEFORE_12
@@ -615,7 +663,7 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config,
     if (attribute.value.programmaticStreamSerializationAllowed)
       fake.dependents.push_back({function->name, sizes});
   }
-  return launch(function, sizes, arguments, extra);
+  return launch(function, sizes, config->hStream, arguments, extra);
 }
 #endif
 
@@ -637,6 +685,10 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   delete stream;
   --fake.streams;
   return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamSynchronize(CUstream) {
+  return enterBlocking("cuStreamSynchronize");
 }
 
 EXPORT CUresult cuEventCreate(CUevent *event, unsigned) {
@@ -670,4 +722,55 @@ EXPORT CUresult cuEventElapsedTime(float *milliseconds, CUevent start,
   RETURN_IF_FAILED(enterContext("cuEventElapsedTime"));
   *milliseconds = end->time - start->time;
   return CUDA_SUCCESS;
+}
+
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, int) {
+  RETURN_IF_FAILED(enterContext("cuStreamBeginCapture_v2"));
+  if (!stream || capturing)
+    return captureUnsupported;
+  capturing = stream;
+  stream->captured.launches.clear();
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph_st **graph) {
+  RETURN_IF_FAILED(enterContext("cuStreamEndCapture"));
+  if (!stream || capturing != stream)
+    return CUDA_ERROR_INVALID_VALUE;
+  capturing = nullptr;
+  *graph = new CUgraph_st(stream->captured);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec_st **made,
+                                            CUgraph_st *graph,
+                                            unsigned long long) {
+  RETURN_IF_FAILED(enterBlocking("cuGraphInstantiateWithFlags"));
+  *made = new CUgraphExec_st{*graph};
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGraphLaunch(CUgraphExec_st *graph, CUstream stream) {
+  RETURN_IF_FAILED(enterContext("cuGraphLaunch"));
+  for (CapturedLaunch &each : graph->launches) {
+    size_t size = each.parameters.size();
+    void *extra[] = {reinterpret_cast<void *>(1), each.parameters.data(),
+                     reinterpret_cast<void *>(2), &size, nullptr};
+    RETURN_IF_FAILED(launch(each.function, each.sizes, stream, nullptr, extra));
+  }
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGraphDestroy(CUgraph_st *graph) {
+  delete graph;
+  return enterContext("cuGraphDestroy");
+}
+
+EXPORT CUresult cuGraphExecDestroy(CUgraphExec_st *graph) {
+  delete graph;
+  return enterContext("cuGraphExecDestroy");
 }

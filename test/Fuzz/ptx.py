@@ -2,6 +2,7 @@
 
     ptx.py --seed S --first N --count 20     random programs on tiles
     ptx.py --suite DIR/suite.txt --jobs 2    cases that suite.py [--gradients] --write DIR has written
+    ptx.py --program FILE                    a program that is linked with the driver
 
 This is the GPU of the driver in unittests/FakeCuda.cpp, which flash-run loads: hosts launch kernels as on any other.
 What the threads of random programs (linalg_tiles.py, row_tiles.py) compute is compared with numpy, as programs.py does
@@ -478,18 +479,21 @@ def launch(kernel, grid, threads, shared_bytes, parameters, memory):
 
 
 class Gpu:
-    """Runs the kernels that flash-run launches on the driver of FakeCuda.cpp."""
+    """Runs the kernels that programs launch on the driver of FakeCuda.cpp."""
 
     def __init__(self, tools):
         self.tool = os.path.join(tools, "flash-run")
         self.driver = os.path.join(tools, "..", "unittests", "libFakeCudaAmpere.so")
 
-    def run(self, arguments, red_zone):
+    def flash_run(self, arguments, red_zone):
+        command = [self.tool, *arguments, "--target=sm_80", "--threads=1", f"--cuda-driver={self.driver}"]
+        return self.run(command, red_zone)
+
+    def run(self, command, red_zone):
         """The status and what was printed; how often kernels were launched is `launches`."""
         self.launches, self.results, self.red_zone = 0, {}, red_zone
         take, requests = os.pipe()
         answers, give = os.pipe()
-        command = [self.tool, *arguments, "--target=sm_80", "--threads=1", f"--cuda-driver={self.driver}"]
         with tempfile.TemporaryFile() as printed, os.fdopen(take, "rb") as source, os.fdopen(give, "wb") as target:
             process = subprocess.Popen(command, stdout=printed, stderr=printed, pass_fds=(requests, answers),
                                        env=os.environ | {"FAKE_KERNELS": f"{requests},{answers}"})
@@ -536,7 +540,7 @@ def run(gpu, name, command, red_zone, check):
     """Runs flash-run; `check` gets what it prints and returns what is wrong with the results."""
     np.seterr(all="ignore")
     try:
-        status, printed = gpu.run(command, red_zone)
+        status, printed = gpu.flash_run(command, red_zone)
     except Fault as fault:
         return Result(name, wrong=str(fault))
     except Unknown as unknown:
@@ -577,16 +581,26 @@ def run_case(task):
     return run(Gpu(arguments.bin), file, [str(arguments.suite.parent / file), *flags], RED_ZONE, check)
 
 
+def run_program(gpu, file):
+    np.seterr(all="ignore")
+    status, printed = gpu.run([file], 0)
+    print(f"{printed}ptx: {gpu.launches} launches")
+    return status
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default=str(HERE.parent.parent / "build" / "bin"), help="where flash-run is")
     parser.add_argument("--seed", default="ptx", help="of random programs")
     parser.add_argument("--suite", type=pathlib.Path, metavar="FILE", help="run the cases of suite.txt instead")
+    parser.add_argument("--program", metavar="FILE", help="run this instead; the status is its own")
     parser.add_argument("--only", default="", help="run the cases whose name contains this")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, help="of programs that run (20), or of cases (all)")
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
+    if arguments.program:
+        return run_program(Gpu(arguments.bin), arguments.program)
     runs, bad, refusals = 0, 0, collections.Counter()
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
         def run_all(what, tasks):

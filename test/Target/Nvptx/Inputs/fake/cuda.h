@@ -1,4 +1,4 @@
-/* The part of the CUDA driver's interface that launch headers and the example
+/* The part of the CUDA driver's interface that launch headers and the examples
  * of their use need. */
 #ifndef CUDA_H
 #define CUDA_H
@@ -16,6 +16,12 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
+typedef enum CUstream_flags { CU_STREAM_NON_BLOCKING = 1 } CUstream_flags;
+typedef enum CUstreamCaptureMode {
+  CU_STREAM_CAPTURE_MODE_GLOBAL = 0
+} CUstreamCaptureMode;
 typedef enum CUresult {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
@@ -86,6 +92,17 @@ typedef struct CUlaunchConfig {
   unsigned numAttrs;
 } CUlaunchConfig;
 
+/* The versions that these signatures are of. */
+#define cuMemAlloc cuMemAlloc_v2
+#define cuMemFree cuMemFree_v2
+#define cuMemcpyHtoD cuMemcpyHtoD_v2
+#define cuMemcpyDtoH cuMemcpyDtoH_v2
+#define cuMemcpyHtoDAsync cuMemcpyHtoDAsync_v2
+#define cuMemcpyDtoHAsync cuMemcpyDtoHAsync_v2
+#define cuStreamDestroy cuStreamDestroy_v2
+#define cuStreamBeginCapture cuStreamBeginCapture_v2
+#define cuGraphInstantiate cuGraphInstantiateWithFlags
+
 CUresult cuInit(unsigned flags);
 CUresult cuDriverGetVersion(int *version);
 CUresult cuDeviceGet(CUdevice *device, int ordinal);
@@ -96,6 +113,20 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes);
 CUresult cuMemFree(CUdeviceptr address);
 CUresult cuMemcpyHtoD(CUdeviceptr target, const void *source, size_t bytes);
 CUresult cuMemcpyDtoH(void *target, CUdeviceptr source, size_t bytes);
+CUresult cuMemcpyHtoDAsync(CUdeviceptr target, const void *source, size_t bytes,
+                           CUstream stream);
+CUresult cuMemcpyDtoHAsync(void *target, CUdeviceptr source, size_t bytes,
+                           CUstream stream);
+CUresult cuStreamCreate(CUstream *stream, unsigned flags);
+CUresult cuStreamDestroy(CUstream stream);
+CUresult cuStreamSynchronize(CUstream stream);
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode);
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
+CUresult cuGraphInstantiate(CUgraphExec *made, CUgraph graph,
+                            unsigned long long flags);
+CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream);
+CUresult cuGraphDestroy(CUgraph graph);
+CUresult cuGraphExecDestroy(CUgraphExec graph);
 CUresult cuModuleLoad(CUmodule *module, const char *name);
 CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuModuleUnload(CUmodule module);
