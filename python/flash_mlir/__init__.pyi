@@ -40,7 +40,7 @@ class Blocks(NamedTuple):
     query_counts: Optional[Any] = None
 
 def full() -> Mask: ...
-def causal(top_left: bool = False) -> Mask: ...
+def causal(top_left: bool = False, sequences: Optional[Any] = None) -> Mask: ...
 def window(left: Optional[int] = None, right: Optional[int] = None) -> Mask: ...
 def prefix(length: int) -> Mask: ...
 def documents(query_ids: Any, key_ids: Any = None) -> Mask: ...
@@ -144,7 +144,7 @@ def flash_attn_func(
     v: A,
     dropout_p: float = 0.0,
     softmax_scale: Optional[float] = None,
-    causal: bool = False,
+    causal: Union[bool, A] = False,
     window_size: Sequence[Optional[int]] = (-1, -1),
     softcap: Optional[float] = 0.0,
     alibi_slopes: Optional[A] = None,
@@ -167,7 +167,7 @@ def flash_attn_varlen_func(
     max_seqlen_k: Optional[int] = None,
     dropout_p: float = 0.0,
     softmax_scale: Optional[float] = None,
-    causal: bool = False,
+    causal: Union[bool, A] = False,
     window_size: Sequence[Optional[int]] = (-1, -1),
     softcap: Optional[float] = 0.0,
     alibi_slopes: Optional[A] = None,
@@ -196,7 +196,7 @@ def flash_attn_with_kvcache(
     cache_leftpad: Optional[A] = None,
     block_table: Optional[A] = None,
     softmax_scale: Optional[float] = None,
-    causal: bool = False,
+    causal: Union[bool, A] = False,
     window_size: Sequence[Optional[int]] = (-1, -1),
     softcap: Optional[float] = 0.0,
     rotary_interleaved: bool = True,

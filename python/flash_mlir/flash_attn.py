@@ -7,7 +7,7 @@ import numpy
 
 from .attention import attention, read_call, run_call
 from .expressions import is_array, key_length, query_length
-from .masks import as_mask, is_compiling
+from .masks import as_mask, causal_where, check_sequences, is_compiling
 from .masks import causal as causal_mask
 from .masks import window
 from .number_functions import absolute, tanh
@@ -22,20 +22,35 @@ _MOST_KEYS = 1 << 20
 def get_mask(causal, window_size, mask, used=None):
     """The mask of a window, which is aligned to the end as a causal one is, and what `mask` keeps of it.
 
-    `used` are how many keys of each sequence there are, where the kernel knows others.
+    `causal` is a truth value, or an array of them for each sequence. `used` are how many keys of each sequence there are, where
+    the kernel knows others.
     """
     if not isinstance(window_size, (tuple, list)) or len(window_size) != 2:
         raise ValueError(f"window_size is {window_size}; expected two numbers, as (-1, -1) for no window")
     left, right = [side if side is None else _read_side(side) for side in window_size]
-    if causal:
+    is_by_sequence = _is_by_sequence(causal)
+    if not is_by_sequence and causal:
         right = 0
+    parts = []
     if used is not None:
-        made = _get_used_mask(left, right, used)
-        return made if mask is None else made & mask
-    if left is None and right is None:
-        return mask
-    made = causal_mask() if left is None and right == 0 else window(left=left, right=right)
-    return made if mask is None else made & mask
+        parts.append(_get_used_mask(left, right, used, causal if is_by_sequence else None))
+    else:
+        if is_by_sequence:
+            parts.append(causal_where(causal, "causal"))
+        if left is None and right == 0:
+            parts.append(causal_mask())
+        elif left is not None or right is not None:
+            parts.append(window(left=left, right=right))
+    if mask is not None:
+        parts.append(mask)
+    made = None
+    for part in parts:
+        made = part if made is None else made & part
+    return made
+
+
+def _is_by_sequence(causal):
+    return is_array(causal) or isinstance(causal, (list, tuple))
 
 
 def _read_side(side):
@@ -44,7 +59,20 @@ def _read_side(side):
     return None if side == -1 else side
 
 
-def _get_used_mask(left, right, used):
+def check_causal(causal, rows, offsets=None):
+    """Raises an error for what is neither a truth value nor one for each sequence of `rows`, a batch or packed by offsets; of
+    any number of sequences where there are no rows."""
+    if not _is_by_sequence(causal):
+        return
+    check_sequences("causal", causal)
+    if not is_array(rows if offsets is None else offsets):
+        return  # Others say so.
+    name, count = ("q", rows.shape[0]) if offsets is None else ("cu_seqlens_q", offsets.shape[0] - 1)
+    if causal.shape[0] != count:
+        raise ValueError(f"causal is of {causal.shape[0]} sequences, and {name} of {count}; they must agree")
+
+
+def _get_used_mask(left, right, used, causal):
     """A window that is aligned to the last of the keys that are used."""
 
     def keep(b, h, q, k):
@@ -52,6 +80,8 @@ def _get_used_mask(left, right, used):
         kept = k < used[b]
         if left is not None:
             kept = kept & (k >= last - left)
+        if causal is not None:
+            kept = kept & ((causal[b] == 0) | (k <= last))
         return kept if right is None else kept & (k <= last + right)
 
     return as_mask(keep)
@@ -194,7 +224,8 @@ def flash_attn_func(
       k, v: (batch, key length, key heads, D).
       dropout_p: 0.
       softmax_scale: 1 / sqrt(D) if left out.
-      causal: A query sees no key behind it; the last query sees the last key.
+      causal: A query sees no key behind it; the last query sees the last key. An array of bool or int32, (batch,), says for
+        which sequences; it is read at each call.
       window_size: How many keys before and behind its own a query sees; -1 or None is unbounded.
       softcap: s becomes softcap * tanh(s / softcap); 0 for none.
       alibi_slopes: (heads,) or (batch, heads): -slope * |q + key length - query length - k| is added to scores.
@@ -213,6 +244,7 @@ def flash_attn_func(
       What `attention` does; ValueError, too, for arguments that are not possible here.
     """
     _check(dropout_p, return_attn_probs, return_lse)
+    check_causal(causal, q)
     options = dict(mask=get_mask(causal, window_size, mask), score=get_score(softcap, alibi_slopes, score))
     options.update(scale=softmax_scale, sink=learnable_sink)
     return attend_rows(q, k, v, (None, None), options, return_attn_probs, return_lse, out=out)
@@ -270,6 +302,7 @@ def flash_attn_varlen_func(
     _check(dropout_p, return_attn_probs, return_lse)
     if cu_seqlens_q is None and cu_seqlens_k is None and block_table is None and seqused_k is None:
         raise ValueError("neither cu_seqlens_q nor cu_seqlens_k is given; call flash_attn_func for a batch that is not packed")
+    check_causal(causal, q, cu_seqlens_q)
     used, key_offsets, *of_keys = _get_keys(cu_seqlens_k, seqused_k, block_table)
     options = dict(mask=get_mask(causal, window_size, mask, used), score=get_score(softcap, alibi_slopes, score, used))
     options.update(scale=softmax_scale, sink=learnable_sink, lengths=used)
@@ -329,6 +362,9 @@ def varlen_attn(
     Raises:
       What `attention` does; ValueError, too, for arguments that are not possible here.
     """
+    if _is_by_sequence(is_causal):
+        kind = type(is_causal).__name__
+        raise TypeError(f"is_causal is a {kind}; expected True or False, as which sequences are causal says mask=causal(sequences=...)")
     if cu_seq_q is None or (cu_seq_k is None and seqused_k is None):
         raise ValueError(
             "cu_seq_q, and cu_seq_k or seqused_k, are needed; where one side is a batch, call attention with offsets of the other"

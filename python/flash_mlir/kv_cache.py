@@ -8,7 +8,7 @@ import numpy
 from . import checking
 from .attention import run_call
 from .expressions import is_array
-from .flash_attn import attend_rows, get_mask, get_schedule, get_score, swap_results
+from .flash_attn import attend_rows, check_causal, get_mask, get_schedule, get_score, swap_results
 from .masks import as_mask, is_compiling
 from .offsets import may_look
 from .operands import cast, check_out, get_dtype, is_tensor, to_lengths
@@ -201,12 +201,13 @@ def flash_attn_with_kvcache(
     _check_batch(
         batch, cache_seqlens=lengths, cache_batch_idx=cache_batch_idx, cache_leftpad=cache_leftpad, block_table=block_table
     )
+    check_causal(causal, q)
     # A number that int32 does not hold is of no row.
     table = block_table if cache_batch_idx is None else to_lengths(cache_batch_idx)[:, None]
     packed = None, LENGTHS if table is None else get_page(k_cache)
     is_eager = not is_compiling() and (lengths is not None or table is not None)
     variant, key = None, ()
-    if is_eager and mask is None and score is None and alibi_slopes is None and cache_leftpad is None:
+    if is_eager and mask is None and score is None and alibi_slopes is None and cache_leftpad is None and not is_array(causal):
         of_softmax = softmax_scale, learnable_sink is None, return_softmax_lse
         key = causal, window_size, softcap, num_splits, *of_softmax, packed, k_cache.dtype
         variant = _find_variant(key)

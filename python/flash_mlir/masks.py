@@ -14,6 +14,7 @@ from .errors import TraceError
 from .expressions import BATCH, BOOL, HEAD, KEY, QUERY, Tensor, constant, is_array, key_length, query_length
 from .functions import Trace, describe_tensor, find_tensors, of_value, trace, with_tensors
 from .graphs import in_order
+from .operands import get_dtype
 
 _SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 _MAX_STRUCTURES = 2048
@@ -392,16 +393,43 @@ def full():
     return Mask._of(constant(True, BOOL), _FULL, name="full()")
 
 
-@_cached
-def causal(top_left=False):
+def causal(top_left=False, sequences=None):
     """A query sees the keys that are not behind it.
 
     The last query sees the last key, as when the queries are the end of a longer
-    sequence; with `top_left`, the first query sees the first key.
+    sequence; with `top_left`, the first query sees the first key. `sequences`, bool or int32
+    of shape (batch,), says which sequences are causal: queries of those with 0 see every key.
     """
+    if sequences is None:
+        return _causal_everywhere(top_left)
+    check_sequences("sequences", sequences)
+    return causal_where(sequences, "sequences", top_left)
+
+
+@_cached
+def _causal_everywhere(top_left):
     if top_left:
         return Mask._of(KEY <= QUERY, _named("#flash.causal<top_left>"), name="causal(top_left=True)")
     return Mask._of(KEY <= QUERY + key_length - query_length, _named("#flash.causal"), name="causal()")
+
+
+def check_sequences(name, array):
+    """Raises an error for what does not say which sequences are causal."""
+    if not is_array(array):
+        kind = type(array).__name__
+        raise TypeError(f"{name} is a {kind}; expected an array of bool or int32 of shape (batch,): which sequences are causal")
+    if get_dtype(array) not in ("bool", "int32"):
+        raise TypeError(f"{name} has the dtype {get_dtype(array)}; expected bool or int32, to which it may be cast once")
+    if len(array.shape) != 1:
+        raise ValueError(f"{name} has {len(array.shape)} dimensions; expected 1: which sequences are causal")
+
+
+@_noted
+def causal_where(sequences, name, top_left=False):
+    """`causal(top_left, sequences)`, where messages call `sequences` by a name."""
+    tensor = sequences if isinstance(sequences, Tensor) else Tensor(sequences, name)
+    shown = f"causal(top_left={bool(top_left)}, sequences=...)"
+    return Mask._of((tensor[BATCH] == 0) | _causal_everywhere(bool(top_left)).condition, name=shown)
 
 
 @_cached

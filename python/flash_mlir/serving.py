@@ -18,7 +18,7 @@ from . import _core, cache, compilation, packing, preparation, programs
 from .compilation import UnpreparedWarning
 from .compiler import Machine, get_machine
 from .errors import DeviceError, UnpreparedError
-from .flash_attn import choose_schedule, get_mask, get_score
+from .flash_attn import check_causal, choose_schedule, get_mask, get_score
 from .kv_cache import get_mask_of_leftpad
 
 __all__ = [
@@ -45,11 +45,11 @@ class Layer(NamedTuple):
     """What the calls of a layer have beside arrays: arguments of `flash_attn_with_kvcache` and `attention`.
 
     Of `sink` and `lengths` (those of `attention`, which hide keys) it counts whether calls have them. `alibi_slopes`,
-    `cache_leftpad` and the arrays that `mask` and `score` read stand for those of the calls: dtype and number of
-    dimensions count.
+    `cache_leftpad`, a `causal` that is an array, and the arrays that `mask` and `score` read stand for those of the calls:
+    dtype and number of dimensions count.
     """
 
-    causal: bool = False
+    causal: object = False
     window_size: tuple = (-1, -1)
     softcap: float = 0.0
     alibi_slopes: object = None
@@ -226,6 +226,7 @@ class Prepared:
         return self._target if isinstance(self._target, str) else self._target.target
 
     def _make_variant(self, number, layer, call):
+        check_causal(layer.causal, None)
         mask = get_mask(layer.causal, layer.window_size, get_mask_of_leftpad(layer.cache_leftpad, layer.mask))
         score = get_score(layer.softcap, layer.alibi_slopes, layer.score)
         offsets = _INTEGERS.get(call.offsets)

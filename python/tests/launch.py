@@ -327,6 +327,26 @@ def test_out():
     expect_error(ValueError, message, query, key, key, call=flash.flash_attn_with_kvcache, out=wrong, **options)
 
 
+def test_causal_sequences():
+    """Nobody looks at which sequences are causal, and no other array needs another kernel."""
+    query, offsets = make((20, 16, 128), "float16"), make((10,), "int32")
+    key, table, lengths = make((50, 16, 4, 128), "float16"), make((9, 100), "int32"), make((9,), "int32")
+    tokens = make((9, 1, 16, 128), "float16")
+
+    def attend(causal):
+        flash.flash_attn_varlen_func(query, key, key, offsets, block_table=table, seqused_k=lengths, causal=causal, window_size=(50, 3))
+        flash.flash_attn_with_kvcache(tokens, key, key, cache_seqlens=lengths, block_table=table, causal=causal)
+
+    attend(make((9,), "int32"))
+    events.clear()
+    start = time.perf_counter()
+    attend(make((9,), "int32"))
+    assert time.perf_counter() - start < 0.05 and {event[0] for event in events} == {"empty", "stream"}, events
+    for causal in (make((9,), "int32").array, np.ones(9, bool)):
+        expect_error(ValueError, "causal is on the CPU, query on cuda:0", tokens, key, key, call=flash.flash_attn_with_kvcache,
+                     cache_seqlens=lengths, block_table=table, causal=causal)
+
+
 def test_places():
     query = make((1, 2, 64, 64), "float32")
     elsewhere = make((1, 2, 64, 64), "float32", device=1)

@@ -382,7 +382,7 @@ def test_emulated(backend, target, kind, is_short):
     is_same = lambda q, k, first, last: (first <= q) & (q <= last) & (first <= k) & (k <= last)
     in_range = lambda b, q, k: sum([is_same(q, k, *ends) for ends in ranges.get(b, ())], torch.zeros((), dtype=torch.bool)) > 0
     if kind == "by_sequence":
-        mask = backend._make_mask_by_sequence(is_causal, 9)
+        mask = backend._make_mask(is_causal, 9)
         keep = lambda b, q, k: ((k - q).abs() <= 9) & ((k <= q) | (is_causal[b] == 0))
     else:
         mask = backend._add_ranges(backend._make_mask(True, 9), metadata.mm_prefix_range_tensor, metadata.query_start_loc, None)

@@ -20,8 +20,8 @@ from vllm.v1.attention.backend import (
 )
 
 from ..attention import attention
-from ..flash_attn import get_schedule, get_score
-from ..masks import as_mask, causal, window
+from ..flash_attn import get_mask, get_schedule, get_score
+from ..masks import as_mask, window
 
 _CACHE_DTYPES = ["auto", "float16", "bfloat16"]
 _WITHOUT_CACHE = AttentionType.ENCODER, AttentionType.ENCODER_ONLY
@@ -206,15 +206,7 @@ class MetadataBuilder(AttentionMetadataBuilder):
 
 def _make_mask(is_causal, left):
     """The mask of a layer whose queries see `left` keys before their own, and as many behind it if not causal; None is all."""
-    if left is None:
-        return causal() if is_causal else None
-    return window(left=left, right=0 if is_causal else left)
-
-
-def _make_mask_by_sequence(is_causal, left):
-    """The same where an array says which sequences are causal."""
-    made = as_mask(lambda b, h, q, k: is_causal[b] == 0) | causal()
-    return made if left is None else made & window(left=left, right=left)
+    return get_mask(is_causal, (left, left), None)
 
 
 def _add_ranges(made, ranges, starts, left):
@@ -330,7 +322,7 @@ class Impl(AttentionImpl):
         limit = self._left if getattr(layer, "mm_prefix_clamp_sliding_window", False) else None
         key = self._left, limit, has_ranges
         if key not in batch.masks:
-            made = _make_mask_by_sequence(batch.causal, self._left) if is_by_sequence else self._masks[True]
+            made = _make_mask(batch.causal, self._left) if is_by_sequence else self._masks[True]
             if has_ranges:
                 made = _add_ranges(made, ranges, batch.query_start_loc, limit)
             if has_prefix:
