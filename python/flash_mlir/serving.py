@@ -371,7 +371,9 @@ class Prepared:
         sizes = [query, [*of_keys, programs.round_dim(dim)], [*of_keys, programs.round_dim(value_dim)]]
         query[-1] = programs.round_dim(dim)
         sizes += [[sequences]] * variant.parts.get("lengths", False) + [[heads]] * variant.parts.get("sink", False)
-        sizes += [list(array.shape) for array in variant.arrays]
+        # Those of the layer stand for larger ones; a call's have an element for each index.
+        most = max(sequences, heads, tokens, keys)
+        sizes += [[max(size, most) for size in array.shape] for array in variant.arrays]
         arrays = {"query_offsets": [sequences + 1], "key_offsets": [sequences + 1], "page_table": [sequences, pages], "key_lengths": [sequences]}
         sizes += [arrays[name] for name, _, _ in packing.list_captures(variant.parts["packed"])]
         return Workspace(*kernel.count_bytes(self._device, sizes))

@@ -337,7 +337,18 @@ def test_causal_sequences():
         flash.flash_attn_varlen_func(query, key, key, offsets, block_table=table, seqused_k=lengths, causal=causal, window_size=(50, 3))
         flash.flash_attn_with_kvcache(tokens, key, key, cache_seqlens=lengths, block_table=table, causal=causal)
 
-    attend(make((9,), "int32"))
+    prepared = flash.serving.prepare(
+        16, 4, 128, "float16", [flash.serving.mixed(20), flash.serving.decode()], device="cuda:0", sequences=[9], keys=[1600], page_size=16,
+        layers=[flash.serving.Layer(causal=np.zeros(1, np.int32), window_size=(50, 3)), flash.serving.Layer(causal=np.zeros(1, np.int32))])
+    events.clear()
+    with flash.serving.no_compilation():
+        attend(make((9,), "int32"))
+    found = [prepared.workspace_bytes(call, 9, tokens, 1600, layer) for call, tokens, layer in
+             ((flash.serving.mixed(20), 20, 0), (flash.serving.decode(), 1, 1))]
+    made = [(int(np.prod(event[1])) * fake_torch.DTYPES[event[2]].numpy.itemsize, event[2]) for event in events if event[0] == "empty"]
+    for is_scratch in (False, True):
+        expected = sum(size for size, name in made if (name == "int8") == is_scratch)
+        assert sum(workspace[is_scratch] for workspace in found) == expected, (found, made)
     events.clear()
     start = time.perf_counter()
     attend(make((9,), "int32"))
