@@ -131,6 +131,13 @@ FailureOr<size_t> CallAxes::add(AttentionOp op, StringRef name,
   return number;
 }
 
+/// Of keys or values in pages, the view of these; else null.
+static UnpageOp getUnpage(Value tensor) {
+  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
+    tensor = cast.getSource();
+  return tensor.getDefiningOp<UnpageOp>();
+}
+
 FailureOr<CallAxes> CallAxes::of(func::FuncOp func) {
   CallAxes result(func);
   if (!func.getBody().hasOneBlock())
@@ -138,11 +145,20 @@ FailureOr<CallAxes> CallAxes::of(func::FuncOp func) {
   bool hasAttention = false;
   WalkResult walk = func.walk([&](AttentionOp op) {
     hasAttention = true;
-    Value query = op.getQuery(), key = op.getKey(), value = op.getValue();
+    Value query = op.getQuery();
     int64_t queries = op.getQuery().getType().getRank() - 2;
+    // Where keys and values have these sizes: of pages, the table has two.
+    SmallVector<std::pair<Value, int64_t>> batches = {{query, 0}}, ofKeys, keys;
+    bool isPaged = false;
+    for (Value each : {op.getKey(), op.getValue()}) {
+      UnpageOp unpage = getUnpage(each);
+      isPaged |= unpage != nullptr;
+      batches.emplace_back(unpage ? unpage.getTable() : each, 0);
+      ofKeys.emplace_back(unpage ? unpage.getMemory() : each, queries - 1);
+      keys.emplace_back(unpage ? unpage.getTable() : each,
+                        unpage ? 1 : queries);
+    }
     if (op.hasBatch()) {
-      SmallVector<std::pair<Value, int64_t>> batches = {
-          {query, 0}, {key, 0}, {value, 0}};
       if (op.getLengths())
         batches.emplace_back(op.getLengths(), 0);
       if (failed(result.add(op, "batch size", batches, /*isExact=*/false)))
@@ -157,9 +173,8 @@ FailureOr<CallAxes> CallAxes::of(func::FuncOp func) {
       if (failed(queryHeads))
         return WalkResult::interrupt();
       result.heads.emplace_back(*queryHeads, *queryHeads);
-      auto keyHeads = result.add(op, "number of key heads",
-                                 {{key, queries - 1}, {value, queries - 1}},
-                                 /*isExact=*/true);
+      auto keyHeads =
+          result.add(op, "number of key heads", ofKeys, /*isExact=*/true);
       if (failed(keyHeads))
         return WalkResult::interrupt();
       result.heads.back().second = *keyHeads;
@@ -167,9 +182,10 @@ FailureOr<CallAxes> CallAxes::of(func::FuncOp func) {
     return WalkResult(
         failed(result.add(op, "number of queries", {{query, queries}},
                           /*isExact=*/false)) ||
-                failed(result.add(op, "number of keys",
-                                  {{key, queries}, {value, queries}},
-                                  /*isExact=*/false))
+                failed(result.add(op,
+                                  isPaged ? "number of pages of a sequence"
+                                          : "number of keys",
+                                  keys, /*isExact=*/false))
             ? failure()
             : success());
   });

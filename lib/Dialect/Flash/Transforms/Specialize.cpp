@@ -69,7 +69,8 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
   using Base::Base;
 
   LogicalResult readSizes(func::FuncOp func);
-  /// The sizes of a tensor in the calls; nothing where they are not known.
+  /// The sizes of a tensor in the calls, of which some may stay open; nothing
+  /// where none is known.
   std::optional<Sizes> getSizes(Value tensor);
   /// The sizes of an op's query and key; nothing where they are not known, or
   /// none that the op can have.
@@ -157,8 +158,7 @@ std::optional<Sizes> Specialize::getSizes(Value tensor) {
     return Sizes(type.getShape());
   if (auto argument = dyn_cast<BlockArgument>(tensor)) {
     if (!isa<func::FuncOp>(argument.getOwner()->getParentOp()) ||
-        argument.getArgNumber() >= ofArguments.size() ||
-        !isKnown(ofArguments[argument.getArgNumber()], machine))
+        argument.getArgNumber() >= ofArguments.size())
       return std::nullopt;
     return ofArguments[argument.getArgNumber()];
   }
@@ -169,10 +169,12 @@ std::optional<Sizes> Specialize::getSizes(Value tensor) {
   if (auto unpage = tensor.getDefiningOp<UnpageOp>()) {
     std::optional<Sizes> sizes = getSizes(unpage.getMemory()),
                          table = getSizes(unpage.getTable());
-    if (!sizes || !table || ShapedType::isDynamic(table->back()))
+    if (!sizes || !table)
       return std::nullopt;
+    int64_t columns = table->back();
     sizes->front() = table->front();
-    (*sizes)[2] *= table->back();
+    (*sizes)[2] =
+        ShapedType::isDynamic(columns) ? columns : (*sizes)[2] * columns;
     return sizes;
   }
   if (auto op = tensor.getDefiningOp<AttentionOp>()) {
@@ -273,7 +275,8 @@ std::optional<Specialize::Operands>
 Specialize::getOperands(AttentionOpInterface op) {
   std::optional<Sizes> query = getSizes(op.getQuery()),
                        key = getSizes(op.getKey());
-  if (!query || !key || (op.hasBatch() && query->front() != key->front()))
+  if (!query || !key || !isKnown(*query, machine) || !isKnown(*key, machine) ||
+      (op.hasBatch() && query->front() != key->front()))
     return std::nullopt;
   if (op.hasHeads()) {
     int64_t heads = (*query)[query->size() - 3],
@@ -426,6 +429,9 @@ void Specialize::setMultiples(AttentionOp op, const Schedule &schedule) {
     keysOfTile = blocks->back();
   int64_t multiples[] = {getMultiple(sizes->query[last], queriesOfTile),
                          getMultiple(sizes->key[last], keysOfTile)};
+  // Keys in pages end at lengths, whatever there is room for.
+  if (op.getKey().getDefiningOp<UnpageOp>())
+    multiples[1] = 1;
   if (multiples[0] != 1 || multiples[1] != 1)
     op.setMultiples(multiples);
 }

@@ -220,6 +220,7 @@ def MakeVersions : Pass<"flash-make-versions", "::mlir::ModuleOp"> {
     Ranges are cut into classes of sizes with the same version (`SizeClass.h`), those
     that Python's calls have, too. Classes of the same version are one condition, on
     batch sizes, numbers of heads and lengths; a condition on what types say is none.
+    Of keys in pages, the table's sizes are the batch size and what stands for the length.
 
     ```mlir
     // flash-make-versions{calls=16x32x1x128,16x8x1..65536x128}
