@@ -19,7 +19,7 @@ import tempfile
 import time
 import traceback
 
-from experiments import forward, gradients, heads, ladder, roofline, small, softmax, sustained, variants
+from experiments import forward, gradients, heads, ladder, roofline, serving, small, softmax, sustained, variants
 from flash import Flash, probe
 from peers import Peers
 from results import FAULT, Result
@@ -35,6 +35,7 @@ EXPERIMENTS = {
     "single-head": heads.single,
     "few-heads": heads.few,
     "one-query": heads.one_query,
+    "serving": serving.run,
     "many-heads": heads.many,
     "three-kernels": heads.kernels,
     "small": small.run,
@@ -60,7 +61,7 @@ class Bench:
         self.folder, self.say = arguments.out, say
         # Of TFLOP/s.
         self.unit, self.scale = ("TFLOP/s", 1) if self.gpu else ("GFLOP/s", 1e3)
-        target = arguments.target or (("sm_90a" if self.hopper else "sm_80") if self.gpu else "cpu")
+        target = arguments.target or report["target"]
         seconds = arguments.seconds if arguments.seconds is not None else (0.15 if self.gpu else 0.2)
         self.flash = Flash(arguments.flash_run, target, folder, seconds, say)
         self.peers = Peers(self.gpu, seconds, say)

@@ -74,6 +74,32 @@ def attention(shape, dtype, mask=None, kv_heads=None, score=None, queries=None):
             f"  return %o : {query}\n}}\n")
 
 
+def paged(shape, dtype, kv_heads, queries, page, is_packed=False, mask=None):
+    """Keys in pages of `page` rows, a page table (argument 3) and lengths (4); of `shape` the length is the room for keys.
+
+    `queries` has the number of each sequence's; they are one behind the other with offsets (5), or all the same.
+    """
+    batch, heads, keys, dim = shape
+    element, room = ELEMENTS[dtype], keys // page
+    rows = sum(queries) if is_packed else queries[0]
+    query = f"tensor<{1 if is_packed else batch}x{heads}x{rows}x{dim}x{element}>"
+    view = f"tensor<{batch}x{heads}x{rows}x{dim}x{element}>"
+    cache, table, lengths = f"tensor<{batch * room}x{kv_heads}x{page}x{dim}x{element}>", f"tensor<{batch}x{room}xi32>", f"tensor<{batch}xi32>"
+    key, offsets = f"tensor<{batch}x{kv_heads}x{keys}x{dim}x{element}>", f"tensor<{batch + 1}xi32>"
+    lines = [f"%{name}_view = flash.unpage %{name} by %table lengths(%n : {lengths}) : {cache}, {table} -> {key}" for name in "kv"]
+    clauses, of, result = f"{f'mask({mask}) ' if mask else ''}", "%q", "%o"
+    if is_packed:
+        lines.append(f"%q_view, %q_rows = flash.unpack %q by %offsets : {query}, {offsets} -> {view}, {lengths}")
+        clauses, of, result = clauses + f"query_lengths(%q_rows : {lengths}) ", "%q_view", "%packed"
+    lines.append(f"%o = flash.attention {of}, %k_view, %v_view {clauses}key_lengths(%n : {lengths}) : ({view}, {key}, {key}) -> {view}")
+    if is_packed:
+        lines += [f"%empty = tensor.empty() : {query}",
+                  f"%packed = flash.pack %o by %offsets into %empty : {view}, {offsets} into {query}"]
+    arguments = f"%q: {query}, %k: {cache}, %v: {cache}, %table: {table}, %n: {lengths}" + (f", %offsets: {offsets}" if is_packed else "")
+    body = "".join(f"  {line}\n" for line in lines)
+    return f"func.func @attention({arguments}) -> {query} {{\n{body}  return {result} : {query}\n}}\n"
+
+
 def gradients(shape, dtype, mask=None):
     """Of queries, keys and values; the output, its log-sum-exp and its gradient are arguments."""
     batch, heads, length, dim = shape
