@@ -39,7 +39,8 @@ StringRef flash::compile::getName(Dump dump) {
   return names[static_cast<unsigned>(dump)];
 }
 
-/// What comes before a colon and the GPU that is emulated.
+/// The name of a target, or what comes before a colon and the GPU that is
+/// emulated.
 static constexpr llvm::StringLiteral emulateName = "emulate";
 
 const flash::Machine &Target::getMachine() const {
@@ -76,25 +77,21 @@ std::string flash::compile::getHostDevice(const Target &target) {
 
 llvm::Error flash::compile::parseTarget(StringRef name,
                                         CompileOptions &options) {
-  options.target = Target();
+  auto take = [&](Target target) {
+    options.target = target;
+    return llvm::Error::success();
+  };
   if (name == "auto")
-    return llvm::Error::success();
-  options.target.kind = Target::Cpu;
+    return take(Target::Auto);
   if (name == flash::getCpu().name)
-    return llvm::Error::success();
-  options.target.kind = Target::Emulate;
+    return take(Target::Cpu);
   if (name == emulateName)
-    return llvm::Error::success();
-  StringRef gpu = name;
-  if (gpu.consume_front(emulateName) ? gpu.consume_front(":") : true) {
-    if (gpu == name)
-      options.target.kind = Target::Gpu;
-    const flash::Machine *machine = flash::findMachine(gpu);
-    if (machine && machine->isGpu()) {
-      options.target.gpu = machine->name;
-      return llvm::Error::success();
-    }
-  }
+    return take(Target::Emulate);
+  auto [before, after] = name.split(':');
+  bool emulates = before == emulateName;
+  const flash::Machine *machine = flash::findMachine(emulates ? after : name);
+  if (machine && machine->isGpu())
+    return take({emulates ? Target::Emulate : Target::Gpu, machine->name});
   return createStringError(
       formatv("unknown target '{0}'; the targets are auto, cpu, emulate, "
               "{1}, and emulate: with one of these GPUs",

@@ -10,6 +10,7 @@
 #include "flash/Compile/RunPasses.h"
 #include "flash/Compile/Stopwatch.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Machine/TargetAttr.h"
 #include "flash/Pipelines/Pipelines.h"
 #include "flash/Target/Host/HostCode.h"
 #include "flash/Target/Nvptx/BuildHostProgram.h"
@@ -44,8 +45,20 @@ static llvm::Error runGpuPasses(ModuleOp module, Variant variant,
                                 const CompileOptions &options,
                                 GpuProgram &program) {
   bool isBlocks = isBlockLevel(module);
-  if (isBlocks)
+  if (isBlocks) {
     program.level0 = module.clone();
+    auto target =
+        module->getAttrOfType<flash::TargetAttr>(flash::TargetAttr::name);
+    if (!target)
+      module->setAttr(flash::TargetAttr::name,
+                      flash::TargetAttr::get(module.getContext(),
+                                             options.target.getMachine()));
+    else if (target.getMachine().name != program.gpu)
+      return createStringError(
+          formatv("the program is at level 2, for {0} (flash.target of its "
+                  "module); use --target={0}",
+                  target.getMachine().name));
+  }
   flash::FrontOptions front;
   setSchedule(front, program.gpu, module, options);
   if (variant != Variant::Flash)

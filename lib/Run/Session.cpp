@@ -98,15 +98,11 @@ llvm::Expected<Kernel> Session::compileForAny(const Program &program,
     auto device = getGpu(options);
     if (!device) {
       reason = llvm::toString(device.takeError());
-    } else {
-      const cuda::DeviceInfo &info = (*device)->device.getInfo();
+    } else if (const flash::Machine *target =
+                   (*device)->device.getInfo().getTarget()) {
       Options ofGpu = options;
-      const flash::Machine *target = info.getTarget();
-      if (target)
-        ofGpu.target = {Target::Gpu, target->name};
-      auto kernel = target ? compileForGpu(program, Variant::Flash, ofGpu)
-                           : llvm::Expected<Kernel>(
-                                 createStringError(info.getReasonForNone()));
+      ofGpu.target = {Target::Gpu, target->name};
+      auto kernel = compileForGpu(program, Variant::Flash, ofGpu);
       if (kernel)
         return kernel;
       // The CPU has its own.
@@ -114,6 +110,8 @@ llvm::Expected<Kernel> Session::compileForAny(const Program &program,
       std::string failure = llvm::toString(kernel.takeError());
       if (reason.empty())
         reason = failure;
+    } else {
+      reason = (*device)->device.getInfo().getReasonForNone();
     }
   }
   StringRef gpuOption = getOptionForGpu(options);

@@ -1,10 +1,10 @@
 // Versions of a program whose keys lie in pages: the table says how many sequences there are and how many pages each may have.
-// RUN: flash-opt %s --flash-make-versions="calls=2..8x32x1x128,?x8x16x128,?x8x16x128,?x64..70 target=sm_80" --cse | FileCheck %s
+// RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-make-versions="calls=2..8x32x1x128,?x8x16x128,?x8x16x128,?x64..70" --cse | FileCheck %s
 // Tables of other widths, which have the version, too, need not have room for whole tiles.
-// RUN: flash-opt %s --flash-make-versions="calls=2x32x128x128,?x8x16x128,?x8x16x128,?x68 target=sm_80" --cse | FileCheck %s --check-prefix=WIDTHS
-// RUN: not flash-opt %s --flash-make-versions="calls=8x32x1x128,?x8x16x128 target=sm_80" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: not flash-opt %s --flash-make-versions="calls=8x32x1x128,?x8x16x128,?x8x16x128,9x64 target=sm_80" 2>&1 | FileCheck %s --check-prefix=CONTRADICTS
-// RUN: not flash-opt %s --flash-make-versions="calls=8x32x1x128,50x8x16x128,?x8x16x128,?x64 target=sm_80" 2>&1 | FileCheck %s --check-prefix=PAGES
+// RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-make-versions="calls=2x32x128x128,?x8x16x128,?x8x16x128,?x68" --cse | FileCheck %s --check-prefix=WIDTHS
+// RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-make-versions="calls=8x32x1x128,?x8x16x128" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-make-versions="calls=8x32x1x128,?x8x16x128,?x8x16x128,9x64" 2>&1 | FileCheck %s --check-prefix=CONTRADICTS
+// RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-make-versions="calls=8x32x1x128,50x8x16x128,?x8x16x128,?x64" 2>&1 | FileCheck %s --check-prefix=PAGES
 
 // UNKNOWN: cannot have versions for the call '8x32x1x128,?x8x16x128': it does not say the number of pages of a sequence (size 1 of argument 3)
 // CONTRADICTS: it says 8 and 9 of the batch size
