@@ -55,3 +55,19 @@ func.func @token(%q: !q, %k: tensor<?x2x16x64xf16>, %table: tensor<?x?xi32>, %n:
   %o = flash.attention %q, %ks, %ks key_lengths(%n : tensor<?xi32>) : (!q, !view, !view) -> !q
   return %o : !q
 }
+
+// -----
+
+!q = tensor<4x8x4096x64xf16>
+!view = tensor<4x1x8800x64xf16>
+// The one tile that fits leaves room for fewer queries than the models take.
+// CPU-LABEL:  func @of_88(
+// SM80-LABEL: func @of_88(
+// SM80:       query_tile = 64, key_tile = 176
+// SM90-LABEL: func @of_88(
+// SM90:       query_tile = 128, key_tile = 176, {{.*}}specialize_warps
+func.func @of_88(%q: !q, %k: tensor<900x1x88x64xf16>, %table: tensor<4x100xi32>, %n: tensor<4xi32>) -> !q {
+  %ks = flash.unpage %k by %table lengths(%n : tensor<4xi32>) : tensor<900x1x88x64xf16>, tensor<4x100xi32> -> !view
+  %o = flash.attention %q, %ks, %ks mask(#flash.causal) key_lengths(%n : tensor<4xi32>) : (!q, !view, !view) -> !q
+  return %o : !q
+}

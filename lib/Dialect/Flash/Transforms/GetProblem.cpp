@@ -367,30 +367,40 @@ static void fitToPages(AttentionOpInterface op, const Problem &problem,
     return;
   double least = std::numeric_limits<double>::infinity();
   const Schedule proposed = schedule;
-  llvm::SmallDenseSet<int64_t> seen;
-  auto tryTile = [&](int64_t tile) {
+  llvm::SmallDenseSet<std::pair<int64_t, int64_t>> seen;
+  auto tryTile = [&](int64_t tile, std::optional<int64_t> queryTile = {}) {
     Schedule known = given;
     known.keyTile = tile;
-    if (!seen.insert(tile).second || !findPageFault(op, machine, known).empty())
+    if (queryTile)
+      known.queryTile = queryTile;
+    if (!seen.insert({tile, queryTile.value_or(0)}).second ||
+        !findPageFault(op, machine, known).empty())
       return;
     Schedule fit = known.over(chooseSchedule(problem, machine, known));
-    double distance =
-        (fit.hasRoles() == proposed.hasRoles() ? 0 : 1) +
-        std::abs(std::log2(static_cast<double>(tile) /
-                           static_cast<double>(*proposed.keyTile)));
+    double distance = fit.hasRoles() == proposed.hasRoles() ? 0 : 1;
+    for (auto size : {&Schedule::queryTile, &Schedule::keyTile})
+      distance += std::abs(std::log2(static_cast<double>(*(fit.*size)) /
+                                     static_cast<double>(*(proposed.*size))));
     if (distance < least && completeSchedule(problem, machine, fit).empty()) {
       least = distance;
       schedule = fit;
     }
   };
-  for (const Schedule &candidate : listSchedules(problem, machine))
+  const std::vector<Schedule> candidates = listSchedules(problem, machine);
+  for (const Schedule &candidate : candidates)
     tryTile(*candidate.keyTile);
-  // Pages to which none of these fits have others, if any.
-  if (std::isinf(least))
-    for (int64_t tile = getKeyMultiple(op, machine);
-         tile <= getLargestKeyTile(machine);
-         tile += getKeyMultiple(op, machine))
-      tryTile(tile);
+  if (!std::isinf(least))
+    return;
+  // Pages to which none of these fits have others, if any, which may leave
+  // room for fewer queries than the model takes.
+  for (int64_t tile = getKeyMultiple(op, machine);
+       tile <= getLargestKeyTile(machine);
+       tile += getKeyMultiple(op, machine)) {
+    tryTile(tile);
+    if (!given.queryTile)
+      for (const Schedule &candidate : candidates)
+        tryTile(tile, candidate.queryTile);
+  }
 }
 
 void flash::fitTiles(AttentionOpInterface op, const Problem &problem,
