@@ -80,6 +80,8 @@ def problem(case, lengths):
     keep = oracle.PREDICATES[case.mask or "full"](b + case.first_batch, h, i, j, i + case.Nk - case.Nq, case.Nk)
     if lengths is not None:
         keep = keep & (j < lengths.reshape(-1, 1, 1, 1))
+    if case.seen is not None:
+        keep = keep & case.seen
     return np.broadcast_to(keep, (case.B, case.Hq, case.Nq, case.Nk)), SCORES.get(case.score, identity)
 
 

@@ -205,7 +205,14 @@ class Packed(Case):
         return ((["o"] + ["lse"] * (self.lse or self.grad) if not self.grad or self.unpacks else [])
                 + (["grad_" + n for n in self.differentiated()] if self.grad else []))
 
-    def alone(self, b, n, m):
+    def device_flags(self):
+        return []
+
+    def draw(self, rng):
+        """The integers among the arguments, by name."""
+        return draw_offsets(self, rng)
+
+    def alone(self, b, n, m, values):
         """The case that sequence b is by itself."""
         names = ("Hq", "Hkv", "D", "Dv", "dtype", "mask", "score", "scale")
         return Case(f"sequence {b}", Nq=n, Nk=m, first_batch=b, **{name: getattr(self, name) for name in names})
@@ -316,11 +323,11 @@ def round_to(dtype, array):
 
 def draw_inputs(case, rng):
     """The arguments by name; rows of no sequence are NaN, and so is one sequence of cases that are ill."""
-    drawn = draw_offsets(case, rng)
+    drawn = case.draw(rng)
     values = {}
     for name, shape, element in case.tensors():
         if name in drawn:
-            values[name] = drawn[name].astype({"i32": np.int32, "i64": np.int64}[element])
+            values[name] = drawn[name].astype(f"int{element[1:]}")
             continue
         values[name] = round_to(element, rng.standard_normal(shape))
         if name in ("q", "k", "v", "do", "dlse"):
@@ -350,7 +357,7 @@ def execute(calls, folder, tool, target):
         (folder / "case.mlir").write_text(case.text())
         shapes = [flag for flag in case.flags(0) if flag.startswith(("--shape", "--schedule"))]
         # On a GPU only checks see what is read outside of tensors.
-        check = ["--check"] if target.startswith("sm_") else []
+        check = ["--check"] + case.device_flags() if target.startswith("sm_") else []
         lines.append(" ".join(["case.mlir"] + check + shapes + [f"--inputs={','.join(f'{number}/{name}.npy' for name in values)}",
                                                                 f"--outputs={','.join(f'{number}/{name}.npy' for name in case.results())}"]))
     (folder / "calls.txt").write_text("\n".join(lines) + "\n")
@@ -401,7 +408,7 @@ def expect(case, values):
             operands["captured"] = operands["captured"][part]
         if case.lengths:
             operands["lengths"] = values["lengths"][b : b + 1]
-        of = case.alone(b, n, m)
+        of = case.alone(b, n, m, values)
         inputs = {x: y for x, y in operands.items() if x not in ("do", "dlse")}
         wanted = dict(zip(("o", "lse"), grad_oracle.forward(of, **inputs)))
         sizes = dict(wanted)

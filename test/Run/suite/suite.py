@@ -112,7 +112,9 @@ GRADIENT_SCORES = SCORES | {
 class Case:
     """One program, its command line, and how its inputs are made."""
 
+    masks = MASKS
     scores = GRADIENT_SCORES
+    seen = None  # what else masks leave, for oracles
 
     def __init__(self, name, **options):
         self.name = name
@@ -156,8 +158,8 @@ class Case:
             arguments.append(("sinks", [self.Hq], "f32"))
         if self.score and self.scores[self.score][0]:
             text = self.scores[self.score][0].format(**self.sizes())
-            shape = [int(n) for n in text[len("tensor<"):-len("xf32>")].split("x")]
-            arguments.append(("captured", shape, "f32"))
+            *shape, element = text[len("tensor<"):-1].split("x")
+            arguments.append(("captured", [int(n) for n in shape], element))
         if self.grad:
             arguments.append(("do", lead_q + [self.Nq, self.Dv], self.dtype))
         if self.lse_grad:
@@ -194,7 +196,7 @@ class Case:
             def define(match):
                 sets.append(f"#set{len(sets)} = {match.group(0)}\n")
                 return f"#set{len(sets) - 1}"
-            mask = re.sub(r"affine_set<.*?\)>", define, MASKS[self.mask])
+            mask = re.sub(r"affine_set<.*?\)>", define, self.masks[self.mask])
             parts.append(f"mask({mask})")
         for clause, name in (("lengths", "lengths"), ("query_lengths", "nq"), ("key_lengths", "nk"), ("sink", "sinks")):
             if name in types:
