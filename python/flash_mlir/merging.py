@@ -1,6 +1,7 @@
 """Attention over parts of the keys, put together."""
 
 import math
+import numbers
 import sys
 
 import numpy
@@ -9,11 +10,23 @@ from .expressions import is_array
 from .operands import cast, check_out, get_dtype, is_tensor, write
 
 
+def _name_library(array):
+    return "a tensor of PyTorch" if is_tensor(array) else "an array of NumPy"
+
+
+def _check_library(**arrays):
+    """Raises an error for arrays of two libraries."""
+    (first, one), *others = arrays.items()
+    for name, other in others:
+        if is_array(one) and is_array(other) and is_tensor(one) != is_tensor(other):
+            raise TypeError(f"{first} is {_name_library(one)} and {name} {_name_library(other)}; they must be of one library")
+
+
 def _check(outputs, lses, rows_first):
     """The library of the arrays, and the dtype that is computed in."""
     if len(outputs) != len(lses) or not outputs:
         raise ValueError(f"outputs has {len(outputs)} arrays and lses {len(lses)}; expected as many, at least one")
-    are_tensors = {is_tensor(array) for array in (*outputs, *lses)}
+    _check_library(**{f"{name}[{place}]": array for name, arrays in (("outputs", outputs), ("lses", lses)) for place, array in enumerate(arrays)})
     for name, arrays in (("outputs", outputs), ("lses", lses)):
         for place, array in enumerate(arrays):
             if not is_array(array):
@@ -24,8 +37,6 @@ def _check(outputs, lses, rows_first):
                 raise TypeError(f"{name}[{place}] has the dtype {array.dtype}, {name}[0] {arrays[0].dtype}; they must agree")
             if tuple(array.shape) != tuple(arrays[0].shape):
                 raise ValueError(f"{name}[{place}] has the shape {tuple(array.shape)}, {name}[0] {tuple(arrays[0].shape)}; they must agree")
-    if len(are_tensors) > 1:
-        raise TypeError("some of outputs and lses are tensors of PyTorch, and others are not")
     shape = tuple(outputs[0].shape)
     if len(shape) < (3 if rows_first else 2):
         raise ValueError(f"outputs have {len(shape)} dimensions; expected (..., heads, length, head dimension)")
@@ -33,7 +44,7 @@ def _check(outputs, lses, rows_first):
     if tuple(lses[0].shape) != rows:
         hint = "" if rows_first else "; rows_first=True is for outputs (..., length, heads, head dimension)"
         raise ValueError(f"lses have the shape {tuple(lses[0].shape)}, outputs {shape}; expected {rows}{hint}")
-    return (sys.modules["torch"] if are_tensors == {True} else numpy), ("float64" if get_dtype(outputs[0]) == "float64" else "float32")
+    return (sys.modules["torch"] if is_tensor(outputs[0]) else numpy), ("float64" if get_dtype(outputs[0]) == "float64" else "float32")
 
 
 def merge(outputs, lses, *, base="e", rows_first=False):
@@ -61,7 +72,7 @@ def merge(outputs, lses, *, base="e", rows_first=False):
     Raises:
       TypeError, ValueError: Arrays do not fit each other, or base is another number.
     """
-    if not isinstance(base, (str, int, float)) or base not in ("e", 2, math.e):
+    if base not in (2, math.e) if isinstance(base, numbers.Real) else not isinstance(base, str) or base != "e":
         raise ValueError(f"base is {base!r}; expected 'e' for natural logarithms, or 2")
     outputs, lses = tuple(outputs), tuple(lses)
     library, dtype = _check(outputs, lses, rows_first)
@@ -109,6 +120,7 @@ def merge_state(v_a, s_a, v_b, s_b):
     Raises:
       What `merge` does.
     """
+    _check_library(v_a=v_a, s_a=s_a, v_b=v_b, s_b=s_b)
     output, lse = merge((v_a, v_b), (_turn("s_a", s_a), _turn("s_b", s_b)), base=2, rows_first=True)
     return output, lse.swapaxes(-1, -2)
 
@@ -118,6 +130,7 @@ def merge_states(v, s):
     if not is_array(v) or not is_array(s) or len(v.shape) != 4 or tuple(s.shape) != tuple(v.shape[:3]):
         found = [tuple(x.shape) if is_array(x) else type(x).__name__ for x in (v, s)]
         raise ValueError(f"v and s are {found[0]} and {found[1]}; expected (rows, parts, heads, D) and (rows, parts, heads)")
+    _check_library(v=v, s=s)
     parts = range(v.shape[1])
     output, lse = merge([v[:, part] for part in parts], [s[:, part].swapaxes(0, 1) for part in parts], base=2, rows_first=True)
     return output, lse.swapaxes(0, 1)
@@ -128,6 +141,7 @@ def merge_attn_states(output, prefix_output, prefix_lse, suffix_output, suffix_l
 
     Outputs are (rows, heads, D), log-sum-exps (heads, rows). Raises what `merge` does.
     """
+    _check_library(prefix_output=prefix_output, prefix_lse=prefix_lse, suffix_output=suffix_output, suffix_lse=suffix_lse)
     merged, lse = merge((prefix_output, suffix_output), (prefix_lse, suffix_lse), rows_first=True)
     if output_lse is not None:
         check_out(output_lse, lse, lse.shape, "output_lse")

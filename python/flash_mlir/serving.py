@@ -14,10 +14,13 @@ import json
 import operator
 from typing import NamedTuple
 
+import numpy
+
 from . import _core, cache, compilation, packing, preparation, programs
 from .compilation import UnpreparedWarning
 from .compiler import Machine, get_machine
 from .errors import DeviceError, UnpreparedError
+from .expressions import is_array
 from .flash_attn import check_causal, choose_schedule, get_mask, get_score
 from .kv_cache import get_mask_of_leftpad
 
@@ -44,9 +47,9 @@ _INTEGERS = {"int32": "i32", "int64": "i64"}
 class Layer(NamedTuple):
     """What the calls of a layer have beside arrays: arguments of `flash_attn_with_kvcache` and `attention`.
 
-    Of `sink` and `lengths` (those of `attention`, which hide keys) it counts whether calls have them. `alibi_slopes`,
-    `cache_leftpad`, a `causal` that is an array, and the arrays that `mask` and `score` read stand for those of the calls:
-    dtype and number of dimensions count.
+    Of `sink` and `lengths` (those of `attention`, which hide keys) it counts whether calls have them: True, or an array.
+    `alibi_slopes`, `cache_leftpad`, a `causal` that is an array, and the arrays that `mask` and `score` read stand for those
+    of the calls: dtype and number of dimensions count.
     """
 
     causal: object = False
@@ -132,7 +135,7 @@ def no_compilation(action="raise"):
     as one to be compiled, since the call waits, too. A call like one before needs nothing, whether it was prepared or not.
     `prepare` may be called inside.
     """
-    return compilation.act(action)
+    return compilation.act(compilation.check_action(action))
 
 
 def on_compilation(action):
@@ -146,15 +149,26 @@ def on_compilation(action):
 def _list(name, sizes):
     """The sizes that an argument says: those up to a number, or several."""
     try:
-        sizes = range(1, operator.index(sizes) + 1)
+        last = operator.index(sizes)
     except TypeError:
         try:
             sizes = sorted({operator.index(size) for size in sizes})
         except TypeError:
             raise TypeError(f"{name} is a {type(sizes).__name__}; expected a number, for all up to it, or a list or range of numbers") from None
+    else:
+        sizes = range(1, last + 1) if last > 0 else [last]
     if not sizes or sizes[0] < 1:
         raise ValueError(f"{name} has {sizes[0] if sizes else 'no sizes'}; expected numbers from 1 on")
     return sizes
+
+
+def _is_given(name, given):
+    """Whether calls of a layer have an array, for which True and False stand, too."""
+    if given is None or isinstance(given, (bool, numpy.bool_)):
+        return bool(given)
+    if not is_array(given):
+        raise TypeError(f"{name} is a {type(given).__name__}; expected whether calls have it, True or False, or an array such as they have")
+    return True
 
 
 def _divide(sizes, count):
@@ -235,7 +249,7 @@ class Prepared:
         queries = None if call.kind == "decode" else offsets
         keys = offsets if call.kind == "prefill" else self._page or packing.LENGTHS
         schedule = choose_schedule(layer.num_splits, self._dtype, keys if isinstance(keys, int) else None)
-        given = layer.scale, True if layer.lengths else None, bool(layer.sink), bool(layer.return_lse)
+        given = layer.scale, True if _is_given("lengths", layer.lengths) else None, _is_given("sink", layer.sink), bool(layer.return_lse)
         prepared, arrays, _ = preparation.prepare(mask, score, *given, None, (queries, keys), schedule)
         return self._variants.setdefault((number, call), _Variant(prepared.config, arrays))
 

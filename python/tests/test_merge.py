@@ -33,7 +33,7 @@ def test_parts(make, dtype):
     twos = [x / np.asarray(math.log(2), x.dtype) for x in lses]
     twos = [np.where(np.isneginf(x), np.inf, x) for x in twos]
     outputs = [np.where(np.isinf(x)[..., None], np.nan, y).astype(dtype) for x, y in zip(twos, outputs)]
-    output, lse = flash.merge(outputs, twos, base=2)
+    output, lse = flash.merge(outputs, twos, base=np.float32(2) if dtype == "float32" else 2)
     assert_close(output, expected, tolerance)
     assert_close(lse, rows / math.log(2), tolerance)
 
@@ -126,10 +126,19 @@ def test_refusals():
         (([output.astype(int)], [lse]), {}, TypeError, r"outputs\[0\] has the dtype int64; expected a floating-point one"),
         (([output], [lse.astype(int)]), {}, TypeError, r"lses\[0\] has the dtype int64; expected a floating-point one"),
         (([output], [lse]), dict(base=np.ones(2)), ValueError, "base is array.*; expected 'e' for natural logarithms, or 2"),
+        (([output], [lse]), dict(base="2"), ValueError, "base is '2'; expected 'e' for natural logarithms, or 2"),
         (([output], [lse]), dict(base=10), ValueError, "base is 10; expected 'e' for natural logarithms, or 2"),
     ):
         with pytest.raises(kind, match=match):
             flash.merge(*arguments, **options)
     torch = pytest.importorskip("torch")
-    with pytest.raises(TypeError, match="some of outputs and lses are tensors of PyTorch"):
-        flash.merge([torch.from_numpy(output)], [lse])
+    tensor = torch.from_numpy(output)
+    with pytest.raises(TypeError, match=r"outputs\[0\] is a tensor of PyTorch and lses\[0\] an array of NumPy; they must be of one library"):
+        flash.merge([tensor], [lse])
+    rows, of_rows = output[0].swapaxes(0, 1), lse[0].swapaxes(0, 1)
+    with pytest.raises(TypeError, match="v_a is an array of NumPy and v_b a tensor of PyTorch; they must be"):
+        flash.merge_state(rows, of_rows, torch.from_numpy(rows), torch.from_numpy(of_rows))
+    with pytest.raises(TypeError, match="v is a tensor of PyTorch and s an array of NumPy"):
+        flash.merge_states(torch.from_numpy(rows[:, None]), of_rows[:, None])
+    with pytest.raises(TypeError, match="prefix_output is an array of NumPy and suffix_lse a tensor of PyTorch"):
+        flash.merge_attn_states(rows, rows, lse[0], rows, torch.from_numpy(lse[0]))

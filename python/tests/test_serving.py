@@ -34,6 +34,7 @@ LAYERS = {
         serving.Layer(softcap=15.0, alibi_slopes=SLOPES, scale=0.3, num_splits=1),
         dict(softcap=15.0, alibi_slopes=SLOPES, softmax_scale=0.3, num_splits=1),
     ),
+    "arrays": (serving.Layer(causal=True, sink=SINK, scale=0.2), dict(causal=True, learnable_sink=SINK, softmax_scale=0.2)),
     "function": (serving.Layer(mask=keep_even, return_lse=True), dict(mask=keep_even)),
 }
 
@@ -261,13 +262,18 @@ def test_arguments():
     refuse(TypeError, "calls is 'decode'; expected a list of Call", 4, 2, 64, np.float16, "decode")
     refuse(TypeError, "layers is .*; expected a list of Layer", 4, 2, 64, np.dtype("float16"), calls, layers=[{}])
     refuse(ValueError, "sequences has 0", 4, 2, 64, "float16", calls, sequences=[0, 1])
+    refuse(ValueError, "sequences has -1; expected numbers from 1 on", 4, 2, 64, "float16", calls, sequences=-1)
+    refuse(ValueError, "tokens has 0; expected numbers from 1 on", 4, 2, 64, "float16", [serving.decode(0)])
+    refuse(TypeError, "sink is a int; expected whether calls have it, True or False, or an array", 4, 2, 64, "float16", calls, layers=[serving.Layer(sink=1)])
+    refuse(TypeError, "lengths is a str; expected whether calls have it", 4, 2, 64, "float16", calls, layers=[serving.Layer(lengths="yes")])
     refuse(ValueError, "keys has no sizes", 4, 2, 64, "float16", calls, keys=[])
     refuse(ValueError, "keys is left out, and calls of decode and mixed have a cache", 4, 2, 64, "float16", calls, keys=None)
     refuse(TypeError, "tokens is a str", 4, 2, 64, "float16", [serving.decode("1")])
     refuse(ValueError, "offsets are 'int8'", 4, 2, 64, "float16", [serving.mixed(9, offsets="int8")])
     refuse(ValueError, "device is 'tpu'", 4, 2, 64, "float16", calls, device="tpu")
-    with pytest.raises(ValueError, match="action is 'stop'; expected one of allow, warn, raise"):
-        serving.on_compilation("stop")
+    for function in (serving.on_compilation, serving.no_compilation):
+        with pytest.raises(ValueError, match="action is 'stop'; expected one of allow, warn, raise"):
+            function("stop")
     assert serving.prepare(4, 2, 64, "float16", [serving.prefill(9)], sequences=2, device="cpu").kernels
     prepared = serving.prepare(4, 2, 64, "float16", calls, **bounds, device="cpu")
     with pytest.raises(ValueError, match="kernels are for cpu without a device"):
