@@ -143,6 +143,11 @@ def check_out(out, like, shape, name="out"):
         raise ValueError(f"{name} has the shape {tuple(out.shape)}; expected {tuple(shape)}")
     if not is_tensor(out) and not out.flags.writeable:
         raise ValueError(f"{name} is read-only; expected an array that can be written into")
+    # NumPy's strides of arrays without elements are 0.
+    strides = out.stride() if is_tensor(out) else out.strides if out.size else ()
+    for dim, stride in enumerate(strides):
+        if stride == 0 and out.shape[dim] > 1:
+            raise ValueError(f"{name} has stride 0 in dimension {dim}, of size {out.shape[dim]}; expected memory for each element")
     if is_tensor(out) and out.device != like.device:
         raise ValueError(f"{name} is on {out.device}, and what is written into it on {like.device}; they must be in one place")
 

@@ -515,7 +515,8 @@ bool Attention::canWrite(nb::handle object, const Arguments &arguments) const {
       out.sizes[out.rank - 1] != arguments.valueDim ||
       reinterpret_cast<uintptr_t>(out.data) % resultAlignment)
     return false;
-  // The last dimension is contiguous, and the others lie in any order.
+  // The last dimension is contiguous, and the others lie in any order. Strides
+  // of 0, which are refused, are not expected of tensors without elements.
   int order[maxRank];
   int rank = out.rank;
   std::iota(order, order + rank, 0);
@@ -525,7 +526,8 @@ bool Attention::canWrite(nb::handle object, const Arguments &arguments) const {
   int64_t expected = 1;
   bool isDense = true;
   for (int i = rank; i-- > 0; expected *= out.sizes[order[i]])
-    isDense &= out.sizes[order[i]] == 1 || out.strides[order[i]] == expected;
+    isDense &= out.sizes[order[i]] == 1 ||
+               (out.strides[order[i]] == expected && expected > 0);
   return isDense;
 }
 

@@ -323,6 +323,11 @@ def test_out(make):
         (np.empty((2, 4, 37, 31), np.float32), ValueError, r"out has the shape \(2, 4, 37, 31\); expected \(2, 4, 37, 32\)"),
         (np.empty((2, 4, 37, 32)), TypeError, "out has the dtype float64; expected float32"),
         ([1], TypeError, "out is a list; expected a ndarray"),
+        (
+            np.lib.stride_tricks.as_strided(np.empty((4, 37, 32), np.float32), (2, 4, 37, 32), (0, 37 * 32 * 4, 32 * 4, 4)),
+            ValueError,
+            "out has stride 0 in dimension 0, of size 2; expected memory for each element",
+        ),
     ):
         with pytest.raises(kind, match=message):
             flash.attention(query, key, value, out=wrong)

@@ -98,6 +98,10 @@ def test_out(make_tensors, device, size):
         flash.attention(query, key, value, out=np.empty(expected.shape, np.float16))
     with pytest.raises(TypeError, match="out has the dtype float32; expected float16"):
         flash.attention(query, key, value, out=expected.float())
+    with torch.no_grad(), pytest.raises(ValueError, match="out has stride 0 in dimension 1, of size 4; expected memory for each element"):
+        flash.attention(query, key, value, out=expected[:, :1].expand(-1, 4, -1, -1))
+    with torch.no_grad(), pytest.raises(ValueError, match="out has stride 0 in dimension 1, of size 4; expected memory for each element"):
+        flash.attention(query[:, :, :0], key, value, out=expected[:, :1, :0].expand(-1, 4, -1, -1))
 
 
 @pytest.mark.parametrize("device", DEVICES)
