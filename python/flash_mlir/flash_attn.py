@@ -1,5 +1,6 @@
 """Functions with the names, arguments and defaults of FlashAttention and of torch.nn.attention.varlen."""
 
+import functools
 import math
 import operator
 
@@ -7,12 +8,14 @@ import numpy
 
 from .attention import attention, read_call, run_call
 from .expressions import is_array, key_length, query_length
+from .functions import keep_trace
 from .masks import as_mask, causal_where, check_sequences, is_compiling
 from .masks import causal as causal_mask
 from .masks import window
 from .number_functions import absolute, tanh
+from .offsets import may_look
 from .operands import cast, get_dtype
-from .packing import check_int32, get_arrays, get_key
+from .packing import check_int32, get_arrays, get_key, rename
 
 
 # That a split may have.
@@ -93,6 +96,8 @@ def get_score(softcap, alibi_slopes, score, used=None):
         raise ValueError(f"softcap is {softcap!r}; expected a positive number, or 0 for none")
     if not softcap and alibi_slopes is None:
         return score
+    if alibi_slopes is None and score is None and not is_compiling():
+        return _get_cap(float(softcap))
     if alibi_slopes is not None and not is_array(alibi_slopes):
         raise TypeError(f"alibi_slopes is a {type(alibi_slopes).__name__}; expected an array, (heads,) or (batch, heads)")
     rank = None if alibi_slopes is None else len(alibi_slopes.shape)
@@ -109,6 +114,12 @@ def get_score(softcap, alibi_slopes, score, used=None):
         return s if score is None else score(s, b, h, q, k)
 
     return change
+
+
+@functools.lru_cache(maxsize=64)
+def _get_cap(softcap):
+    """One function of each cap, which is traced once."""
+    return keep_trace(lambda s, b, h, q, k: softcap * tanh(s / softcap))
 
 
 def get_schedule(num_splits, key, is_paged):
@@ -157,8 +168,9 @@ def _check_rank(name, array):
         raise ValueError(f"{name} {found}; without offsets it is (batch, length, heads, head dimension)")
 
 
-def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_table=None, key_lengths=None, out=None):
-    """Attention of rows with the heads behind them, packed where there are offsets, and of keys in pages where there is a table."""
+def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_table=None, key_lengths=None, out=None, names=None):
+    """Attention of rows with the heads behind them, packed where there are offsets, and of keys in pages where there is a table.
+    `names` are what the caller calls the arrays of sequences, of which errors speak."""
     are_packed = offsets[1] is not None or page_table is not None
     for name, array, is_packed in (("q", q, offsets[0] is not None), ("k", k, are_packed), ("v", v, are_packed)):
         if not is_packed:
@@ -176,8 +188,11 @@ def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_t
         names = "query_offsets", "key_offsets", "page_table", "key_lengths"
         results = attention(q, k, v, return_lse=returns_two, out=place, **dict(zip(names, arrays)), **options)
     else:
-        call = read_call(q, k, v, get_key(*arrays, k), of_sequences, return_lse=returns_two, **options)
-        results = run_call(*call, place)
+        try:
+            call = read_call(q, k, v, get_key(*arrays, k), of_sequences, return_lse=returns_two, **options)
+            results = run_call(*call, place)
+        except (TypeError, ValueError) as error:
+            raise rename(error, **names) from None
     if offsets[0] is None:
         results = swap_results(results, returns_two, out)
     return (*results, None) if return_attn_probs else results
@@ -303,24 +318,47 @@ def flash_attn_varlen_func(
     if cu_seqlens_q is None and cu_seqlens_k is None and block_table is None and seqused_k is None:
         raise ValueError("neither cu_seqlens_q nor cu_seqlens_k is given; call flash_attn_func for a batch that is not packed")
     check_causal(causal, q, cu_seqlens_q)
-    used, key_offsets, *of_keys = _get_keys(cu_seqlens_k, seqused_k, block_table)
+    names = _name("cu_seqlens_q", "cu_seqlens_k", seqused_k)
+    used, key_offsets, *of_keys = _get_keys(cu_seqlens_k, seqused_k, block_table, names)
     options = dict(mask=get_mask(causal, window_size, mask, used), score=get_score(softcap, alibi_slopes, score, used))
     options.update(scale=softmax_scale, sink=learnable_sink, lengths=used)
     options["schedule"] = get_schedule(num_splits, k, block_table is not None)
-    return attend_rows(q, k, v, (cu_seqlens_q, key_offsets), options, return_attn_probs, return_lse, *of_keys, out=out)
+    return attend_rows(q, k, v, (cu_seqlens_q, key_offsets), options, return_attn_probs, return_lse, *of_keys, out=out, names=names)
 
 
-def _get_keys(offsets, used, table):
+def _name(query_offsets, key_offsets, used):
+    """What the caller of a function with these offsets calls the arrays of sequences."""
+    of_lengths = f"({key_offsets}[1:] - {key_offsets}[:-1])" if used is None else "seqused_k"
+    return dict(query_offsets=query_offsets, key_offsets=key_offsets, page_table="block_table", key_lengths=of_lengths, lengths=of_lengths)
+
+
+def _check_used(used, offsets, name):
+    """Raises an error, where the host may look, for more keys than there are: masks are aligned to the last of them."""
+    if not is_array(offsets) or offsets.shape[:1] != (used.shape[0] + 1,) or not (may_look(used) and may_look(offsets)):
+        return
+    room = offsets[1:] - offsets[:-1]
+    wrong = (used < 0) | (used > room)
+    if wrong.any():
+        b = int(wrong.nonzero()[0][0])
+        raise ValueError(f"seqused_k[{b}] is {int(used[b])}; lengths are from 0 to {int(room[b])}, the keys that {name} has for the sequence")
+
+
+def _get_keys(offsets, used, table, names):
     """(used keys that masks must know, key_offsets, page_table, key_lengths) of what says where keys are."""
     if used is not None:
         check_int32("seqused_k", used, 1, "1: how many keys of each sequence there are")
     if table is None:
+        if used is not None and offsets is not None:
+            _check_used(used, offsets, names["key_offsets"])
         return (used, offsets, None, None) if offsets is not None else (None, None, None, used)
     check_int32("block_table", table, 2, "2: the pages of each sequence, in their order")
     if used is None:
         if offsets is None:
             raise ValueError("block_table is given without seqused_k, which says how many keys each sequence has")
-        get_key(None, offsets)
+        try:
+            get_key(None, offsets)
+        except (TypeError, ValueError) as error:
+            raise rename(error, **names) from None
         used = cast(offsets[1:] - offsets[:-1], "int32")
     return None, None, table, used
 
@@ -369,11 +407,12 @@ def varlen_attn(
         raise ValueError(
             "cu_seq_q, and cu_seq_k or seqused_k, are needed; where one side is a batch, call attention with offsets of the other"
         )
-    used, key_offsets, *of_keys = _get_keys(cu_seq_k, seqused_k, block_table)
+    names = _name("cu_seq_q", "cu_seq_k", seqused_k)
+    used, key_offsets, *of_keys = _get_keys(cu_seq_k, seqused_k, block_table, names)
     schedule = get_schedule(num_splits, key, block_table is not None)
     if not enable_gqa and query.shape[-2] != key.shape[-2]:
         raise ValueError(f"query has {query.shape[-2]} heads, key has {key.shape[-2]}; enable_gqa=True allows that")
     options = dict(mask=get_mask(is_causal, window_size or (-1, -1), mask, used), score=score, scale=scale, lengths=used)
     options["schedule"] = schedule
     returns_lse = return_aux is not None and return_aux.lse
-    return attend_rows(query, key, value, (cu_seq_q, key_offsets), options, False, returns_lse, *of_keys)
+    return attend_rows(query, key, value, (cu_seq_q, key_offsets), options, False, returns_lse, *of_keys, names=names)

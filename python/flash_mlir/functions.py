@@ -12,6 +12,7 @@ import dis
 import functools
 import sys
 import types
+import weakref
 
 from . import rows  # noqa: F401: functions that are traced read rows of tensors.
 from .errors import TraceError
@@ -22,6 +23,8 @@ from .graphs import in_order
 _MAX_TRACES = 256
 _traces = {}
 _shared = {}
+#: The traces of functions of which `keep_trace` was called, by what they are.
+_kept = weakref.WeakKeyDictionary()
 
 
 class Trace:
@@ -376,6 +379,12 @@ def _stand_for(value, name):
     return tensor
 
 
+def keep_trace(function):
+    """Says of a function that all it refers to stays as it is, so that nobody has to look before its trace serves again."""
+    _kept[function] = {}
+    return function
+
+
 def trace(function, symbols, what):
     """Calls a function with the symbols; `what` is "mask" or "score".
 
@@ -385,6 +394,15 @@ def trace(function, symbols, what):
         if not callable(function):
             raise TypeError(f"{what} is a {type(function).__name__}; expected a function")
         return _finish(*_call(function, symbols, what), False)
+    kept = _kept.get(function)
+    if kept is None:
+        return _trace(function, symbols, what)
+    if what not in kept:
+        kept[what] = _trace(function, symbols, what)
+    return kept[what]
+
+
+def _trace(function, symbols, what):
     description = _Description(function)
     found = description.arrays
     arrays = tuple([value.array if isinstance(value, Tensor) else value for _, value in found])

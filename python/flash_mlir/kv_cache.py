@@ -12,7 +12,7 @@ from .flash_attn import attend_rows, check_causal, get_mask, get_schedule, get_s
 from .masks import as_mask, is_compiling
 from .offsets import may_look
 from .operands import cast, check_out, get_dtype, is_tensor, to_lengths
-from .packing import LENGTHS, check_int32, get_page
+from .packing import LENGTHS, check_int32, get_page, rename
 from .preparation import autocast, prepare
 
 
@@ -247,19 +247,23 @@ def flash_attn_with_kvcache(
     operands = autocast(q, k_cache, v_cache)
     if out is not None:
         check_out(out, operands[0], (*q.shape[:3], v_cache.shape[-1]))
-    if places is not None:
-        # What is wrong with other arguments, or cannot be compiled, is an error before something is written.
-        variant.function.prepare(*_put_heads_first(operands, table), None, learnable_sink, captured)
-        _write(k_cache, places, k)
-        _write(v_cache, places, v)
-        if operands[1] is not k_cache:  # A copy of another dtype.
-            operands = autocast(q, k_cache, v_cache)
-    if getattr(q, "is_cuda", False) and not checking.is_on:
-        results = variant.function.call_rows(*operands, None, learnable_sink, captured, out)
-        if results is not None:
-            return results
-    place = None if out is None else out.swapaxes(1, 2)
-    results = run_call(variant, (*_put_heads_first(operands, table), None, learnable_sink, captured), place)
+    try:
+        if places is not None:
+            # What is wrong with other arguments, or cannot be compiled, is an error before something is written.
+            variant.function.prepare(*_put_heads_first(operands, table), None, learnable_sink, captured)
+            _write(k_cache, places, k)
+            _write(v_cache, places, v)
+            if operands[1] is not k_cache:  # A copy of another dtype.
+                operands = autocast(q, k_cache, v_cache)
+        if getattr(q, "is_cuda", False) and not checking.is_on:
+            results = variant.function.call_rows(*operands, None, learnable_sink, captured, out)
+            if results is not None:
+                return results
+        place = None if out is None else out.swapaxes(1, 2)
+        results = run_call(variant, (*_put_heads_first(operands, table), None, learnable_sink, captured), place)
+    except (TypeError, ValueError) as error:
+        of_table = "block_table" if cache_batch_idx is None else "cache_batch_idx"
+        raise rename(error, page_table=of_table, key_lengths="cache_seqlens") from None
     return swap_results(results, return_softmax_lse, out)
 
 

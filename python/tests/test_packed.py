@@ -7,7 +7,7 @@ import pytest
 from conftest import TOLERANCE, reference
 
 import flash_mlir as flash
-from flash_mlir import _core, programs
+from flash_mlir import _core, functions, programs
 
 HEADS, KEY_HEADS, ROWS, KEYS = 4, 2, 130, 150
 # Sequences without queries, without keys, with one of each, and rows of none before the first and behind the last one.
@@ -546,3 +546,29 @@ def test_operators():
     stacked = torch.stack([query, query + 1])
     mapped = torch.vmap(lambda query: flash.attention(query, key, value, **options)[0])(stacked)
     assert torch.equal(mapped[0], output)
+
+
+def test_cap_is_traced_once(rng, monkeypatch):
+    """A call with a soft cap costs no more than one without."""
+    traced = []
+    trace = functions._trace
+    monkeypatch.setattr(functions, "_trace", lambda *arguments: traced.append(arguments[2]) or trace(*arguments))
+    query, key, value = make(rng)
+    offsets = np.array(QUERY_OFFSETS), np.array(KEY_OFFSETS)
+    calls = [flash.flash_attn_varlen_func(query, key, value, *offsets, softcap=cap) for cap in (3.25, np.float32(3.25), 3.25, 0)]
+    assert traced == ["score"]
+    expected, _ = loop(query, key, value, score=lambda s, *_: 3.25 * np.tanh(s / 3.25))
+    for output in calls[:3]:
+        np.testing.assert_allclose(output, expected, rtol=TOLERANCE["float32"], atol=TOLERANCE["float32"])
+    assert (calls[0] != calls[3]).any()
+
+
+def test_cap_in_a_graph():
+    torch = pytest.importorskip("torch")
+    query, offsets = torch.randn(9, 2, 32), torch.tensor([0, 4, 9], dtype=torch.int32)
+
+    def call(query, offsets):
+        return flash.flash_attn_varlen_func(query, query, query, offsets, offsets, softcap=3.25)
+
+    with torch.no_grad():
+        assert torch.equal(torch.compile(call, backend="aot_eager", fullgraph=True)(query, offsets), call(query, offsets))

@@ -616,7 +616,7 @@ def test_kv_cache_refuses(rng):
     refuse(ValueError, "alibi_slopes has size 3 in dimension 0, where h goes from 0 to 3", **room, alibi_slopes=np.zeros(3, np.float32))
     refuse(flash.TraceError, "", **room, score=lambda s, b, h, q, k: s if s > 0 else -s)
     refuse(ValueError, "scale is inf", **room, softmax_scale=np.inf)
-    refuse(ValueError, r"page_table\[0, 0\] is -1, of a page in which", cache_seqlens=lengths * 0 + 16,
+    refuse(ValueError, r"block_table\[0, 0\] is -1, of a page in which", cache_seqlens=lengths * 0 + 16,
            block_table=np.where(np.arange(4) == 0, -1, room["block_table"]).astype(np.int32))
     odd = rng.standard_normal((2, 3, 129, KEY_HEADS, 64), np.float32)
     before = odd.copy()
@@ -651,3 +651,58 @@ def test_nothing_waits(rng):
         for options in (dict(seqused_k=lengths), dict(cu_seqlens_k=offsets)):
             output = flash.flash_attn_varlen_func(packed, *caches, offsets, block_table=table, causal=True, **options)
             assert output.shape == packed.shape
+
+
+def test_errors_name_what_the_caller_wrote(rng):
+    """FlashAttention's names of tables, offsets and lengths in place of those of `attention`."""
+    query, token = rng.standard_normal((5, 4, 32), np.float32), rng.standard_normal((2, 1, 4, 32), np.float32)
+    pages, rows = rng.standard_normal((4, 16, 2, 32), np.float32), rng.standard_normal((30, 2, 32), np.float32)
+    offsets, ends, table, lengths = np.int32([0, 2, 5]), np.int32([0, 3, 30]), np.int32([[0, 1], [1, 2]]), np.int32([3, 20])
+    wrong = np.int32([[0, 1], [1, 9]])
+    varlen, cached = flash.flash_attn_varlen_func, flash.flash_attn_with_kvcache
+
+    def of_torch(*arguments, **options):
+        return flash.varlen_attn(*arguments, enable_gqa=True, **options)
+
+    of_page = r"\[1, 1\] is 9, of a page in which there are keys; such pages are from 0 to 3"
+    for call, arguments, options, kind, message in (
+        (varlen, (query, pages, pages, offsets), dict(block_table=wrong, seqused_k=lengths), ValueError, f"^block_table{of_page}"),
+        (of_torch, (query, pages, pages, offsets, None), dict(block_table=wrong, seqused_k=lengths), ValueError, f"^block_table{of_page}"),
+        (cached, (token, pages, pages), dict(block_table=wrong, cache_seqlens=lengths), ValueError, f"^block_table{of_page}"),
+        (
+            cached, (token, pages, pages), dict(cache_batch_idx=np.int32([0, 7]), cache_seqlens=np.int32([3, 4])), ValueError,
+            r"^cache_batch_idx\[1, 0\] is 7, of a page",
+        ),
+        (
+            cached, (token, pages, pages), dict(block_table=table, cache_seqlens=np.int32([3, 40])), ValueError,
+            r"^cache_seqlens\[1\] is 40; lengths are from 0 to 32, the rows that block_table has room for",
+        ),
+        (
+            varlen, (query, pages, pages, offsets), dict(block_table=table, seqused_k=np.int32([3, 40])), ValueError,
+            r"^seqused_k\[1\] is 40; lengths are from 0 to 32, the rows that block_table has room for",
+        ),
+        (
+            varlen, (query, pages, pages, offsets, np.int32([0, 3, 43])), dict(block_table=table), ValueError,
+            r"^\(cu_seqlens_k\[1:\] - cu_seqlens_k\[:-1\]\)\[1\] is 40; lengths are from 0 to 32, the rows that block_table has",
+        ),
+        (varlen, (query, pages, pages, offsets, np.float32(ends)), dict(block_table=table), TypeError, "^cu_seqlens_k has the dtype float32"),
+        (varlen, (query, rows, rows, offsets, np.int32([0, 3, 40])), {}, ValueError, r"^cu_seqlens_k\[2\] is 40; offsets do not decrease"),
+        (of_torch, (query, rows, rows, offsets, np.int32([0, 3, 40])), {}, ValueError, r"^cu_seq_k\[2\] is 40; offsets do not decrease"),
+        (varlen, (query, rows, rows, offsets[None], ends), {}, ValueError, "^cu_seqlens_q has 2 dimensions; expected 1"),
+        (of_torch, (query, rows, rows, offsets + 1, ends), {}, ValueError, r"^cu_seq_q\[2\] is 6; offsets do not decrease"),
+        (varlen, (query, rows, rows, offsets, ends), dict(seqused_k=np.int32([3])), ValueError, r"^seqused_k is int32 of shape \(1,\); expected"),
+        (
+            varlen, (query, rows, rows, offsets, ends), dict(seqused_k=np.int32([3, 28])), ValueError,
+            r"^seqused_k\[1\] is 28; lengths are from 0 to 27, the keys that cu_seqlens_k has for the sequence",
+        ),
+        (
+            of_torch, (query, rows, rows, offsets, ends), dict(seqused_k=np.int32([-1, 2])), ValueError,
+            r"^seqused_k\[0\] is -1; lengths are from 0 to 3, the keys that cu_seq_k has for the sequence",
+        ),
+    ):  # fmt: skip
+        with pytest.raises(kind, match=message):
+            call(*arguments, **options)
+    torch = pytest.importorskip("torch")
+    tensors = [torch.from_numpy(x) for x in (query, rows, rows, offsets, ends)]
+    with pytest.raises(ValueError, match=r"^seqused_k\[1\] is 28; lengths are from 0 to 27"):
+        varlen(*tensors, seqused_k=torch.tensor([3, 28], dtype=torch.int32))
