@@ -158,14 +158,18 @@ public:
   /// that it does not know of.
   KeyCounter(MaskAttrInterface mask, int64_t nq, int64_t nk, int64_t budget)
       : nodes(getMaskNodes(mask)), found(nodes.size()), symbols{nq, nk},
-        budget(budget) {}
+        budget(budget), isRange(nodes.size() == 1 && isRangeOfKeys(nodes[0])) {}
 
   /// Of the first `numKeys` keys.
   int64_t count(int64_t b, int64_t h, int64_t i, int64_t numKeys) {
     dims[0] = b;
     dims[1] = h;
     dims[2] = i;
-    return count({0, numKeys - 1});
+    Interval keys = {0, numKeys - 1};
+    std::optional<int64_t> known;
+    if (isRange && !isOverBudget())
+      known = countRange(keys);
+    return known ? *known : count(keys);
   }
   bool isOverBudget() const { return budget < 0; }
   bool dependsOn(unsigned dim) const {
@@ -191,13 +195,35 @@ private:
   Part getPart(Interval keys);
   /// Halves the keys until the mask contains each half or nothing of it.
   int64_t count(Interval keys);
+  /// Whether the keys of each query are a range, by constraints that are linear
+  /// in the key.
+  static bool isRangeOfKeys(const MaskNode &node);
+  /// The same count from the ends of such a range; none where numbers are too
+  /// large for it.
+  std::optional<int64_t> countRange(Interval keys);
 
   std::vector<MaskNode> nodes;
   std::vector<Part> found;
   int64_t symbols[2], dims[3];
   int64_t budget;
+  bool isRange;
 };
 } // namespace
+
+bool KeyCounter::isRangeOfKeys(const MaskNode &node) {
+  constexpr unsigned key = 3;
+  if (node.kind != MaskForm::Kind::Set)
+    return false;
+  bool isLinear = true;
+  for (AffineExpr constraint : node.set.getConstraints())
+    constraint.walk([&](AffineExpr expr) {
+      auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+      if (binary && expr.getKind() != AffineExprKind::Add &&
+          expr.getKind() != AffineExprKind::Mul)
+        isLinear &= !binary.isFunctionOfDim(key);
+    });
+  return isLinear;
+}
 
 /// Sums and products that stay at the ends of their type.
 static int64_t saturate(int64_t value, bool overflows, bool isNegative) {
@@ -297,6 +323,31 @@ int64_t KeyCounter::count(Interval keys) {
     return part == Part::All ? size : 0;
   int64_t middle = keys.lo + (keys.hi - keys.lo) / 2;
   return count({keys.lo, middle}) + count({middle + 1, keys.hi});
+}
+
+std::optional<int64_t> KeyCounter::countRange(Interval keys) {
+  constexpr int64_t largest = int64_t(1) << 60;
+  --budget;
+  auto [lo, hi] = keys;
+  const IntegerSet &set = nodes.front().set;
+  for (auto [expr, isEq] : llvm::zip(set.getConstraints(), set.getEqFlags())) {
+    int64_t first = bound(expr, {0, 0}).lo, second = bound(expr, {1, 1}).lo;
+    if (std::abs(first) > largest || std::abs(second) > largest)
+      return std::nullopt;
+    int64_t slope = second - first;
+    if (slope == 0 && (first < 0 || (isEq && first > 0)))
+      return 0;
+    if (slope == 0)
+      continue;
+    // Equal is at least and at most.
+    if (slope > 0 || isEq)
+      lo = std::max(lo, slope > 0 ? llvm::divideCeilSigned(-first, slope)
+                                  : llvm::divideCeilSigned(first, -slope));
+    if (slope < 0 || isEq)
+      hi = std::min(hi, slope < 0 ? llvm::divideFloorSigned(first, -slope)
+                                  : llvm::divideFloorSigned(-first, slope));
+  }
+  return std::max<int64_t>(hi - lo + 1, 0);
 }
 
 /// The greatest magnitude of the value; none if that or one it is computed from

@@ -459,10 +459,11 @@ LogicalResult Specialize::select(AttentionOp op) {
   func.walk([&](AttentionOp found) { copy = found; });
   if (isScheduled) {
     Schedule chosen = copy.getSchedule()->getValue();
+    Problem problem = getProblem(copy);
     // The copy's rows lie neither behind each other nor in pages.
-    fitTiles(op, getProblem(copy), machine, given, chosen);
+    fitTiles(op, problem, machine, given, chosen);
     if (chosen.splitCtas)
-      openSplits(chosen, getProblem(copy));
+      openSplits(chosen, problem);
     bool arePacked = getProblem(op).hasPackedRows;
     if (arePacked && !given.features &&
         chosen.has(ScheduleFeatures::Persistent)) {
