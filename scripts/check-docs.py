@@ -2,7 +2,7 @@
 
 Usage: check-docs.py FLASH_OPT [--write]
 
-- Every ```mlir block of README.md and docs/*.md must parse and verify.
+- Every ```mlir block of README.md, docs/*.md and docs/lab/*.md must parse and verify.
 - A block after `<!-- output: PASSES of FILE -->` must be the output of flash-opt
   with these passes on that file; --write puts it there.
 - A plain block after `<!-- excerpt: PASSES of FILE from "A" to "B" -->` must be the
@@ -117,7 +117,7 @@ def find_dangling(pages):
 def main(tool, write):
     stale = []
     pages = [os.path.join(ROOT, name) for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
-    pages += sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")))
+    pages += sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")) + glob.glob(os.path.join(ROOT, "docs", "lab", "*.md")))
     for page in pages:
         text = read(page)
         renewed = renew(text, tool)
