@@ -11,7 +11,7 @@ Usage: check-docs.py FLASH_OPT [--write]
   found. Passes with --mlir-print-ir-before or -after stand for what these print;
   instead of passes there may be `flash-run` and its options.
 - A plain block after `<!-- flash-run: OPTIONS -->` must be what flash-run prints.
-- docs/levels.md names every pass of docs/reference.
+- docs/levels.md names every pass of docs/reference, and docs/lab/README.md every experiment, whose files begin with a date.
 - What the pages link to is there, headings included, and so is what they tell `make` to make.
 """
 import glob
@@ -89,6 +89,15 @@ def find_missing_passes():
                 yield name
 
 
+def find_unlisted_experiments():
+    lab = os.path.join(ROOT, "docs", "lab")
+    listed = read(os.path.join(lab, "README.md"))
+    for name in sorted(os.listdir(lab)):
+        is_dated = re.match(r"\d{4}-\d\d-\d\d-[\w-]+\.md$", name)
+        if name != "README.md" and not (is_dated and f"]({name})" in listed):
+            yield name
+
+
 def find_anchors(page):
     """The anchors of a page: of its headings, as GitHub makes them, and those that are written down."""
     text = read(page)
@@ -132,6 +141,8 @@ def main(tool, write):
         sys.exit("these lead nowhere: " + ", ".join(dangling))
     if missing := sorted(find_missing_passes()):
         sys.exit("docs/levels.md does not name the passes " + " ".join(missing))
+    if unlisted := list(find_unlisted_experiments()):
+        sys.exit("docs/lab/README.md does not list, or no date begins the name of, " + ", ".join(unlisted))
 
 
 if __name__ == "__main__":
