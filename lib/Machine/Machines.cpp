@@ -40,7 +40,8 @@ static Machine makeTuring() {
 }
 
 /// An A100 has 108 multiprocessors. But the schedules of this target were
-/// measured on an H200 (docs/benchmarks.md), which has 132, and are for it.
+/// measured on an H200 (docs/lab/2026-11-21-kernels-of-the-sm80-kind.md), which
+/// has 132, and are for it.
 static Machine makeAmpere() {
   Machine machine = makeTuring();
   machine.name = "sm_80";

@@ -22,7 +22,8 @@ static constexpr int64_t manyWaves = 4;
 static constexpr int64_t mostSplitWaves = 2;
 
 // Fitted to 669 schedules of 94 problems on an H200, whose times without the
-// launch they meet within 5 % in the mean (docs/benchmarks.md).
+// launch they meet within 5 % in the mean
+// (docs/lab/2026-11-22-few-heads-and-the-cost-model.md).
 namespace {
 // A step of a block, one tile of keys, takes as long as if the tile had so many
 // queries and keys more.

@@ -14,8 +14,8 @@ namespace {
 // Queries fill the lanes of vectors; this many f32 the widest of them
 // (AVX-512).
 constexpr int64_t lanesPerVector = 16;
-// Measured best on AVX-512 (docs/benchmarks.md): larger tiles gain nothing, and
-// smaller ones read keys and values more often.
+// Measured best on AVX-512 (docs/lab/2026-11-21-cpu-tile-sizes.md): larger
+// tiles gain nothing, and smaller ones read keys and values more often.
 constexpr int64_t largestQueryTile = 128, largestKeyTile = 128;
 // What one thread works on should stay in its second-level cache, which has at
 // least 512 KiB on most machines.

@@ -34,8 +34,8 @@ int64_t countTileRegisters(const Problem &problem, const Schedule &schedule) {
 }
 
 /// Tiles that need no spills for head dimensions up to a bound, best first; as
-/// measured on an H200 (docs/benchmarks.md) and assembled for all head
-/// dimensions (test/Ptxas).
+/// measured on an H200 (docs/lab/2026-11-21-kernels-of-the-sm80-kind.md) and
+/// assembled for all head dimensions (test/Ptxas).
 struct Candidate {
   int64_t maxHeadDim, queryTile, keyTile;
 };

@@ -43,7 +43,7 @@ constexpr ScheduleFeatures overlapped = specialized | ScheduleFeatures::Overlap;
 constexpr ScheduleFeatures pingPong = overlapped | ScheduleFeatures::PingPong;
 
 /// Tiles for head dimensions up to a bound and numbers of keys of a query
-/// between bounds, best first; as measured on an H200 (docs/benchmarks.md).
+/// between bounds, best first; as measured on an H200 (docs/lab).
 struct Candidate {
   int64_t maxHeadDim, minKeysPerQuery, maxKeysPerQuery, queryTile, keyTile;
   ScheduleFeatures features;

@@ -19,7 +19,8 @@
 namespace flash {
 
 /// With fewer tiles of keys in all, or for each split, the combination would
-/// cost more than it saves (docs/benchmarks.md).
+/// cost more than it saves
+/// (docs/lab/2026-11-22-few-heads-and-the-cost-model.md).
 constexpr int64_t minKeyTiles = 8, minKeyTilesPerSplit = 2;
 
 /// What the key `num_splits` of a schedule may be at most.
