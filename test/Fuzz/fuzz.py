@@ -191,9 +191,10 @@ def flatten(text):
 
 # Options that take a bounded time on any legal sizes.
 OPTIONS = {"flash-select-schedule": ["", "{schedule=query_tile=8,key_tile=16}", "{schedule=query_tile=-3}", "{schedule=key_tile=99999}",
-                                     "{target=sm_80 schedule=num_splits=3}", "{target=sm_90a}"],
-           "flash-attach-target": ["", "{multiprocessors=0}", "{multiprocessors=7}", "{multiprocessors=-1}"],
-           "tile-allocate-smem": ["", "{limit=0}"]}
+                                     "{schedule=num_splits=3}"],
+           "flash-attach-target": ["", "{target=sm_90a}", "{target=sm_75}", "{target=sm_70}", "{keys=multiprocessors=7}", "{keys=registers=1}",
+                                   "{target=sm_90a keys=shared_bytes_per_block=40000,copies=loads}", "{keys=multiprocessors=-1}"],
+           "tile-allocate-smem": [""]}
 
 
 def npy_seeds(np, directory):

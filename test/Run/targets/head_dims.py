@@ -1,11 +1,11 @@
 """Compiles an attention and its gradients, and those of a table, for GPU targets at head dimensions from 8 to 256.
 
-    head_dims.py                          all 192, some minutes
+    head_dims.py                          all, some minutes
     head_dims.py --sample 8               some of a fresh seed, which is printed
     head_dims.py --only sm_80-f32-256     these
 
-A kernel may take as much shared memory as each GPU has that runs kernels for the target: 99 KiB on compute capability
-8.6 and 8.9, for which sm_80's are, too.
+A kernel may take as much shared memory as each GPU has that runs kernels for the target: of sm_80 those are also cards
+of compute capability 8.6, 8.9 and 12.0.
 """
 import argparse
 import pathlib
@@ -31,8 +31,9 @@ func.func @backward(%q: {t}, %k: {t}, %v: {t}, %o: {t}, %l: {l}, %do: {t}, %tabl
 }}
 """
 # Bytes of shared memory by target.
-LIMITS = {"sm_80": 99 * 1024, "sm_90a": 227 * 1024}
-CASES = [f"{target}-{element}-{d}" for target in LIMITS for element in ("f16", "bf16", "f32") for d in range(8, 257, 8)]
+LIMITS = {"sm_75": 64 * 1024, "sm_80": 99 * 1024, "sm_86": 99 * 1024, "sm_89": 99 * 1024, "sm_90a": 227 * 1024, "sm_120": 99 * 1024}
+CASES = [f"{target}-{element}-{d}" for target in LIMITS for element in (("f16",) if target == "sm_75" else ("f16", "bf16", "f32"))
+         for d in range(8, 257, 8)]
 
 
 def find_fault(case, folder):
