@@ -17,8 +17,6 @@ using namespace flash;
 using llvm::formatv;
 
 // Of a vector in the CPU, and the rows of a matrix instruction.
-static constexpr int64_t rowMultiple = 16;
-
 // Stages where nobody says.
 static constexpr int64_t defaultStages = 2;
 
@@ -212,7 +210,7 @@ static Schedule chooseTiles(const Problem &problem, const Machine &target) {
   auto fit = [](std::optional<int64_t> length, int64_t largest) {
     if (!length || *length >= largest)
       return largest;
-    return std::max<int64_t>(llvm::alignTo(*length, rowMultiple), rowMultiple);
+    return std::max<int64_t>(llvm::alignTo(*length, rowsOfWarp), rowsOfWarp);
   };
   Schedule schedule;
   schedule.queryTile = fit(problem.queries, largestQueryTile);
@@ -227,9 +225,9 @@ static Schedule chooseTiles(const Problem &problem, const Machine &target) {
                                   target.portableSharedBytesPerBlock;
   };
   if (!fitsBeside(*schedule.queryTile, *schedule.keyTile))
-    schedule.keyStep = rowMultiple;
+    schedule.keyStep = rowsOfWarp;
   if (!fitsBeside(*schedule.keyTile, *schedule.queryTile))
-    schedule.queryStep = rowMultiple;
+    schedule.queryStep = rowsOfWarp;
   // Tiles of a head add in place.
   if (!target.isGpu())
     schedule.products = Schedule::oneProgram;
@@ -315,7 +313,7 @@ struct Program {
 /// What is wrong with the program where warps have roles; empty if nothing is.
 static std::string findFault(const Problem &problem, const Machine &target,
                              const Schedule &schedule, const Program &program) {
-  if (!canBeWarpgroupTiles(program.rows, rowMultiple))
+  if (!canBeWarpgroupTiles(program.rows, rowsOfWarp))
     return formatv("{0} must be 64, 128 or 192 where warps have roles, got {1}",
                    program.rowsName, program.rows);
   if (!canBeWarpgroupTiles(rowsOfWarpgroup, program.step))
@@ -419,10 +417,10 @@ std::string flash::completeGradSchedule(const Problem &problem,
                             {"key_tile", *schedule.keyTile},
                             {"query_step", schedule.getQueryStep()},
                             {"key_step", schedule.getKeyStep()}})
-    if (tile % rowMultiple != 0)
+    if (tile % rowsOfWarp != 0)
       return formatv("{0} must be a multiple of 16 on tensor cores, got "
                      "{1}; the nearest is {2}",
-                     name, tile, llvm::alignTo(tile, rowMultiple));
+                     name, tile, llvm::alignTo(tile, rowsOfWarp));
   if (!hasRoles)
     return schedule.hasRoles()
                ? formatv("the features {0} need the target sm_90a and elements "

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Schedule/Schedule.h"
+#include "flash/Machine/Machine.h"
 #include "flash/Support/NearestName.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -297,7 +298,7 @@ llvm::hash_code flash::hash_value(const Schedule &schedule) {
 
 int64_t flash::getDefaultWarps(int64_t queryTile) {
   for (int64_t warps : {4, 2})
-    if (queryTile % (16 * warps) == 0)
+    if (queryTile % (rowsOfWarp * warps) == 0)
       return warps;
   return 1;
 }

@@ -18,8 +18,6 @@ constexpr int64_t threadsPerWarp = 32;
 // What addresses, the state of the rows and loads in flight need of a thread's
 // registers beside the tiles: no head dimension spills with this (test/Ptxas).
 constexpr int64_t registersBesideTiles = 32;
-// Rows of a matrix instruction (mma.sync m16n8).
-constexpr int64_t rowsPerWarp = 16;
 constexpr int64_t leastKeyTile = 16;
 /// What a thread needs is such that the registers of a multiprocessor are
 /// enough for so many warps.
@@ -73,7 +71,7 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
   std::optional<int64_t> rows = problem.countRows();
   if (rows && *rows <= fit->queryTile / 2)
     schedule.queryTile =
-        std::max<int64_t>(llvm::PowerOf2Ceil(*rows), rowsPerWarp);
+        std::max<int64_t>(llvm::PowerOf2Ceil(*rows), rowsOfWarp);
   // Cards with less shared memory have smaller tiles.
   auto isTooLarge = [&] {
     Schedule staged = schedule;
@@ -82,7 +80,7 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
   };
   while (isTooLarge() && *schedule.keyTile > leastKeyTile)
     *schedule.keyTile /= 2;
-  while (isTooLarge() && *schedule.queryTile > rowsPerWarp)
+  while (isTooLarge() && *schedule.queryTile > rowsOfWarp)
     *schedule.queryTile /= 2;
   chooseSplitKV(problem, target, schedule);
   return schedule;
@@ -99,11 +97,11 @@ std::string flash::completeSm80Schedule(const Problem &problem,
   if (schedule.ctasPerSm)
     return "ctas_per_sm is of kernels whose warps have roles; they are of "
            "the target sm_90a and elements of 16 bits";
-  if (*schedule.queryTile % rowsPerWarp != 0)
+  if (*schedule.queryTile % rowsOfWarp != 0)
     return formatv("query_tile must be a multiple of 16 on tensor cores, got "
                    "{0}; the nearest is {1}",
                    *schedule.queryTile,
-                   llvm::alignTo(*schedule.queryTile, rowsPerWarp));
+                   llvm::alignTo(*schedule.queryTile, rowsOfWarp));
   // What a matrix instruction sums over: m16n8k16, or m16n8k8 of 32 bits.
   int64_t keysPerStep = problem.getElementBits() == 32 ? 8 : 16;
   if (*schedule.keyTile % keysPerStep != 0) {
@@ -115,7 +113,7 @@ std::string flash::completeSm80Schedule(const Problem &problem,
         << llvm::alignTo(*schedule.keyTile, keysPerStep);
     return text;
   }
-  int64_t groups = *schedule.queryTile / rowsPerWarp;
+  int64_t groups = *schedule.queryTile / rowsOfWarp;
   if (!schedule.warps)
     schedule.warps = getDefaultWarps(*schedule.queryTile);
   if (groups % *schedule.warps != 0)

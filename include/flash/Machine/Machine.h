@@ -37,6 +37,10 @@ enum class MatrixProducts {
   Warpgroup
 };
 
+/// The rows of a product's first operand and result that one warp has, of all
+/// of these: m16, or a quarter of m64.
+constexpr int64_t rowsOfWarp = 16;
+
 /// How a machine copies tiles to shared memory, each way with those before it.
 enum class TileCopies {
   /// By way of registers.

@@ -7,6 +7,7 @@
 
 #include "BlockConverter.h"
 
+#include "flash/Machine/Machine.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -172,7 +173,7 @@ InFlightDiagnostic BlockConverter::refuseShape(RankedTensorType type,
            << ", or a value of f32 or i1 for each";
   return refuse(user, "") << type << " is no tile of " << getNumWarps()
                           << " warps, which has rows in multiples of "
-                          << 16 * getNumWarps()
+                          << rowsOfWarp * getNumWarps()
                           << " and columns in multiples of 8";
 }
 

@@ -10,6 +10,7 @@
 #include "MemoryTile.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Machine/Machine.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -17,9 +18,8 @@
 using namespace mlir;
 using namespace flash;
 
-// Of the rows that one warp holds of a fragment, and of the columns that belong
-// together in it.
-static constexpr int64_t rowsOfWarp = 16, columnsOfBlock = 8;
+// Of the columns that belong together in a fragment.
+static constexpr int64_t columnsOfBlock = 8;
 // More would share the tiles in shared memory, but each reads all of them.
 static constexpr int64_t mostWarpsUnasked = 4;
 static constexpr int64_t mostWarpsOfWarpRows = 8;
@@ -224,16 +224,16 @@ static RowTiles getRowTiles(scf::ForallOp loop) {
 /// is so in pieces of 16 bytes.
 static bool chooseLanesOfColumns(const RowTiles &tiles, int64_t &warps,
                                  int64_t &lanes, int64_t &vector) {
-  int64_t rowsOfWarp = bitsOfSector / tiles.bitsOfTransposed;
+  int64_t rowsAtOnce = bitsOfSector / tiles.bitsOfTransposed;
   int64_t most = std::min(bitsAtOnce / tiles.leastBits, tiles.mostVector);
-  int64_t ofRow = lanesOfWarp / rowsOfWarp;
-  if (tiles.rows % rowsOfWarp != 0 || most < tiles.leastVector ||
+  int64_t ofRow = lanesOfWarp / rowsAtOnce;
+  if (tiles.rows % rowsAtOnce != 0 || most < tiles.leastVector ||
       tiles.columns % (ofRow * most) != 0)
     return false;
   lanes = ofRow;
   vector = most;
-  warps = std::min(tiles.rows / rowsOfWarp, mostWarpsOfWarpRows);
-  while (tiles.rows % (warps * rowsOfWarp) != 0)
+  warps = std::min(tiles.rows / rowsAtOnce, mostWarpsOfWarpRows);
+  while (tiles.rows % (warps * rowsAtOnce) != 0)
     --warps;
   return true;
 }
@@ -265,9 +265,9 @@ void Layouts::chooseWarpRows(scf::ForallOp loop, int64_t wantedWarps) {
          tiles.rows % getNumRowsAtOnce() != 0)
     lanes += std::min(lanes, lanesOfWarp);
   if (wantedWarps == 0) {
-    int64_t rowsOfWarp = getNumRowsAtOnce();
-    warps = std::min(tiles.rows / rowsOfWarp, mostWarpsOfWarpRows);
-    while (tiles.rows % (warps * rowsOfWarp) != 0)
+    int64_t rowsAtOnce = getNumRowsAtOnce();
+    warps = std::min(tiles.rows / rowsAtOnce, mostWarpsOfWarpRows);
+    while (tiles.rows % (warps * rowsAtOnce) != 0)
       --warps;
     // Where there are few rows, warps share them as long as each lane has
     // something to read.

@@ -237,7 +237,8 @@ static FailureOr<Value> convertLoadRow(tile::LoadRowOp op,
   }
   int64_t warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
   SmallVector<Value> registers;
-  for (int64_t rows = 0; rows < result.getDimSize(0); rows += 16 * warps)
+  for (int64_t rows = 0; rows < result.getDimSize(0);
+       rows += rowsOfWarp * warps)
     for (size_t i = 0; i < columns.size(); i += 2)
       registers.append(
           {columns[i], columns[i + 1], columns[i], columns[i + 1]});
@@ -516,7 +517,8 @@ static FailureOr<Value> convertStore(tile::StoreOp op,
   int64_t blocks = type.getDimSize(1) / 8;
   for (int64_t index = 0; index < rows; ++index) {
     // Row `index` of the thread, as in the layout `rows`.
-    int64_t part = index / 2 * 16 * layout.getNumWarps() + index % 2 * 8;
+    int64_t part =
+        index / 2 * rowsOfWarp * layout.getNumWarps() + index % 2 * 8;
     Value row = t.add(t.fragmentRow(), t.constant(part));
     OpBuilder::InsertionGuard guard(b);
     if (limit)
@@ -587,8 +589,8 @@ static void putPairs(ThreadBuilder &t, tile::PutOp op,
     return arith::SelectOp::create(t.b, t.loc, isOdd, odd, even);
   };
   for (int64_t index = 0; index < type.getDimSize(0) / (8 * warps); ++index) {
-    Value row =
-        t.add(rowOfLane, t.constant(index / 2 * 16 * warps + index % 2 * 8));
+    Value row = t.add(
+        rowOfLane, t.constant(index / 2 * rowsOfWarp * warps + index % 2 * 8));
     auto getPair = [&](int64_t block) {
       int64_t at = index / 2 * blocks + first + block;
       return bytes == 2 ? registers[2 * at + index % 2]
@@ -642,9 +644,9 @@ static FailureOr<Value> convertPut(tile::PutOp op, tile::PutOp::Adaptor adaptor,
                         t.div(t.lane(), 16));
   int64_t blocks = type.getDimSize(1) / 8, first = op.getColumn() / 8;
   int64_t count = std::min(blocks - first, stage.getColumns() / 8);
-  for (int64_t row = 0; row < type.getDimSize(0); row += 16 * warps)
+  for (int64_t row = 0; row < type.getDimSize(0); row += rowsOfWarp * warps)
     for (int64_t block = 0; block < count; block += 2) {
-      int64_t at = row / (16 * warps) * blocks + first + block;
+      int64_t at = row / (rowsOfWarp * warps) * blocks + first + block;
       matrices.store(row, block, ArrayRef<Value>(registers).slice(2 * at, 4));
     }
   return Value();

@@ -85,7 +85,7 @@ Product::Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b,
   element = tileB.getElementType();
   products = t.machine().products;
   warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
-  rowBlocks = result.getDimSize(0) / (16 * warps);
+  rowBlocks = result.getDimSize(0) / (rowsOfWarp * warps);
   columnBlocks = result.getDimSize(1) / 8;
   int64_t inner = op.getTransposeB() ? tileB.getColumns() : tileB.getRows();
   steps = llvm::divideCeil(inner * tileB.getElementBytes(), 32);
@@ -93,7 +93,7 @@ Product::Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b,
   Value lane = t.lane();
   Value upper = t.div(lane, 16);
   if (tileA) {
-    Value base = t.advance(a, t.mul(t.warp(), 16 * tileA.getSwizzle()));
+    Value base = t.advance(a, t.mul(t.warp(), rowsOfWarp * tileA.getSwizzle()));
     loaderA.emplace(t, tileA, base, t.rem(lane, 16), upper);
   } else {
     registersOfA = t.unpack(a);
@@ -151,7 +151,7 @@ Fragment Product::split(SmallVector<Value> registers, int surplus) {
 Fragment Product::loadA(int64_t block, int64_t step) {
   SmallVector<Value> registers;
   if (tileA) {
-    registers = loaderA->load(block * 16 * warps, 2 * step, 4,
+    registers = loaderA->load(block * rowsOfWarp * warps, 2 * step, 4,
                               /*transpose=*/false);
   } else if (isF32()) {
     // Lane order of the accumulator: row, row + 8, and the next column of each.
@@ -401,13 +401,13 @@ convertLoad(tile::LoadOp op, tile::LoadOp::Adaptor adaptor, ThreadBuilder &t) {
   bool areMatrices = type.getElementBytes() == 2;
   std::optional<MatrixAccess> loader;
   if (areMatrices && !op.getTranspose())
-    loader.emplace(
-        t, type,
-        t.advance(adaptor.getSource(), t.mul(t.warp(), 16 * type.getSwizzle())),
-        t.rem(t.lane(), 16), t.div(t.lane(), 16));
+    loader.emplace(t, type,
+                   t.advance(adaptor.getSource(),
+                             t.mul(t.warp(), rowsOfWarp * type.getSwizzle())),
+                   t.rem(t.lane(), 16), t.div(t.lane(), 16));
   SmallVector<Value> registers;
   int64_t columns = result.getDimSize(1) / 8;
-  for (int64_t row = 0; row < result.getDimSize(0); row += 16 * warps)
+  for (int64_t row = 0; row < result.getDimSize(0); row += rowsOfWarp * warps)
     for (int64_t column = 0; column < columns; column += 2) {
       int64_t count = std::min<int64_t>(2, columns - column);
       if (loader)

@@ -198,7 +198,7 @@ static FailureOr<Value> convertBroadcast(tile::BroadcastOp op,
       isa<tile::ColumnsAttr>(source.getEncoding())) {
     // Of two rows, the same pairs.
     for (int64_t row = 0; row < result.getDimSize(0);
-         row += 16 * getLayout(result).getNumWarps())
+         row += rowsOfWarp * getLayout(result).getNumWarps())
       for (size_t at = 0; at < rows.size(); at += 2)
         registers.append({rows[at], rows[at + 1], rows[at], rows[at + 1]});
   } else if (isa<tile::FragmentAttr>(result.getEncoding())) {

@@ -69,8 +69,6 @@ protected:
              const Lists &lists, llvm::ArrayRef<mlir::Value> position,
              int64_t rows, mlir::ValueRange state, Step step);
 
-  /// Rows that a warp with a role has of a product.
-  static constexpr int64_t rowsOfWarp = 16;
   bool hasRoles() const {
     return schedule.has(ScheduleFeatures::SpecializeWarps);
   }

@@ -9,6 +9,7 @@
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Dialect/Flash/Utils/TileSlices.h"
+#include "flash/Machine/Machine.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -168,7 +169,7 @@ SmallVector<Value> NaiveTiler::parallelLoop(ArrayRef<OpFoldResult> extents,
   // A product alone needs fewer registers than attention, so that twice as many
   // warps fit; nothing else hides the latency of memory but a second stage.
   Schedule schedule;
-  schedule.warps = tileSize / 16;
+  schedule.warps = tileSize / rowsOfWarp;
   schedule.stages = 2;
   kernel.setScheduleAttr(ScheduleAttr::get(b.getContext(), schedule));
   return SmallVector<Value>(kernel.getResults());

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Machine/Machine.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -27,8 +28,6 @@ void TileDialect::registerAttributes() {
       >();
 }
 
-static constexpr int64_t rowsOfWarp = 16;
-
 static LogicalResult verifyWarps(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t warps) {
   if (warps >= 1 && warps <= 32)
@@ -42,21 +41,21 @@ static LogicalResult verifyRows(function_ref<InFlightDiagnostic()> emitError,
                                 size_t rank) {
   if (shape.size() != rank || ShapedType::isDynamicShape(shape))
     return emitError() << "this layout is of static tensors of rank " << rank;
-  if (shape[0] <= 0 || shape[0] % (rowsOfWarp * warps) != 0)
+  if (shape[0] <= 0 || shape[0] % (flash::rowsOfWarp * warps) != 0)
     return emitError() << "the rows of a tile over " << warps
-                       << " warps must be a multiple of " << rowsOfWarp * warps
-                       << ", got " << shape[0];
+                       << " warps must be a multiple of "
+                       << flash::rowsOfWarp * warps << ", got " << shape[0];
   return success();
 }
 
 /// The row part of a thread's coordinates: its warp, and a quad of lanes.
 static int64_t getThreadRow(int64_t warp, int64_t lane) {
-  return rowsOfWarp * warp + lane / 4;
+  return flash::rowsOfWarp * warp + lane / 4;
 }
 
 /// The row part of the `index`-th row of a thread.
 static int64_t getRegisterRow(int64_t warps, int64_t index) {
-  return index / 2 * rowsOfWarp * warps + index % 2 * 8;
+  return index / 2 * flash::rowsOfWarp * warps + index % 2 * 8;
 }
 
 //===----------------------------------------------------------------------===//

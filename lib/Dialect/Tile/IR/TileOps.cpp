@@ -532,8 +532,9 @@ LogicalResult MmaAsyncOp::verify() {
   if (getWarpgroup() && elementType.getIntOrFloatBitWidth() != 16)
     return emitOpError("has no form for warpgroups with elements of ")
            << elementType;
-  if (getWarpgroup() && (layout.getWarps() % 4 != 0 ||
-                         result.getDimSize(0) != 16 * layout.getWarps()))
+  if (getWarpgroup() &&
+      (layout.getWarps() % 4 != 0 ||
+       result.getDimSize(0) != rowsOfWarp * layout.getWarps()))
     return emitOpError("needs 64 rows for each warpgroup of four warps");
   if (getWarpgroup() && columns > 256)
     return emitOpError("has at most 256 columns in a warpgroup, got ")
