@@ -126,8 +126,8 @@ typedef struct FlashCompileOptions {
       no GPU, or of this machine's CPU. */
   const char *device;
   /** The multiprocessors of the GPU that schedules count on, up to 4096; 0 for
-      what the program says, or those of an H200. Kernels are right on any
-      number. */
+      what the program says, or the description of the target. Kernels are
+      right on any number. */
   int64_t multiprocessors;
   /** A file with measured schedules (docs/tuning.md), which has some for the
       device; it goes before those of this library. NULL for none. */

@@ -25,6 +25,9 @@ struct Key {
   int64_t (*get)(const Machine &);
   void (*set)(Machine &, int64_t);
   llvm::ArrayRef<StringLiteral> words = {};
+  /// Whether it is of instructions, of which a chip has no more than its
+  /// description says.
+  bool isOfChip = false;
 };
 } // namespace
 
@@ -34,7 +37,8 @@ static constexpr StringLiteral copyWords[] = {"loads", "async", "bulk"};
 
 template <auto Member>
 static constexpr Key makeKey(StringLiteral name, int64_t least, int64_t most,
-                             llvm::ArrayRef<StringLiteral> words = {}) {
+                             llvm::ArrayRef<StringLiteral> words = {},
+                             bool isOfChip = false) {
   return {name,
           least,
           most,
@@ -45,7 +49,8 @@ static constexpr Key makeKey(StringLiteral name, int64_t least, int64_t most,
             using Value = std::decay_t<decltype(machine.*Member)>;
             machine.*Member = static_cast<Value>(value);
           },
-          words};
+          words,
+          isOfChip};
 }
 
 /// A multiprocessor has more than any GPU so far with this many.
@@ -63,10 +68,17 @@ static const Key keys[] = {
     makeKey<&Machine::reservedSharedBytesPerBlock>(
         "reserved_shared_bytes_per_block", 0, mostSharedBytes),
     makeKey<&Machine::products>("products", 0, std::size(productWords) - 1,
-                                productWords),
-    makeKey<&Machine::copies>("copies", 0, std::size(copyWords) - 1, copyWords),
-    makeKey<&Machine::hasDependentLaunches>("dependent_launches", 0, 1),
+                                productWords, /*isOfChip=*/true),
+    makeKey<&Machine::copies>("copies", 0, std::size(copyWords) - 1, copyWords,
+                              /*isOfChip=*/true),
+    makeKey<&Machine::hasDependentLaunches>("dependent_launches", 0, 1, {},
+                                            /*isOfChip=*/true),
 };
+
+static std::string getText(const Key &key, int64_t value) {
+  return key.words.empty() ? llvm::itostr(value)
+                           : std::string(key.words[value]);
+}
 
 std::string Machine::set(StringRef key, StringRef value) {
   if (!isGpu())
@@ -90,17 +102,20 @@ std::string Machine::set(StringRef key, StringRef value) {
     return formatv("{0} must be from {1} to {2}, got {3}", key, known->least,
                    known->most, value);
   }
+  // A name is that of a description.
+  int64_t most = known->get(*findMachine(name));
+  if (known->isOfChip && number > most)
+    return formatv("{0} must be at most {1} for {2}, whose chip lacks the "
+                   "instructions, got {3}",
+                   key, getText(*known, most), name, value);
   known->set(*this, number);
   return "";
 }
 
 void Machine::forEach(
     llvm::function_ref<void(StringRef, StringRef)> call) const {
-  for (const Key &key : keys) {
-    int64_t value = key.get(*this);
-    call(key.name, key.words.empty() ? llvm::itostr(value)
-                                     : std::string(key.words[value]));
-  }
+  for (const Key &key : keys)
+    call(key.name, getText(key, key.get(*this)));
 }
 
 std::string Machine::findProductFault(StringRef element) const {

@@ -8,6 +8,7 @@
 #include "flash/Machine/TargetAttr.h"
 
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -34,11 +35,16 @@ Attribute TargetAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   Machine machine = *known;
+  llvm::StringSet<> keys;
   while (succeeded(parser.parseOptionalComma())) {
     SMLoc loc = parser.getCurrentLocation();
     StringRef key, word;
     if (parser.parseKeyword(&key) || parser.parseEqual())
       return {};
+    if (!keys.insert(key).second) {
+      parser.emitError(loc) << key << " is given twice";
+      return {};
+    }
     APInt number;
     std::string value;
     OptionalParseResult isNumber = parser.parseOptionalInteger(number);

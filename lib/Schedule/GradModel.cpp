@@ -338,7 +338,8 @@ static std::string findFault(const Problem &problem, const Machine &target,
     bytes += stagesOfSharedProducts *
                  problem.getTileBytes(program.rows, program.step) +
              program.step * program.queryColumns * bytesOfSum;
-  int64_t limit = getSharedLimit(target, blocks) - barrierBytesPerBlock;
+  int64_t limit = std::max<int64_t>(0, getSharedLimit(target, blocks) -
+                                           barrierBytesPerBlock);
   if (bytes > limit)
     return formatv("tiles of a {0} of {1} and steps of {2} need {3} bytes of "
                    "shared memory, and a block may have {4}; choose smaller "

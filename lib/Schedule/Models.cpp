@@ -36,7 +36,8 @@ std::string flash::findElementFault(const Problem &problem,
 }
 
 bool flash::canHaveRoles(const Problem &problem, const Machine &target) {
-  return target.hasWarpgroups() && problem.getElementBits() == 16;
+  return target.hasWarpgroups() && target.copies >= TileCopies::Bulk &&
+         problem.getElementBits() == 16;
 }
 
 int64_t flash::choosePackedHeads(const Problem &problem, const Machine &target,

@@ -48,8 +48,9 @@ constexpr Candidate maskedCandidatesOf32Bits[] = {
 } // namespace
 
 int64_t flash::getFillingBlocks(const Machine &target, int64_t queryTile) {
-  return target.multiprocessors * countWarpsPerMultiprocessor(target) /
-         getDefaultWarps(queryTile);
+  return std::max<int64_t>(1, target.multiprocessors *
+                                  countWarpsPerMultiprocessor(target) /
+                                  getDefaultWarps(queryTile));
 }
 
 Schedule flash::chooseSm80Schedule(const Problem &problem,
@@ -124,7 +125,8 @@ std::string flash::completeSm80Schedule(const Problem &problem,
     schedule.stages = 1;
 
   int64_t registers = countTileRegisters(problem, schedule);
-  int64_t available = target.registersPerThread - registersBesideTiles;
+  int64_t available =
+      std::max<int64_t>(0, target.registersPerThread - registersBesideTiles);
   if (registers > available)
     return formatv("scores and accumulator of {0} queries and {1} keys need "
                    "{2} registers of each of {3} threads, and there are {4}; "

@@ -224,8 +224,8 @@ std::string flash::completeSm90Schedule(const Problem &problem,
   if (!schedule.stages)
     schedule.stages = 2;
   int64_t blocks = schedule.ctasPerSm.value_or(1);
-  int64_t sharedBytesOfBlock =
-      getSharedLimit(target, blocks) - barrierBytesPerBlock;
+  int64_t sharedBytesOfBlock = std::max<int64_t>(
+      0, getSharedLimit(target, blocks) - barrierBytesPerBlock);
 
   // Of 64 rows each of 128 threads has half as many elements as there are
   // columns; probabilities are rounded to 16 bits.

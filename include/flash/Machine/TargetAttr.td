@@ -36,6 +36,9 @@ def Flash_TargetAttr : AttrDef<Flash_Dialect, "Target"> {
     | `copies` | `loads`, `async` or `bulk`: how tiles get to shared memory, each way with the ones before it |
     | `dependent_launches` | 0 or 1: whether a kernel may start before the one before it ends |
 
+    `products`, `copies` and `dependent_launches` are at most what the machine is described with, as its chip lacks
+    other instructions. Warps have roles where there are products of warpgroups and bulk copies.
+
     A module has it as `flash.target`, which `flash-attach-target` writes. A module without it is for the CPU, and
     its kernels for sm_90a.
   }];

@@ -93,8 +93,8 @@ inline RoleRegisters getRoleRegisters(const Machine &machine,
   constexpr int64_t least = 24, mostOfProducer = 56, mostOfConsumer = 240;
   int64_t pool =
       getStartRegisters(machine, warpgroups, blocks) * (warpgroups + 1);
-  int64_t consumer =
-      (pool - least) / warpgroups / registerGranularity * registerGranularity;
+  int64_t consumer = pool > least ? (pool - least) / warpgroups : 0;
+  consumer -= consumer % registerGranularity;
   consumer = consumer < mostOfConsumer ? consumer : mostOfConsumer;
   int64_t rest = pool - consumer * warpgroups;
   return {rest < mostOfProducer ? rest : mostOfProducer, consumer};

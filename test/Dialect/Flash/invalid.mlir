@@ -1389,6 +1389,16 @@ module attributes {flash.target = #flash.target<sm_80, multiprocessors = 0>} {}
 
 // -----
 
+// expected-error @below {{registers is given twice}}
+module attributes {flash.target = #flash.target<sm_80, registers = 7, registers = 7>} {}
+
+// -----
+
+// expected-error @below {{products must be at most m16n8k8 for sm_75, whose chip lacks the instructions, got m16n8k16}}
+module attributes {flash.target = #flash.target<sm_75, products = m16n8k16>} {}
+
+// -----
+
 // expected-error @below {{multiprocessors must be from 1 to 4096, got 99999999999999999999999}}
 module attributes {flash.target = #flash.target<sm_80, multiprocessors = 99999999999999999999999>} {}
 

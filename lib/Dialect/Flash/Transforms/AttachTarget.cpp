@@ -8,6 +8,7 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Machine/TargetAttr.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace flash {
 #define GEN_PASS_DEF_ATTACHTARGET
@@ -31,9 +32,12 @@ struct AttachTarget : flash::impl::AttachTargetBase<AttachTarget> {
       machine = *known;
     }
     StringRef rest = keys;
+    llvm::StringSet<> seen;
     while (!rest.empty()) {
       auto [key, value] = rest.split('=');
       std::tie(value, rest) = value.split(',');
+      if (!seen.insert(key).second)
+        return (key + " is given twice").str();
       if (std::string fault = machine.set(key, value); !fault.empty())
         return fault;
     }
