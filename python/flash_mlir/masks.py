@@ -400,6 +400,8 @@ def causal(top_left=False, sequences=None):
     sequence; with `top_left`, the first query sees the first key. `sequences`, bool or int32
     of shape (batch,), says which sequences are causal: queries of those with 0 see every key.
     """
+    if _is_array(top_left):
+        raise TypeError("top_left is an array; expected True or False, as which sequences are causal says sequences=")
     if sequences is None:
         return _causal_everywhere(top_left)
     check_sequences("sequences", sequences)

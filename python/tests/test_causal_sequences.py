@@ -325,6 +325,10 @@ def test_messages(rng):
     heads_first = [x.swapaxes(1, 2) for x in (query, key, value)]
     with pytest.raises(ValueError, match="sequences has size 2 in dimension 0, where b goes from 0 to 2"):
         flash.attention(*heads_first, flash.causal(sequences=which[:2]))
+    # One of a single sequence would be a truth value.
+    for causal in (which, which[:1]):
+        with pytest.raises(TypeError, match="top_left is an array; expected True or False, as which sequences are causal says sequences="):
+            flash.causal(causal)
     with pytest.raises(TypeError, match="is_causal is a ndarray; expected True or False, as which sequences are causal says mask="):
         flash.varlen_attn(*packed, ends, ends, is_causal=which, enable_gqa=True)
 
