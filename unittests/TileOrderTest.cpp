@@ -185,7 +185,7 @@ int main() {
   };
   // Few blocks make many waves, whole and partial, of pairs of heads that end
   // in the middle of each other.
-  for (int64_t blocks : {4, 8, 12})
+  for (int64_t blocks : {1, 2, 3, 4, 8, 11, 12})
     for (int64_t tilesOfHead = 1; tilesOfHead <= 13; ++tilesOfHead)
       for (int64_t heads = 1; heads <= 17; ++heads)
         for (bool haveEvenPairs : {true, false})

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Schedule/Schedule.h"
+
+#include "ModelParts.h"
 #include "flash/Machine/Machine.h"
 #include "flash/Support/NearestName.h"
 
@@ -62,7 +64,7 @@ constexpr Key keys[] = {
     {"features", ofBoth | ofKernel},
     {"block_map", ofBoth, &Schedule::blockMap, 0, 1},
     {"num_splits", ofAttention, &Schedule::numSplits, 1, 256},
-    {"split_ctas", ofAttention, &Schedule::splitCtas, 1, 65536},
+    {"split_ctas", ofAttention, &Schedule::splitCtas, 1, mostSplitCtas},
     {"split_keys", ofAttention, &Schedule::splitKeys, 8, 1 << 20, 8}};
 
 // How the keys are split: one of these at most.

@@ -48,9 +48,10 @@ constexpr Candidate maskedCandidatesOf32Bits[] = {
 } // namespace
 
 int64_t flash::getFillingBlocks(const Machine &target, int64_t queryTile) {
-  return std::max<int64_t>(1, target.multiprocessors *
-                                  countWarpsPerMultiprocessor(target) /
-                                  getDefaultWarps(queryTile));
+  return std::clamp<int64_t>(target.multiprocessors *
+                                 countWarpsPerMultiprocessor(target) /
+                                 getDefaultWarps(queryTile),
+                             1, mostSplitCtas);
 }
 
 Schedule flash::chooseSm80Schedule(const Problem &problem,

@@ -14,6 +14,7 @@
 // RUN: flash-opt %s --flash-attach-target="target=sm_90a keys=copies=async" --flash-select-schedule | FileCheck %s --check-prefix=NOROLES
 // Registers and shared memory that are too little for a single block are an error of the tiles.
 // RUN: not flash-opt %s --flash-attach-target="target=sm_80 keys=registers=1,registers_per_thread=16" --flash-select-schedule 2>&1 | FileCheck %s --check-prefix=FEW
+// RUN: not flash-opt %s --flash-attach-target="target=sm_80 keys=registers_per_thread=1,multiprocessors=4096" --flash-select-schedule 2>&1 | FileCheck %s --check-prefix=FEW --implicit-check-not=split_ctas
 // RUN: not flash-opt %s --flash-attach-target="target=sm_90a keys=shared_bytes_per_block=1" --flash-select-schedule 2>&1 | FileCheck %s --check-prefix=SMALL
 // RUN: not flash-opt %s --flash-attach-target="target=sm_90a keys=registers=1" --flash-select-schedule 2>&1 | FileCheck %s --check-prefix=FEWROLES
 // A module keeps what it says of its target, and is for another without it.

@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -131,9 +132,9 @@ TileOfHead flash::tile::emitBothWays(OpBuilder &builder, Location loc,
 TileOfHead flash::tile::emitLongestFirst(OpBuilder &builder, Location loc,
                                          const MaskedTiles &tiles,
                                          Value number) {
-  constexpr int64_t largestPower = 8;
-  assert(2 * tiles.blocksOfWave % largestPower == 0 &&
-         "a whole number of heads");
+  // Two waves of very few blocks are less than eight tiles.
+  uint64_t largestPower =
+      std::min<uint64_t>(8, llvm::bit_floor<uint64_t>(2 * tiles.blocksOfWave));
   IndexBuilder b{builder, loc};
   Value one = b.constant(1);
   Value twoWaves = b.constant(2 * tiles.blocksOfWave);
