@@ -72,7 +72,7 @@ FlashStatus flashGetDevice(int device, FlashDevice *description) {
   static auto *warnings = new std::map<int, std::string>;
   std::lock_guard<std::mutex> lock(mutex);
   std::string &warning =
-      warnings->try_emplace(device, info.getWarning()).first->second;
+      warnings->try_emplace(device, info.getWarning(target)).first->second;
   *description = {target->name.data(), info.name.c_str(), info.multiprocessors,
                   warning.empty() ? nullptr : warning.c_str()};
   return FLASH_SUCCESS;

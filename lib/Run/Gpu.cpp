@@ -26,7 +26,8 @@ llvm::Expected<std::unique_ptr<Gpu>> Gpu::open(const Options &options) {
   if (!device)
     return device.takeError();
   const cuda::DeviceInfo &info = device->getInfo();
-  std::string warning = info.getWarning();
+  std::string warning = info.getWarning(
+      options.isGpu() ? &options.target.getMachine() : info.getTarget());
   if (options.isStrict && info.isUndescribed())
     return llvm::createStringError("--strict-target: " + warning);
   if (!warning.empty())

@@ -12,9 +12,6 @@
 
 namespace flash {
 
-/// The most that `split_ctas` may be.
-constexpr int64_t mostSplitCtas = 65536;
-
 /// Bytes of shared memory of a block: the tile of queries, and as many tiles of
 /// keys and of values as there are stages.
 int64_t getSharedBytes(const Problem &problem, const Schedule &schedule);

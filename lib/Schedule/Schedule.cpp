@@ -7,7 +7,6 @@
 
 #include "flash/Schedule/Schedule.h"
 
-#include "ModelParts.h"
 #include "flash/Machine/Machine.h"
 #include "flash/Support/NearestName.h"
 

@@ -27,6 +27,9 @@ namespace flash {
 /// kernel at level 1 and below.
 enum class ScheduleOwner : uint8_t { Attention = 1, Gradients = 2, Kernel = 4 };
 
+/// The most that `split_ctas` may be.
+constexpr int64_t mostSplitCtas = 65536;
+
 /// The values of the keys; absent where nobody says. #flash.schedule documents
 /// what they mean.
 struct Schedule {

@@ -33,9 +33,9 @@ bool DeviceInfo::isUndescribed() const {
   return target && target->computeCapability != getComputeCapability();
 }
 
-std::string DeviceInfo::getWarning() const {
-  const Machine *target = getTarget();
-  if (!target || (target->wasTried && !isUndescribed()))
+std::string DeviceInfo::getWarning(const Machine *target) const {
+  const Machine *own = getTarget();
+  if (!own || !target || (own->wasTried && !isUndescribed()))
     return "";
   return formatv("{0} has compute capability {1}.{2}, {3}; it gets the kernels "
                  "for {4}, with schedules that were not measured there",

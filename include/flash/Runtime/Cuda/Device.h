@@ -55,9 +55,9 @@ struct DeviceInfo {
   std::string getReasonForNone() const;
   /// Whether the description is of other cards.
   bool isUndescribed() const;
-  /// A sentence for the user of a device that nobody has tried. Empty for the
-  /// others, and where no kernel runs.
-  std::string getWarning() const;
+  /// A sentence for the user of a device that nobody has tried, which gets the
+  /// kernels for `target`. Empty for other devices, and without a target.
+  std::string getWarning(const Machine *target) const;
 };
 
 /// Bytes of device memory held by `DeviceBuffer`s, red zones not counted.

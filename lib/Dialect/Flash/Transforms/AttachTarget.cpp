@@ -8,6 +8,7 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Machine/TargetAttr.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace flash {
@@ -51,6 +52,15 @@ struct AttachTarget : flash::impl::AttachTargetBase<AttachTarget> {
                                      : flash::getMachine(getOperation());
     if (std::string fault = readOptions(machine); !fault.empty()) {
       emitError(getOperation().getLoc(), fault);
+      return signalPassFailure();
+    }
+    // Kernels have the instructions of the machine that they are for.
+    auto before = getOperation()->getAttrOfType<TargetAttr>(TargetAttr::name);
+    auto kernels = getOperation().getOps<gpu::GPUModuleOp>();
+    if (before && before.getMachine().name != machine.name &&
+        !kernels.empty()) {
+      (*kernels.begin())->emitOpError("has kernels for the target ")
+          << before.getMachine().name << ", and not for " << machine.name;
       return signalPassFailure();
     }
     auto helper =
