@@ -49,6 +49,8 @@ static llvm::Error runGpuPasses(ModuleOp module, Variant variant,
     program.level0 = module.clone();
     auto target =
         module->getAttrOfType<flash::TargetAttr>(flash::TargetAttr::name);
+    // A program of kernels alone may not know the dialect.
+    module.getContext()->getOrLoadDialect<flash::FlashDialect>();
     if (!target)
       module->setAttr(flash::TargetAttr::name,
                       flash::TargetAttr::get(module.getContext(),

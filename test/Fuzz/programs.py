@@ -192,9 +192,9 @@ def plan(file, target, schedule, arguments):
     schedule = schedule or ""
     if "block_map=" not in schedule:
         schedule += ("," if schedule else "") + "block_map=1"
-    options = f"target={GPUS.get(target, target)} schedule={schedule}"
     command = [os.path.join(arguments.bin, "flash-opt"), str(file), "--flash-separate-masks", "--flash-expand-rank",
-               f"--flash-select-schedule={options}", "--flash-make-block-maps", "--flash-outline-block-maps"]
+               f"--flash-attach-target=target={GPUS.get(target, target)}", f"--flash-select-schedule=schedule={schedule}",
+               "--flash-make-block-maps", "--flash-outline-block-maps"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=arguments.timeout, env=ENVIRONMENT)
     return done.stdout if done.returncode == 0 and "@gradients_plan(" in done.stdout else None
 
