@@ -18,7 +18,7 @@ from suite import DTYPES, GRADIENT_SCORES, MASKS, Case
 HEAD_DIMS = [40, 64, 80, 96, 128, 192, 256]
 # Of the root mean square; relative to scores' size for f32, as that of --check.
 TOLERANCES = {"f32": 2e-6, "f16": 1e-3, "bf16": 8e-3}
-NUM_SAMPLES = 8  # of gradients that are sums over sequences
+NUM_SAMPLES = 8  # of the signs of an output's gradient
 PACKED_SCORES = GRADIENT_SCORES | {
     # As long as the longest sequences, as programs from Python have it.
     "short_bias": ("tensor<{Hq}x{Lq}x{Lk}xf32>", """
@@ -374,7 +374,7 @@ def sample_squares(case, operands, names):
     """By name the mean squares of uncentred gradients whose `do` has other signs.
 
     Few numbers that are sums of many terms may all be small by chance, which other signs hardly are as well
-    (`lib/Compile/Reference.cpp` has the same).
+    (`lib/Compile/Reference.cpp` has the same): a gain's gradient, or all of a sequence of one query and one key.
     """
     rng = np.random.default_rng(0)
     squares = {name: [] for name in names}
@@ -382,7 +382,7 @@ def sample_squares(case, operands, names):
         signs = rng.choice([-1.0, 1.0], operands["do"].shape)
         grads = grad_oracle.gradients(case, **operands | {"do": operands["do"] * signs}, centred=False)
         for name in names:
-            squares[name].append((grads[name] ** 2).sum())
+            squares[name].append((grads[name][np.isfinite(grads[name])] ** 2).sum())
     return {name: np.mean(squares[name]) for name in names}
 
 
@@ -411,17 +411,19 @@ def expect(case, values):
         of = case.alone(b, n, m, values)
         inputs = {x: y for x, y in operands.items() if x not in ("do", "dlse")}
         wanted = dict(zip(("o", "lse"), grad_oracle.forward(of, **inputs)))
-        sizes = dict(wanted)
+        sizes = {name: np.linalg.norm(x[np.isfinite(x)]) for name, x in wanted.items()}
         if case.grad:
-            for into, centred in ((wanted, True), (sizes, False)):
-                into |= {"grad_" + name: x for name, x in grad_oracle.gradients(of, **operands, centred=centred).items()}
-            summed = [name for name in ("sinks", "captured") if "grad_" + name in case.results()]
-            sampled = sample_squares(of, operands, summed)
-            for name in summed:
-                total = sums.setdefault("grad_" + name, [np.zeros_like(whole[name]), 0])
-                where_to = part if name == "captured" else ...
-                total[0][where_to] += wanted["grad_" + name]
-                total[1] += max((sizes["grad_" + name] ** 2).sum(), sampled[name])
+            wanted |= {"grad_" + name: x for name, x in grad_oracle.gradients(of, **operands).items()}
+            terms = grad_oracle.gradients(of, **operands, centred=False)
+            sampled = sample_squares(of, operands, case.differentiated())
+            for name in case.differentiated():
+                sizes["grad_" + name] = np.sqrt(max((terms[name][np.isfinite(terms[name])] ** 2).sum(), sampled[name]))
+            for name in ("sinks", "captured"):
+                if "grad_" + name in case.results():
+                    total = sums.setdefault("grad_" + name, [np.zeros_like(whole[name]), 0])
+                    where_to = part if name == "captured" else ...
+                    total[0][where_to] += wanted["grad_" + name]
+                    total[1] += sizes["grad_" + name] ** 2
         alone.append((rows, wanted, sizes))
     return alone, sums
 
@@ -443,7 +445,7 @@ def agree(case, values, got):
                 batch, span = rows[side]
                 piece = result[batch : batch + 1, :, span]
                 if not (case.ill and b == case.B // 2):
-                    pieces.append((b, piece, wanted[name], np.linalg.norm(sizes[name][np.isfinite(sizes[name])])))
+                    pieces.append((b, piece, wanted[name], sizes[name]))
                 if side not in case.packed and not np.all(result[batch, :, span.stop :] == (-np.inf if name == "lse" else 0)):
                     print(f"{case.name}: {name} of sequence {b} is not {-np.inf if name == 'lse' else 0} behind its last row")
                     return False
