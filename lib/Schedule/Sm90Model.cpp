@@ -137,9 +137,10 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
     bool isAny = c.minKeysPerQuery == 0 && c.maxKeysPerQuery == unlimited;
     bool isBetween =
         keys && *keys >= c.minKeysPerQuery && *keys <= c.maxKeysPerQuery;
-    // With three warpgroups a thread has no registers for a mask's program.
-    bool hasRegisters =
-        !problem.masksInRegion || c.queryTile <= 2 * rowsOfWarpgroup;
+    // With three warpgroups a thread has no registers for a mask's program, nor
+    // for the numbers of pages.
+    bool hasRegisters = !(problem.masksInRegion || problem.keysInPages) ||
+                        c.queryTile <= 2 * rowsOfWarpgroup;
     if (dim <= c.maxHeadDim && (isAny || isBetween) && hasEnough(c) &&
         hasRegisters)
       fits.push_back(&c);
@@ -169,9 +170,14 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
         problem, target, getTiles(fits, problem.packedHeads, mostQueries));
   // How long the tiles of a wave are only the data tell, so that whichever
   // multiprocessor is free takes the next one; few need nothing to count them.
-  if (problem.hasPackedRows && schedule.has(ScheduleFeatures::Persistent))
-    *schedule.features ^=
-        areFew ? ScheduleFeatures::Persistent : ScheduleFeatures::ClaimTiles;
+  if (schedule.has(ScheduleFeatures::Persistent)) {
+    bool hasLists =
+        problem.masksInRegion && paysToListTiles(problem, target, schedule);
+    if (problem.hasPackedRows && areFew)
+      *schedule.features ^= ScheduleFeatures::Persistent;
+    else if (problem.hasPackedRows || (hasLists && !areFew))
+      *schedule.features |= ScheduleFeatures::ClaimTiles;
+  }
   if (areFew)
     return schedule;
   // To leave the number of blocks to sizes that are not known costs registers,

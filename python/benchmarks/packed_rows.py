@@ -2,7 +2,7 @@
 
     python packed_rows.py [--tokens 32768] [--only lengths equal bits] [--runs 1000]
 
-All are called from PyTorch, and each figure is the median of rounds, of one call of each. `lengths` has
+All are called from PyTorch, and each figure is the median of rounds, of one call of each, behind a pause in which the host queues it. `lengths` has
 documents of several lengths, causal: TFLOP/s of the pairs that are there, forward and in gradients (5 products for 2).
 `equal` has packed rows that are a batch of equal ones, and what each allocates beyond its operands. `bits` compares
 results: of many runs, of each document alone, and of a CUDA graph with other offsets. Lines of JSON; the status is 1 if
@@ -104,7 +104,7 @@ def compare_lengths(options, generator):
 
             def masked():
                 rows = [x.transpose(0, 1)[None] for x in tensors]
-                return flash.attention(*rows, mask=documents)[0].transpose(0, 1)
+                return flash.attention(*rows, mask=documents).squeeze(0).transpose(0, 1)
 
             forwards = {"packed": lambda: packed_call(tensors, offsets, flash.causal()), "mask": masked}
 

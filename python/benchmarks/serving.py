@@ -3,7 +3,7 @@
     python serving.py [--tokens 4096] [--sequences 64] [--only pages single] [--rounds 20]
 
 All are called from PyTorch, and each figure is the median of rounds, of one call of each behind a flush of the L2
-cache, which takes longer than the host does. Sizes grow with `--tokens`, a sequence's, and `--sequences`, a batch's.
+cache, and a pause in which the host queues it. Sizes grow with `--tokens`, a sequence's, and `--sequences`, a batch's.
 
 `pages` has a token for each of half of the sequences: a contiguous cache beside pages in random order, and what a sum
 and a copy move. `single` has a token of one sequence, of a quarter to 16 times the tokens. `drafts` has some tokens

@@ -71,3 +71,16 @@ func.func @of_88(%q: !q, %k: tensor<900x1x88x64xf16>, %table: tensor<4x100xi32>,
   %o = flash.attention %q, %ks, %ks mask(#flash.causal) key_lengths(%n : tensor<4xi32>) : (!q, !view, !view) -> !q
   return %o : !q
 }
+
+// -----
+
+!q = tensor<4x32x2048x128xbf16>
+!view = tensor<4x8x8192x128xbf16>
+// Three warpgroups have no registers for the numbers of pages.
+// SM90-LABEL: func @prompts(
+// SM90:       query_tile = 128, key_tile = 128
+func.func @prompts(%q: !q, %k: tensor<900x8x16x128xbf16>, %table: tensor<4x512xi32>, %n: tensor<4xi32>) -> !q {
+  %ks = flash.unpage %k by %table lengths(%n : tensor<4xi32>) : tensor<900x8x16x128xbf16>, tensor<4x512xi32> -> !view
+  %o = flash.attention %q, %ks, %ks key_lengths(%n : tensor<4xi32>) : (!q, !view, !view) -> !q
+  return %o : !q
+}

@@ -23,22 +23,47 @@
 // CHECK:         arith.maximumf
 // CHECK:       %[[OF_K:.*]]:2 = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) = (0, 0, 0) to (1, 1, %{{.*}}) step (1, 1, 8)
 // CHECK:         linalg.generic {{.*}} outs(%{{.*}} : tensor<8x32xf32>)
+// Tiles with other documents are left out without looking at their elements, if f32 has the numbers. Others are not decided.
+// CHECK:       %[[KNOWN:.*]] = scf.forall (%[[B:.*]], %[[H:.*]], %{{.*}}, %{{.*}}) = (0, 0, 0, 0) to (2, 1, %{{.*}}, %[[TK]]) step (1, 1, 8, 128)
+// CHECK:         %[[LENGTH:.*]] = tensor.extract %[[N]][%[[B]]]
+// CHECK:         linalg.generic {{.*}} outs(%{{.*}} : tensor<8x128xf32>)
+// CHECK:           tensor.extract %[[OF_Q]]#0
+// CHECK:           tensor.extract %[[OF_Q]]#1
+// CHECK:           %[[SMALL:.*]] = arith.cmpf olt
+// CHECK:           tensor.extract %[[OF_K]]#0
+// CHECK:           %[[SMALL_K:.*]] = arith.cmpf olt
+// CHECK:           %[[EXACT:.*]] = arith.andi %[[SMALL]], %[[SMALL_K]]
+// CHECK:           %[[SAME:.*]] = arith.andi
+// CHECK:           %[[MEET:.*]] = arith.andi
+// CHECK:           arith.select %[[EXACT]], %[[SAME]], %false
+// CHECK:           arith.select %[[EXACT]], %[[MEET]], %true
+// CHECK:           %[[UNDECIDED:.*]] = arith.constant -1.0
+// CHECK:           %[[STATE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[UNDECIDED]]
+// CHECK:           arith.select %{{.*}}, %[[STATE]], %cst
+// CHECK:         tensor.parallel_insert_slice
+
+// Of tiles that are not decided the first and the last row are evaluated: if some of their elements are kept, some of the tile's are.
+// CHECK:       %[[SOME:.*]] = scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]], %[[T:.*]]) = (0, 0, 0, 0) to (2, 1, %[[NQ]], %[[TK]]) step (1, 1, 64, 8)
+// CHECK:         %[[EXIST:.*]] = affine.min #[[ROWS]](%[[I]])[%[[NQ]]]
+// CHECK:         %[[STATE:.*]] = tensor.extract %[[KNOWN]]
+// CHECK:         arith.cmpf olt, %[[STATE]]
+// CHECK:         %[[END:.*]] = arith.select %{{.*}}, %c2{{.*}}, %c0
+// CHECK:         scf.for %[[R:.*]] = %{{.*}} to %[[END]] step
+// CHECK:           %[[LAST:.*]] = arith.subi %[[EXIST]], %c1
+// CHECK:           arith.muli %[[R]], %[[LAST]]
+// CHECK:         linalg.generic {{.*}} outs(%{{.*}} : tensor<8xf32>)
+// CHECK:           %[[STATE:.*]] = tensor.extract %[[KNOWN]]
+// CHECK:           arith.cmpf olt, %[[SUM:.*]], %cst
+// CHECK:           arith.cmpf ogt, %[[SUM]]
+// CHECK:           %[[FOUND:.*]] = arith.select %{{.*}}, %cst{{.*}}, %cst
+// CHECK:           arith.select %{{.*}}, %[[FOUND]], %[[STATE]]
+
+// What is not decided then needs all rows.
 // CHECK:       %[[KEPT:.*]] = scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]], %[[T:.*]]) = (0, 0, 0, 0) to (2, 1, %[[NQ]], %[[TK]]) step (1, 1, 64, 8)
 // CHECK:         %[[EXIST:.*]] = affine.min #[[ROWS]](%[[I]])[%[[NQ]]]
-// CHECK:         %[[LENGTH:.*]] = tensor.extract %[[N]][%[[B]]]
-// Tiles with other documents are left out without asking their elements, if f32 has the numbers.
-// CHECK:         tensor.extract %[[OF_Q]]#0
-// CHECK:         tensor.extract %[[OF_Q]]#1
-// CHECK:         %[[SMALL:.*]] = arith.cmpf olt
-// CHECK:         tensor.extract %[[OF_K]]#0
-// CHECK:         %[[SMALL_K:.*]] = arith.cmpf olt
-// CHECK:         %[[EXACT:.*]] = arith.andi %[[SMALL]], %[[SMALL_K]]
-// CHECK:         %[[SAME:.*]] = arith.andi
-// CHECK:         %[[MEET:.*]] = arith.andi
-// CHECK:         arith.select %[[EXACT]], %[[SAME]], %false
-// CHECK:         arith.select %[[EXACT]], %[[MEET]], %true
-// CHECK:         %[[ASKED:.*]] = arith.select %{{.*}}, %[[EXIST]], %c0
-// CHECK:         %[[SUM:.*]] = scf.for %[[R:.*]] = %{{.*}} to %[[ASKED]] step %{{.*}} iter_args(%[[SO_FAR:.*]] = %{{.*}}) -> (tensor<8xf32>)
+// CHECK:         tensor.extract %[[SOME]]
+// CHECK:         %[[END:.*]] = arith.select %{{.*}}, %[[EXIST]], %c0
+// CHECK:         %[[SUM:.*]] = scf.for %[[R:.*]] = %{{.*}} to %[[END]] step %{{.*}} iter_args(%[[SO_FAR:.*]] = %{{.*}}) -> (tensor<8xf32>)
 // CHECK:           %[[QUERY:.*]] = affine.apply #[[PLUS]](%[[I]], %[[R]])
 // CHECK:           tensor.extract %[[N]][%[[B]]]
 // CHECK:           %[[ONES:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<8x32xf32>)
@@ -51,7 +76,8 @@
 // CHECK:             arith.select %{{.*}}, %cst{{.*}}, %cst
 // CHECK:           linalg.generic {{.*}}"reduction"]} ins(%[[ONES]] : tensor<8x32xf32>) outs(%[[SO_FAR]] : tensor<8xf32>)
 // CHECK:         linalg.generic {{.*}} outs(%[[SUM]] : tensor<8xf32>)
-// CHECK:           arith.select %{{.*}}, %{{.*}}, %cst
+// CHECK:           %[[STATE:.*]] = tensor.extract %[[SOME]]
+// CHECK:           arith.select %{{.*}}, %{{.*}}, %[[STATE]]
 // CHECK:         %[[TQ:.*]] = affine.apply #[[OF_TILE]](%[[I]])
 // CHECK:         tensor.parallel_insert_slice {{.*}} into %{{.*}}[%[[B]], %[[H]], %[[TQ]], %[[T]]]
 
@@ -74,14 +100,20 @@
 // CHECK:         %[[USED:.*]] = arith.cmpi slt, %[[P]]
 // CHECK:         tensor.extract %[[COUNTS]][%[[B]], %[[H]], %{{.*}}, %c0
 // CHECK:         %[[PARTS:.*]] = arith.sitofp
+// Whole groups of tiles are counted first; the entry's tile is in the group behind the last one with too few.
+// CHECK:         %[[GROUPS:.*]] = arith.select %[[USED]], %{{.*}}, %c0
+// CHECK:         %[[GROUP:.*]]:3 = scf.for %[[START:.*]] = %{{.*}} to %[[GROUPS]] step %c128
+// CHECK:           arith.addi %[[START]], %{{.*}}
+// CHECK:           arith.cmpf ole
 // CHECK:         %[[HALVINGS:.*]] = arith.select %[[USED]], %{{.*}}, %c0
-// CHECK:         %[[FOUND:.*]]:2 = scf.for {{.*}} to %[[HALVINGS]] {{.*}} iter_args(%[[FROM:.*]] = %{{.*}}, %[[TO:.*]] = %{{.*}}) -> (tensor<8xf32>, tensor<8xf32>)
+// CHECK:         %[[FOUND:.*]]:2 = scf.for {{.*}} to %[[HALVINGS]] {{.*}} iter_args(%[[FROM:.*]] = %[[GROUP]]#2, %[[TO:.*]] = %{{.*}}) -> (tensor<8xf32>, tensor<8xf32>)
 // CHECK:           %[[MIDDLE:.*]] = linalg.generic {{.*}} ins(%[[FROM]], %[[TO]]
 // CHECK:             math.floor
-// CHECK:           scf.for
-// CHECK:             linalg.generic {{.*}} ins(%[[MIDDLE]]
-// CHECK:               arith.cmpf ole
-// CHECK:               arith.cmpf olt, %{{.*}}, %[[PARTS]]
+// CHECK:           linalg.generic {{.*}} ins(%[[MIDDLE]], %[[GROUP]]#2
+// CHECK:             arith.cmpf ole
+// CHECK:             arith.cmpf olt, %{{.*}}, %[[PARTS]]
+// CHECK:           linalg.generic {{.*}}"reduction"]} {{.*}} outs(%[[GROUP]]#1
+// CHECK:         arith.minimumf
 // CHECK:         arith.fptosi
 // CHECK:         scf.forall.in_parallel
 // CHECK-NEXT:      tensor.parallel_insert_slice %{{.*}} into %{{.*}}[%[[B]], %[[H]], %{{.*}}, %[[P]]] [1, 1, 1, %{{.*}}]
@@ -155,16 +187,19 @@ func.func @over_queries(%ids: tensor<500xi32>) -> (tensor<1x1x8x10xi32>, tensor<
 // Runs begin where a part follows none or a whole tile follows nothing, and end where another kind of tile is. How many
 // later tiles of keys have a tile of queries is its rank.
 // CHECK-LABEL: func @ranks(
+// CHECK-COUNT-2: scf.forall {{.*}} -> (tensor<1x1x8x10xf32>)
 // CHECK:       %[[KEPT:.*]] = scf.forall {{.*}} -> (tensor<1x1x8x10xf32>)
 // CHECK:       scf.forall {{.*}} to (1, 1, 500) step (1, 1, 64) {{.*}} -> (tensor<1x1x8x2xi32>)
 // CHECK:       scf.forall (%{{.*}}, %{{.*}}, %[[J:.*]], %[[P:.*]]) = {{.*}} to (1, 1, 500, 10) step (1, 1, 64, 8) {{.*}} -> (tensor<1x1x8x30xi32>, tensor<1x1x8x10xi32>)
-// CHECK:         %[[FIRST:.*]]:2 = scf.for
+// CHECK:         %[[FOUND:.*]]:2 = scf.for
 // CHECK:             %[[BEFORE:.*]] = arith.maxsi
 // CHECK:             tensor.extract %[[KEPT]][%{{.*}}, %{{.*}}, %{{.*}}, %[[BEFORE]]]
-// CHECK:         %[[MIDDLE:.*]]:2 = scf.for
-// CHECK:           ins(%{{.*}}, %[[FIRST]]#0 : tensor<8xf32>, tensor<8xf32>)
-// CHECK:         %[[LAST:.*]]:2 = scf.for
-// CHECK:           ins(%{{.*}}, %[[MIDDLE]]#0 : tensor<8xf32>, tensor<8xf32>)
+// CHECK:         %[[FIRST:.*]] = linalg.generic {{.*}} ins(%[[FOUND]]#0
+// CHECK:         %[[FOUND:.*]]:2 = scf.for
+// CHECK:           ins(%{{.*}}, %[[FIRST]], %{{.*}} : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+// CHECK:         %[[MIDDLE:.*]] = linalg.generic {{.*}} ins(%[[FOUND]]#0
+// CHECK:         scf.for
+// CHECK:           ins(%{{.*}}, %[[MIDDLE]], %{{.*}} : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
 // CHECK:         scf.for %[[U:.*]] = %{{.*}} to %c8{{.*}} step %c128
 // CHECK:             %[[OTHER:.*]] = arith.addi %[[U]], %{{.*}}
 // CHECK:             arith.cmpi slt, %[[OTHER]], %c8
@@ -214,13 +249,15 @@ func.func @known(%n: tensor<2xi32>) -> (tensor<2x1x5x7xi32>, tensor<2x1x5x2xi32>
 // A window that is the same for a tile says of most tiles whether all or nothing of them is left: both ends of the
 // distance are compared with it. What a comparison asks of single keys says nothing, but takes nothing away.
 // CHECK-LABEL: func @window_of_head(
-// CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %[[I:.*]], %[[T:.*]]) = (0, 0, 0, 0) to (1, 4, 8192, 64) step (1, 1, 128, 8)
+// CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %{{.*}}, %{{.*}}) = (0, 0, 0, 0) to (1, 4, 64, 64) step (1, 1, 8, 128)
+// CHECK:           %[[I:.*]] = arith.muli
 // CHECK:           %[[LEAST:.*]] = arith.subi %[[I]], %[[LAST_KEY:.*]] : index
 // CHECK:           %[[MOST:.*]] = arith.subi %[[LAST_QUERY:.*]], %[[KEY:.*]] : index
 // CHECK:           tensor.extract %arg0[%[[H]]]
 // CHECK:           %[[W:.*]] = arith.index_cast
 // CHECK:           arith.cmpi sle, %[[MOST]], %[[W]]
 // CHECK:           arith.cmpi sle, %[[LEAST]], %[[W]]
+// CHECK:         scf.forall
 // CHECK:           scf.for
 func.func @window_of_head(%w: tensor<4xi32>) -> (tensor<1x4x64x64xi32>, tensor<1x4x64x2xi32>) {
   %tiles, %counts = flash.block_map of[1, 4, 8192, 8192] tiles([128, 128]) mask(#flash.causal) keep {

@@ -61,9 +61,9 @@ private:
   static constexpr int64_t tilesOfUnit = 8;
   // Tiles that a row is counted from in a step.
   static constexpr int64_t tilesAtOnce = 128;
-  // Masks of more sets do not classify a unit's tiles before their elements are
-  // evaluated.
-  static constexpr size_t mostSetsOfUnit = 4;
+  // What a tile has for the number of its elements that are kept until it is
+  // decided whether these are none, some or all; and what it has for some.
+  static constexpr double undecided = -1.0, some = 0.5;
   // Whole numbers are exact in f32 up to here.
   static constexpr int64_t mostExact = 1 << 24;
 
@@ -92,9 +92,12 @@ private:
   /// the tiles from `firstTile` on, else 0.
   Value keptOfRow(Value batch, Value head, Value row, Value firstTile);
   /// How many elements a tile has, of which all are kept.
-  Value countAll(Value start) {
-    return arith::MulIOp::create(b, value(fixed.existing(b, b.getLoc(), start)),
-                                 constant(packedHeads * listed.tile));
+  Value countAll(ImplicitLocOpBuilder &at, Value start) {
+    Value existing = getValueOrCreateConstantIndexOp(
+        at, at.getLoc(), fixed.existing(at, at.getLoc(), start));
+    return arith::MulIOp::create(
+        at, existing,
+        arith::ConstantIndexOp::create(at, packedHeads * listed.tile));
   }
   /// Whether the mask alone says what is left of each tile.
   bool isKnown() { return op.getKeep().empty() && !ofMask.gaveUp; }
@@ -117,11 +120,22 @@ private:
   /// their elements; two nulls if nothing is.
   TileCondition classify(ImplicitLocOpBuilder &at, const FixedTile &tile,
                          Value listedTile);
-  /// How many elements are kept of each of a unit's tiles, from `firstTile` on.
-  Value countInUnit(Value batch, Value map, Value start, Value firstTile);
-  /// How many elements are kept of each pair of tiles: f32, which is exact for
-  /// the largest tiles.
-  Value countKept();
+  /// How many elements are kept of each pair of tiles, f32, or `some` where
+  /// these are neither none nor all. It is found by what is cheaper first: from
+  /// ranges, from the first and the last row, and from all rows. Each is a
+  /// kernel of its own, in which a block that has nothing to decide ends at
+  /// once.
+  Value findKept();
+  /// What is known without evaluating elements, else `undecided`; null if
+  /// nothing is known of any tile.
+  Value classifyTiles();
+  /// Which rows of a tile are evaluated.
+  enum class Rows { FirstAndLast, All };
+  /// Decides tiles that are not decided, which are all where `decided` is null.
+  Value evaluateTiles(Value decided, Rows evaluated);
+  /// The same for a unit's tiles, from `firstTile` on.
+  Value evaluateUnit(Value decided, Rows evaluated, Value batch, Value map,
+                     Value start, Value firstTile);
   /// Adds the elements of each row to `sums`.
   Value addRows(Value tile, Value sums) {
     return generic(
@@ -131,9 +145,9 @@ private:
         })[0];
   }
 
-  /// A tile whose list is made: which one it is, how many elements are kept of
-  /// it and each of the others, unless the mask alone says it, and how many
-  /// there are of a whole one.
+  /// A tile whose list is made: which one it is, what is kept of it and each of
+  /// the others (`findKept`), unless the mask alone says it, and how many
+  /// elements a whole one has.
   struct CountedTile : FixedTile {
     Value number, kept, all;
   };
@@ -169,14 +183,20 @@ private:
   using Condition =
       llvm::function_ref<Value(ImplicitLocOpBuilder &at, Value listedTile,
                                Value count, ValueRange ofEntry)>;
-  /// For each of a unit's entries, of which there are values `ofEntries`, how
-  /// many numbers below `end` a condition holds for.
   using NumberCondition = llvm::function_ref<Value(
       ImplicitLocOpBuilder &at, Value number, ValueRange ofEntry)>;
-  Value countIf(Value end, ValueRange ofEntries, NumberCondition condition);
-  /// For each of a unit's entries, how many tiles a condition holds for.
-  Value countTilesIf(const CountedTile &tile, ValueRange ofEntries,
-                     Condition condition);
+  /// For each of a unit's entries, of which there are values `ofEntries`, and
+  /// each of `tilesAtOnce` numbers from `start` on 1 if the number is below
+  /// `end` and the condition holds, else 0. `start` is an index for all entries
+  /// or an f32 of each.
+  Value markNumbers(Value start, Value end, ValueRange ofEntries,
+                    NumberCondition condition);
+  /// For each of a unit's rows how many numbers below `end` a condition holds
+  /// for.
+  Value countIf(Value end, NumberCondition condition);
+  /// `markNumbers` of the listed tiles.
+  Value markTiles(const CountedTile &tile, Value start, ValueRange ofEntries,
+                  Condition condition);
   /// Of an entry, how many of the tiles that are looked for come before its
   /// own.
   using CountBefore =
@@ -474,8 +494,62 @@ TileCondition MapTiler::classify(ImplicitLocOpBuilder &at,
   return left;
 }
 
-Value MapTiler::countInUnit(Value batch, Value map, Value start,
-                            Value firstTile) {
+Value MapTiler::classifyTiles() {
+  SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numFixed, numListed};
+  auto kernel = KernelOp::create(
+      b, shape, ArrayRef<int64_t>{1, 1, tilesOfUnit, tilesAtOnce},
+      tensorOf(shape, b.getF32Type()));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(kernel.getStore());
+  ArrayRef<BlockArgument> at = kernel.getPosition();
+  Value length = getLength(at[0]);
+  bool isKnownOfSome = true;
+  Value states =
+      generic({}, empty({tilesOfUnit, tilesAtOnce}), map(2, {0, 1}),
+              [&](ImplicitLocOpBuilder &in, ValueRange) -> SmallVector<Value> {
+                Value number = arith::AddIOp::create(
+                          in, at[2], linalg::IndexOp::create(in, 0)),
+                      listedTile = arith::AddIOp::create(
+                          in, at[3], linalg::IndexOp::create(in, 1));
+                // A unit may have tiles behind the last ones.
+                Value start = arith::MulIOp::create(
+                    in, emitBelow(in, number, value(numFixed)),
+                    arith::ConstantIndexOp::create(in, fixed.tile));
+                TileCondition left =
+                    classify(in, {at[0], at[1], start, length},
+                             emitBelow(in, listedTile, value(numListed)));
+                Value state = emitConstant(in, undecided);
+                isKnownOfSome = static_cast<bool>(left.any);
+                if (!isKnownOfSome)
+                  return {state};
+                if (left.all)
+                  state = arith::SelectOp::create(
+                      in, left.all, emitFloat(in, countAll(in, start)), state);
+                return {arith::SelectOp::create(in, left.any, state,
+                                                emitConstant(in, 0.0))};
+              })[0];
+  if (!isKnownOfSome) {
+    kernel.erase();
+    return {};
+  }
+  SmallVector<OpFoldResult> extents = {index(1), index(1)};
+  for (auto [units, first] :
+       {std::pair(TiledDim{tilesOfUnit, numFixed}, at[2]),
+        std::pair(TiledDim{tilesAtOnce, numListed}, at[3])})
+    extents.push_back(units.existing(b, b.getLoc(), first));
+  states = tensor::ExtractSliceOp::create(
+      b, states, SmallVector<OpFoldResult>(2, index(0)),
+      ArrayRef(extents).drop_front(2), SmallVector<OpFoldResult>(2, index(1)));
+  b.setInsertionPointToEnd(kernel.getStores());
+  tensor::ParallelInsertSliceOp::create(
+      b, states, kernel.getDestinations()[0],
+      SmallVector<OpFoldResult>{at[0], at[1], at[2], at[3]}, extents,
+      SmallVector<OpFoldResult>(4, index(1)));
+  return kernel.getResult(0);
+}
+
+Value MapTiler::evaluateUnit(Value decided, Rows evaluated, Value batch,
+                             Value map, Value start, Value firstTile) {
   // As in a tile of packed heads, those of the first query come first.
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
   auto applyTo = [&](AffineExpr expr, ArrayRef<OpFoldResult> operands) {
@@ -484,63 +558,64 @@ Value MapTiler::countInUnit(Value batch, Value map, Value start,
   };
   Value numRows =
       applyTo(d0 * packedHeads, {fixed.existing(b, b.getLoc(), start)});
-  // Elements are evaluated only if some tile of the unit is not classified as
-  // empty or whole.
-  Value length = getLength(batch);
-  bool classifies =
-      ofMask.visited.size() + ofMask.notFull.size() <= mostSetsOfUnit;
-  Value anyPartial;
-  for (int64_t tile = 0; classifies && tile < tilesOfUnit; ++tile) {
-    Value number = arith::AddIOp::create(b, firstTile, constant(tile));
-    TileCondition left = classify(b, {batch, map, start, length}, number);
-    classifies = static_cast<bool>(left.any);
-    if (!classifies)
-      break;
-    Value isPartialTile = arith::AndIOp::create(
-        b, left.any,
-        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number,
-                              value(numListed)));
-    if (left.all) {
-      Value isPart = arith::XOrIOp::create(
-          b, left.all, arith::ConstantIntOp::create(b, 1, 1));
-      isPartialTile = arith::AndIOp::create(b, isPartialTile, isPart);
+  Value end = evaluated == Rows::All ? numRows : constant(2);
+  auto getState = [&](ImplicitLocOpBuilder &at, Value listedTile) -> Value {
+    if (!decided)
+      return emitConstant(at, undecided);
+    return tensor::ExtractOp::create(
+        at, decided,
+        ValueRange{batch, map, tileOf(start),
+                   emitBelow(at, listedTile, value(numListed))});
+  };
+  auto isUndecided = [](ImplicitLocOpBuilder &at, Value state) -> Value {
+    return arith::CmpFOp::create(at, arith::CmpFPredicate::OLT, state,
+                                 emitConstant(at, 0.0));
+  };
+  if (decided) {
+    Value isAny;
+    for (int64_t tile = 0; tile < tilesOfUnit; ++tile) {
+      Value number = arith::AddIOp::create(b, firstTile, constant(tile));
+      Value is = isUndecided(b, getState(b, number));
+      isAny = isAny ? arith::OrIOp::create(b, isAny, is).getResult() : is;
     }
-    anyPartial =
-        anyPartial
-            ? arith::OrIOp::create(b, anyPartial, isPartialTile).getResult()
-            : isPartialTile;
+    end = arith::SelectOp::create(b, isAny, end, constant(0));
   }
-  if (classifies)
-    numRows = arith::SelectOp::create(b, anyPartial, numRows, constant(0));
-  auto loop = scf::ForOp::create(b, constant(0), numRows, constant(1),
+  auto loop = scf::ForOp::create(b, constant(0), end, constant(1),
                                  filled({tilesOfUnit}, 0.0));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value row = loop.getInductionVar();
+    if (evaluated == Rows::FirstAndLast)
+      row = arith::MulIOp::create(
+          b, row, arith::SubIOp::create(b, numRows, constant(1)));
     Value head = applyTo(d0 * packedHeads + d1 % packedHeads, {map, row});
     Value inTile = applyTo(d0 + d1.floorDiv(packedHeads), {start, row});
     Value kept = keptOfRow(batch, head, inTile, firstTile);
     scf::YieldOp::create(b, addRows(kept, loop.getRegionIterArg(0)));
   }
-  if (!classifies)
-    return loop.getResult(0);
-  Value all = emitFloat(b, countAll(start));
   return rows(
       {}, loop.getResult(0),
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         Value number = arith::AddIOp::create(at, firstTile,
                                              linalg::IndexOp::create(at, 0));
-        TileCondition left = classify(at, {batch, map, start, length}, number);
-        Value kept = args[0];
-        if (left.all)
-          kept = arith::SelectOp::create(at, left.all, all, kept);
+        Value state = getState(at, number), found = args[0];
+        if (evaluated == Rows::FirstAndLast) {
+          // If none or all of these are kept, the others may be.
+          Value isLess =
+              arith::CmpFOp::create(at, arith::CmpFPredicate::OLT, found,
+                                    emitConstant(at, double(2 * listed.tile)));
+          Value isPart =
+              arith::AndIOp::create(at, emitIsSome(at, found), isLess);
+          found = arith::SelectOp::create(at, isPart, emitConstant(at, some),
+                                          emitConstant(at, undecided));
+        }
         return {
-            arith::SelectOp::create(at, left.any, kept, emitConstant(at, 0.0))};
+            arith::SelectOp::create(at, isUndecided(at, state), found, state)};
       })[0];
 }
 
-Value MapTiler::countKept() {
+Value MapTiler::evaluateTiles(Value decided, Rows evaluated) {
   SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numFixed, numListed};
   auto kernel = KernelOp::create(
       b, ArrayRef<OpFoldResult>{sizes[0], numMaps, fixed.end, numListed},
@@ -550,63 +625,83 @@ Value MapTiler::countKept() {
   b.setInsertionPoint(kernel.getStore());
   ArrayRef<BlockArgument> at = kernel.getPosition();
   Value start = at[2], firstTile = at[3];
-  Value counts = countInUnit(at[0], at[1], start, firstTile);
+  Value states =
+      evaluateUnit(decided, evaluated, at[0], at[1], start, firstTile);
   TiledDim tiles = {tilesOfUnit, numListed};
   OpFoldResult existing = tiles.existing(b, b.getLoc(), firstTile);
   if (tiles.isRagged())
-    counts = tensor::ExtractSliceOp::create(
-        b, counts, ArrayRef<OpFoldResult>{index(0)}, existing, index(1));
+    states = tensor::ExtractSliceOp::create(
+        b, states, ArrayRef<OpFoldResult>{index(0)}, existing, index(1));
   SmallVector<OpFoldResult> offsets = {at[0], at[1], tileOf(start), firstTile},
                             extents = {index(1), index(1), index(1), existing};
   b.setInsertionPointToEnd(kernel.getStores());
-  tensor::ParallelInsertSliceOp::create(b, counts, kernel.getDestinations()[0],
+  tensor::ParallelInsertSliceOp::create(b, states, kernel.getDestinations()[0],
                                         offsets, extents,
                                         SmallVector<OpFoldResult>(4, index(1)));
   return kernel.getResult(0);
+}
+
+Value MapTiler::findKept() {
+  Value decided = classifyTiles();
+  decided = evaluateTiles(decided, Rows::FirstAndLast);
+  return evaluateTiles(decided, Rows::All);
 }
 
 Value MapTiler::keptOf(const CountedTile &tile, ImplicitLocOpBuilder &at,
                        Value listedTile) {
   if (!tile.kept) {
     TileCondition left = classify(at, tile, listedTile);
-    // Of what is left in part some number between none and all.
     Value kept =
-        arith::SelectOp::create(at, left.all, tile.all, emitConstant(at, 0.5));
+        arith::SelectOp::create(at, left.all, tile.all, emitConstant(at, some));
     return arith::SelectOp::create(at, left.any, kept, emitConstant(at, 0.0));
   }
   return tensor::ExtractOp::create(
       at, tile.kept, ValueRange{tile.batch, tile.map, tile.number, listedTile});
 }
 
-Value MapTiler::countIf(Value end, ValueRange ofEntries,
-                        NumberCondition condition) {
-  auto loop = scf::ForOp::create(b, constant(0), end, constant(tilesAtOnce),
-                                 filled({tilesOfUnit}, 0.0));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  SmallVector<AffineMap> maps(ofEntries.size(), map(2, {0}));
+Value MapTiler::markNumbers(Value start, Value end, ValueRange ofEntries,
+                            NumberCondition condition) {
+  SmallVector<Value> inputs(ofEntries);
+  bool hasEachOne = isa<RankedTensorType>(start.getType());
+  if (hasEachOne)
+    inputs.push_back(start);
+  SmallVector<AffineMap> maps(inputs.size(), map(2, {0}));
   maps.push_back(map(2, {0, 1}));
-  Value ones = generic(
-      ofEntries, empty({tilesOfUnit, tilesAtOnce}), maps,
+  return generic(
+      inputs, empty({tilesOfUnit, tilesAtOnce}), maps,
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        Value number = arith::AddIOp::create(at, loop.getInductionVar(),
-                                             linalg::IndexOp::create(at, 1));
+        Value first = start;
+        if (hasEachOne)
+          first = arith::IndexCastOp::create(
+              at, at.getIndexType(),
+              arith::FPToSIOp::create(at, at.getI32Type(),
+                                      args[ofEntries.size()]));
+        Value number =
+            arith::AddIOp::create(at, first, linalg::IndexOp::create(at, 1));
         Value exists =
             arith::CmpIOp::create(at, arith::CmpIPredicate::slt, number, end);
-        Value holds = condition(at, number, args.drop_back());
+        Value holds = condition(at, number, args.take_front(ofEntries.size()));
         holds = arith::AndIOp::create(at, exists, holds);
         return {arith::SelectOp::create(at, holds, emitConstant(at, 1.0),
                                         emitConstant(at, 0.0))};
       })[0];
-  scf::YieldOp::create(b, addRows(ones, loop.getRegionIterArg(0)));
+}
+
+Value MapTiler::countIf(Value end, NumberCondition condition) {
+  auto loop = scf::ForOp::create(b, constant(0), end, constant(tilesAtOnce),
+                                 filled({tilesOfUnit}, 0.0));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value marks = markNumbers(loop.getInductionVar(), end, {}, condition);
+  scf::YieldOp::create(b, addRows(marks, loop.getRegionIterArg(0)));
   return loop.getResult(0);
 }
 
-Value MapTiler::countTilesIf(const CountedTile &tile, ValueRange ofEntries,
-                             Condition condition) {
+Value MapTiler::markTiles(const CountedTile &tile, Value start,
+                          ValueRange ofEntries, Condition condition) {
   Value numTiles = value(numListed);
-  return countIf(
-      numTiles, ofEntries,
+  return markNumbers(
+      start, numTiles, ofEntries,
       [&](ImplicitLocOpBuilder &at, Value number, ValueRange ofEntry) {
         Value listedTile = emitBelow(at, number, numTiles);
         Value count = keptOf(tile, at, listedTile);
@@ -617,24 +712,63 @@ Value MapTiler::countTilesIf(const CountedTile &tile, ValueRange ofEntries,
 Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
                           CountBefore countBefore, Condition condition,
                           Value most, Value isUsed) {
-  // Of n tiles one is found in as many halvings as there are powers of two
-  // below n.
+  size_t numOfEntries = ofEntries.size();
+  auto fill = [&](Value number) {
+    return rows(
+        {}, empty({tilesOfUnit}),
+        [&](ImplicitLocOpBuilder &at, ValueRange) -> SmallVector<Value> {
+          return {emitFloat(at, number)};
+        })[0];
+  };
+  // First whole groups of tiles are counted: where the group starts that has an
+  // entry's tile, and what is counted before it.
+  Value end = arith::MaxSIOp::create(
+      b, arith::SubIOp::create(b, value(numListed), constant(tilesAtOnce)),
+      constant(0));
+  Value none = filled({tilesOfUnit}, 0.0);
+  auto groups = scf::ForOp::create(
+      b, constant(0), arith::SelectOp::create(b, isUsed, end, constant(0)),
+      constant(tilesAtOnce), ValueRange{none, none, none});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(groups.getBody());
+    Value start = groups.getInductionVar();
+    Value next = fill(arith::AddIOp::create(b, start, constant(tilesAtOnce)));
+    Value marks = markTiles(tile, start, ofEntries, condition);
+    SmallVector<Value> known = {addRows(marks, groups.getRegionIterArg(0)),
+                                next};
+    llvm::append_range(known, ofEntries);
+    ValueRange found = rows(
+        known, groups.getRegionIterArgs().drop_front(),
+        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          Value isBehind = arith::CmpFOp::create(
+              at, arith::CmpFPredicate::OLE, args[0],
+              countBefore(at, args.slice(2, numOfEntries)));
+          Value before = args[2 + numOfEntries], from = args[3 + numOfEntries];
+          return {arith::SelectOp::create(at, isBehind, args[0], before),
+                  arith::SelectOp::create(at, isBehind, args[1], from)};
+        });
+    scf::YieldOp::create(b, ValueRange{known[0], found[0], found[1]});
+  }
+  Value before = groups.getResult(1), start = groups.getResult(2);
+  // Of the tiles of a group, and none of them, one is found in as many halvings
+  // as there are powers of two up to their number.
+  Value mostOfGroup = arith::MinSIOp::create(b, most, constant(tilesAtOnce));
   Value halvings = constant(0);
-  for (int64_t power = 1; power < mostExact; power *= 2) {
-    Value isBelow = arith::CmpIOp::create(b, arith::CmpIPredicate::sle,
-                                          constant(power), most);
+  for (int64_t power = 1; power <= tilesAtOnce; power *= 2) {
+    Value isUpTo = arith::CmpIOp::create(b, arith::CmpIPredicate::sle,
+                                         constant(power), most);
     Value next = arith::AddIOp::create(b, halvings, constant(1));
-    halvings = b.createOrFold<arith::SelectOp>(isBelow, next, halvings);
+    halvings = b.createOrFold<arith::SelectOp>(isUpTo, next, halvings);
   }
   halvings = arith::SelectOp::create(b, isUsed, halvings, constant(0));
   Value last =
-      rows({}, empty({tilesOfUnit}),
-           [&](ImplicitLocOpBuilder &at, ValueRange) -> SmallVector<Value> {
-             return {emitFloat(at, most)};
+      rows({start, fill(mostOfGroup)}, empty({tilesOfUnit}),
+           [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+             return {arith::AddFOp::create(at, args[0], args[1])};
            })[0];
-  auto search =
-      scf::ForOp::create(b, constant(0), halvings, constant(1),
-                         ValueRange{filled({tilesOfUnit}, 0.0), last});
+  auto search = scf::ForOp::create(b, constant(0), halvings, constant(1),
+                                   ValueRange{start, last});
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(search.getBody());
   Value from = search.getRegionIterArg(0), to = search.getRegionIterArg(1);
@@ -647,8 +781,8 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
            })[0];
   SmallVector<Value> known = {middle};
   llvm::append_range(known, ofEntries);
-  Value upTo = countTilesIf(
-      tile, known,
+  Value marks = markTiles(
+      tile, start, known,
       [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
           ValueRange ofEntry) -> Value {
         Value isUpTo =
@@ -657,21 +791,26 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
         Value holds = condition(at, listedTile, count, ofEntry.drop_front());
         return arith::AndIOp::create(at, isUpTo, holds);
       });
-  known.insert(known.begin(), upTo);
+  known.insert(known.begin(), addRows(marks, before));
   ValueRange next = rows(
       known, {from, to},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         Value middle = args[1], from = args[args.size() - 2], to = args.back();
-        Value isThere = arith::CmpFOp::create(
-            at, arith::CmpFPredicate::OGT, args[0],
-            countBefore(at, args.slice(2, ofEntries.size())));
+        Value isThere =
+            arith::CmpFOp::create(at, arith::CmpFPredicate::OGT, args[0],
+                                  countBefore(at, args.slice(2, numOfEntries)));
         Value behind = arith::MinimumFOp::create(
             at, to, arith::AddFOp::create(at, middle, emitConstant(at, 1.0)));
         return {arith::SelectOp::create(at, isThere, from, behind),
                 arith::SelectOp::create(at, isThere, middle, to)};
       });
   scf::YieldOp::create(b, next);
-  return search.getResult(0);
+  b.setInsertionPointAfter(search);
+  return rows(
+      {search.getResult(0), fill(most)}, empty({tilesOfUnit}),
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::MinimumFOp::create(at, args[0], args[1])};
+      })[0];
 }
 
 Value MapTiler::findTilesOfKinds(const CountedTile &tile, Value firstEntry,
@@ -764,7 +903,7 @@ Value MapTiler::countRanks(const CountedTile &tile, Value firstEntry) {
   Value isSome = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sgt,
                                                numTiles, constant(0));
   return countIf(
-      b.createOrFold<arith::SelectOp>(isSome, numLists, constant(0)), {},
+      b.createOrFold<arith::SelectOp>(isSome, numLists, constant(0)),
       [&](ImplicitLocOpBuilder &at, Value number, ValueRange) -> Value {
         Value isBehind = arith::CmpIOp::create(at, arith::CmpIPredicate::sgt,
                                                number, tile.number);
@@ -784,7 +923,7 @@ MapTiler::CountedTile MapTiler::getCountedTile(ValueRange position,
   return {{position[0], position[1], position[2], getLength(position[0])},
           tileOf(position[2]),
           kept,
-          emitFloat(b, countAll(position[2]))};
+          emitFloat(b, countAll(b, position[2]))};
 }
 
 Value MapTiler::takeEntries(Value ofEntries, OpFoldResult count) {
@@ -808,10 +947,12 @@ Value MapTiler::countEntries(Value kept) {
   CountedTile tile = getCountedTile(kernel.getPosition(), kept);
   bool hasRanks = static_cast<bool>(op.getRanks());
   // The first row of the unit counts parts or runs, the second one tiles.
-  Value counts = countTilesIf(
-      tile, {},
-      [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
-          ValueRange) -> Value {
+  Value numTiles = value(numListed);
+  Value counts = countIf(
+      numTiles,
+      [&](ImplicitLocOpBuilder &at, Value number, ValueRange) -> Value {
+        Value listedTile = emitBelow(at, number, numTiles);
+        Value count = keptOf(tile, at, listedTile);
         Value isFirst = arith::CmpIOp::create(
             at, arith::CmpIPredicate::eq, linalg::IndexOp::create(at, 0),
             arith::ConstantIndexOp::create(at, 0));
@@ -890,7 +1031,7 @@ SmallVector<Value> MapTiler::list(Value kept, Value counts) {
 void MapTiler::run() {
   if (!op.getKeep().empty())
     emitExtremesOfReads();
-  Value kept = isKnown() ? Value() : countKept();
+  Value kept = isKnown() ? Value() : findKept();
   op->replaceAllUsesWith(list(kept, countEntries(kept)));
   op.erase();
 }
