@@ -307,6 +307,9 @@ getBlockStages(flash::Variant variant, const flash::FrontOptions &options) {
     flash::buildBlockPipeline(pm);
     // Last, as which kernels there are and where they first read is known now.
     pm.addPass(flash::tile::createOverlapLaunches());
+    // Behind the waits of kernels, without which blocks may not end.
+    pm.nest<gpu::GPUModuleOp>().addNestedPass<gpu::GPUFuncOp>(
+        flash::tile::createEndEmptyBlocks());
   };
   return {{"l0", recognize}, {"l1", tile}, {"l2", block}};
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelParts.h"
+#include "flash/Schedule/SplitKV.h"
 #include "flash/Schedule/Warpgroups.h"
 #include "llvm/Support/Debug.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -106,6 +107,8 @@ static Schedule chooseTiles(const Problem &problem, const Machine &target,
 Schedule flash::chooseSchedule(const Problem &problem, const Machine &target,
                                const Schedule &given) {
   Schedule schedule = chooseTiles(problem, target, given);
+  if (target.isGpu())
+    fitToLengths(problem, target, given, schedule);
   if (problem.packedHeads > 1)
     schedule.packedHeads = problem.packedHeads;
   return schedule;

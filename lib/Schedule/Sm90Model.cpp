@@ -160,6 +160,10 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
          isShorter(mostQueries - rowsOfWarpgroup))
     mostQueries -= rowsOfWarpgroup;
   Schedule schedule = makeSchedule(*fits.front(), mostQueries);
+  // A block that is left with the longest keys reads alone, with as much on its
+  // way as there is room for.
+  if (problem.keysVary && !schedule.ctasPerSm && mostQueries == rowsOfWarpgroup)
+    schedule = getTiles(fits, rowsOfWarpgroup, rowsOfWarpgroup).back();
   LLVM_DEBUG(llvm::dbgs() << fits.size() << " candidates of " << all.size()
                           << " fit, the first with " << schedule.str()
                           << " of at most " << mostQueries << " queries\n");

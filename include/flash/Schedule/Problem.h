@@ -45,6 +45,8 @@ struct Problem {
   /// a score region masks elements.
   std::string mask = "full";
   bool isMasked = false, hasScore = false, hasLengths = false;
+  /// Only the device knows how many keys each batch has; the keys are a bound.
+  bool keysVary = false;
   /// The derivative of the score region is not the same for all scores, so that
   /// these are kept for it.
   bool keepsScores = false;

@@ -43,7 +43,8 @@ def Flash_TileOrder : I32EnumAttr<"TileOrder", "an order of tiles", [
     I32EnumAttrCase<"Reverse", 5, "reverse">,
     I32EnumAttrCase<"Interleaved", 6, "interleaved">,
     I32EnumAttrCase<"BothWays", 7, "both_ways">,
-    I32EnumAttrCase<"Backwards", 8, "backwards">]> {
+    I32EnumAttrCase<"Backwards", 8, "backwards">,
+    I32EnumAttrCase<"SplitsFastest", 9, "splits_fastest">]> {
   let cppNamespace = "::flash";
   let genSpecializedAttr = 0;
 }

@@ -14,6 +14,9 @@
 #ifndef FLASH_SCHEDULE_SPLITKV_H
 #define FLASH_SCHEDULE_SPLITKV_H
 
+#include "flash/Machine/Machine.h"
+#include "flash/Schedule/Problem.h"
+#include "flash/Schedule/Schedule.h"
 #include <cstdint>
 
 namespace flash {
@@ -33,6 +36,14 @@ constexpr int64_t mostSplitsAtOnce = 8;
 /// The number of splits that give at most `splitCtas` CTAs for `queryTiles`
 /// tiles of queries, if each then has enough of the `keyTiles` tiles of keys.
 int64_t countSplits(int64_t splitCtas, int64_t queryTiles, int64_t keyTiles);
+
+/// Where only the device knows how many keys each batch of few queries has, a
+/// multiprocessor that is done early takes the next block: blocks end with
+/// their splits, which begin and end at the same positions whatever the lengths
+/// are, or claim the tiles of batches that are many. `given` has keys that are
+/// fixed already.
+void fitToLengths(const Problem &problem, const Machine &target,
+                  const Schedule &given, Schedule &schedule);
 
 } // namespace flash
 

@@ -68,6 +68,7 @@ static Direction getDirection(TileOrder order) {
     return Direction::OfHead;
   case TileOrder::Snake:
   case TileOrder::Pairs:
+  case TileOrder::SplitsFastest:
     return Direction::None;
   }
   llvm_unreachable("unknown order");

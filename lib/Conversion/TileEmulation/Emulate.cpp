@@ -350,8 +350,9 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
       replace(op, threads, size.getDimension());
     else if (auto roles = dyn_cast<WarpSpecializeOp>(op))
       separateRoles(roles, calls);
-    // Here kernels run one after another.
-    else if (isa<AwaitDependenciesOp, LaunchDependentsOp>(op))
+    // Here kernels run one after another, and blocks that store nothing to
+    // their ends.
+    else if (isa<AwaitDependenciesOp, LaunchDependentsOp, EndBlockIfOp>(op))
       op->erase();
   });
   launch.erase();

@@ -716,6 +716,23 @@ static FailureOr<Value> convertCountUp(tile::CountUpOp op,
       .getResult();
 }
 
+/// By a shuffle ptxas knows that all lanes of a warp go on alike.
+static FailureOr<Value> convertEndBlockIf(tile::EndBlockIfOp,
+                                          tile::EndBlockIfOp::Adaptor adaptor,
+                                          ThreadBuilder &t) {
+  Type i32 = t.b.getI32Type();
+  Value ends = arith::ExtUIOp::create(t.b, t.loc, i32, adaptor.getCondition());
+  ends = NVVM::ShflOp::create(t.b, t.loc, i32, t.i32(-1), ends, t.i32(0),
+                              t.i32(31), NVVM::ShflKind::idx, UnitAttr());
+  ends = arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::ne, ends,
+                               t.i32(0));
+  NVVM::InlinePtxOp::create(t.b, t.loc, TypeRange(),
+                            /*readOnlyArgs=*/ValueRange(),
+                            /*readWriteArgs=*/ValueRange(), "exit;",
+                            /*predicate=*/ends);
+  return Value();
+}
+
 template <typename Op, NVVM::GridDepActionKind kind>
 static FailureOr<Value> convertGridDependency(Op, typename Op::Adaptor,
                                               ThreadBuilder &t) {
@@ -730,6 +747,7 @@ void flash::populateMemoryPatterns(const TypeConverter &converter,
       convertStoreElement, convertSmemView, convertCopy, convertLoadRow,
       convertIsFinite, convertMakeFinite, convertClear, convertStore,
       convertPut, convertAwaitRank, convertFinishRank, convertCountUp,
+      convertEndBlockIf,
       convertGridDependency<tile::AwaitDependenciesOp,
                             NVVM::GridDepActionKind::wait>,
       convertGridDependency<tile::LaunchDependentsOp,

@@ -103,6 +103,7 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
         hasSumByDistance(op.getScore(), grad.getCaptured());
   problem.hasLengths =
       op.getLengths() || op.getQueryLengths() || op.getKeyLengths();
+  problem.keysVary = op.getLengths() || op.getKeyLengths();
   for (auto [rows, length] : {std::pair(Value(op.getQuery()), &problem.queries),
                               {op.getKey(), &problem.keys}}) {
     auto address = rows.getDefiningOp<AddressOpInterface>();

@@ -385,6 +385,11 @@ func::FuncOp Specialize::copyForCalls(AttentionOp op) {
     mapping.map(each, body->getArgument(llvm::find(from, each) - from.begin()));
   auto copy = cast<AttentionOp>(b.clone(*op, mapping));
   copy->setOperands(body->getArguments().take_front(op->getNumOperands()));
+  // Of packed rows they say where sequences are, which blocks search for.
+  if (getProblem(op).hasPackedRows) {
+    copy.getQueryLengthsMutable().clear();
+    copy.getKeyLengthsMutable().clear();
+  }
   copy.getOutput().setType(op.getOutput().getType().clone(output));
   if (op.getLse())
     copy.getLse().setType(
@@ -453,6 +458,9 @@ LogicalResult Specialize::select(AttentionOp op) {
   bool mayPack = op.getGroup() || given.packedHeads;
   if (!mayPack)
     given.packedHeads = 1;
+  // The copy need not have lengths.
+  if (!given.blockMap && (op.getQueryLengths() || op.getKeyLengths()))
+    given.blockMap = 0;
   if (!given.isEmpty())
     copy.setScheduleAttr(ScheduleAttr::get(&getContext(), given));
   bool isScheduled = succeeded(runPipeline(pm, func));

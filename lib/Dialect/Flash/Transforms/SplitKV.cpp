@@ -112,10 +112,11 @@ OpFoldResult KeySplits::choose(OpBuilder &b, Location loc, OpFoldResult one,
       .getResult();
 }
 
-SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
-                                        const KeySplits &splits, Value outputs,
-                                        Value lses, ValueRange inits,
-                                        bool alongHeads, Value rowsOfView) {
+SmallVector<Value>
+flash::combineSplits(OpBuilder &b, Location loc, const KeySplits &splits,
+                     Value outputs, Value lses, ValueRange inits,
+                     bool alongHeads, Value rowsOfView,
+                     function_ref<OpFoldResult(OpBuilder &, Value)> countOf) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   // Of a view, results of the kernel before are used for nothing but to be
   // stored into, and what they start from is in no memory.
@@ -164,6 +165,7 @@ SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
   } else {
     rows = ofLoop.existing(b, loc, kernel.getPosition()[2]);
   }
+  OpFoldResult count = countOf(b, cast<Value>(position[0]));
   auto sizeOf = [](OpFoldResult size) {
     return getConstantIntValue(size).value_or(ShapedType::kDynamic);
   };
@@ -174,7 +176,7 @@ SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
     extents[rowDim] = rows;
     if (ofSplits) {
       offsets.insert(offsets.begin(), zero);
-      extents.insert(extents.begin(), splits.getCount());
+      extents.insert(extents.begin(), count);
     }
     if (withColumns) {
       offsets.push_back(zero);
@@ -184,7 +186,7 @@ SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
   };
   auto ofSplits = [&](Value tensor, bool withColumns) -> Value {
     auto [offsets, extents] = getPlace(/*ofSplits=*/true, withColumns);
-    SmallVector<int64_t> shape = {sizeOf(splits.getCount()), sizeOf(rows)};
+    SmallVector<int64_t> shape = {sizeOf(count), sizeOf(rows)};
     if (withColumns)
       shape.push_back(sizeOf(valueDim));
     return tensor::ExtractSliceOp::create(
@@ -199,10 +201,17 @@ SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
       shape.push_back(sizeOf(valueDim));
     types.push_back(RankedTensorType::get(shape, type.getElementType()));
   }
-  auto combine = CombineOp::create(
-      b, loc, types, ofSplits(outputs, /*withColumns=*/true),
-      ofSplits(lses, /*withColumns=*/false),
-      splits.getKeys() ? b.getI64IntegerAttr(mostSplitsAtOnce) : IntegerAttr());
+  // Of few splits, whichever of them a batch has, one step reads all.
+  IntegerAttr step;
+  if (splits.getKeys()) {
+    std::optional<int64_t> most = getConstantIntValue(splits.getCount());
+    bool areFew = most && count != splits.getCount();
+    step = b.getI64IntegerAttr(areFew ? std::min(mostSplitsAtOnce, *most)
+                                      : mostSplitsAtOnce);
+  }
+  auto combine =
+      CombineOp::create(b, loc, types, ofSplits(outputs, /*withColumns=*/true),
+                        ofSplits(lses, /*withColumns=*/false), step);
   b.setInsertionPointToEnd(kernel.getStores());
   for (auto [result, output] :
        llvm::zip_equal(combine->getResults(), kernel.getDestinations())) {

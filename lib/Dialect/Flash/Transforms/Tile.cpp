@@ -89,6 +89,14 @@ private:
   void storeTile(Value tile, Value output, ArrayRef<OpFoldResult> position,
                  Value start, OpFoldResult rows, bool byLengths,
                  function_ref<OpFoldResult(OpFoldResult)> written);
+  /// Whether a split of the keys of a batch begins behind the last one, of
+  /// which only the device knows the length; null where none does. The first
+  /// split never does.
+  Value isBehindKeys(Value split, Value batch);
+  /// How many splits that leaves, at least one.
+  OpFoldResult countSplitsOf(OpBuilder &at, Value batch);
+  /// The keys of a batch that exist; nothing where all batches have as many.
+  std::optional<OpFoldResult> getKeysOf(OpBuilder &at, Value batch);
   /// Computes one query tile and writes it into `outputs`: the results where
   /// its keys may be one split, then partial ones where they may be several.
   void queryTileBody(ValueRange position, ValueRange outputs);
@@ -381,10 +389,47 @@ void Tiler::storeTile(Value tile, Value output, ArrayRef<OpFoldResult> position,
             packedHeads);
 }
 
+std::optional<OpFoldResult> Tiler::getKeysOf(OpBuilder &at, Value batch) {
+  if (!online.getLengths() && !online.getKeyLengths())
+    return std::nullopt;
+  OpFoldResult keys = getLength(at, loc, online.getMixedExtents()[1],
+                                online.getKeyLengths(), batch);
+  return getLength(at, loc, keys, online.getLengths(), batch);
+}
+
+Value Tiler::isBehindKeys(Value split, Value batch) {
+  if (!split || !splits.getKeys())
+    return {};
+  std::optional<OpFoldResult> keys = getKeysOf(b, batch);
+  if (!keys)
+    return {};
+  Value first =
+      arith::MulIOp::create(b, loc, split, constant(*splits.getKeys()));
+  // A batch without keys has a split, too, which writes its rows.
+  Value end = arith::MaxSIOp::create(
+      b, loc, getValueOrCreateConstantIndexOp(b, loc, *keys), constant(1));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, first, end);
+}
+
+OpFoldResult Tiler::countSplitsOf(OpBuilder &at, Value batch) {
+  std::optional<OpFoldResult> keys =
+      splits.getKeys() ? getKeysOf(at, batch) : std::nullopt;
+  if (!keys)
+    return splits.getCount();
+  AffineExpr count = at.getAffineDimExpr(0).ceilDiv(*splits.getKeys());
+  return affine::makeComposedFoldedAffineMax(
+      at, loc,
+      AffineMap::get(1, 0, {count, at.getAffineConstantExpr(1)},
+                     at.getContext()),
+      {*keys});
+}
+
 void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   Value split = splits.maySplit() ? position.front() : Value();
   ValueRange ofResults = split ? position.drop_front() : position;
   Value batch = ofResults[0], head = ofResults[1], start = ofResults[2];
+  // First, so that a block knows it before it does anything else.
+  Value isEmpty = isBehindKeys(split, batch);
   SmallVector<OpFoldResult> extents = online.getMixedExtents();
   QueryTile tile = {{}, batch, head, start, {}, {}, {}, {}};
   tile.numQueries =
@@ -429,7 +474,17 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
     return;
   }
   bool byLengths = rowsOfKernel != nullptr;
-  // Either kind is written, and no row of the other.
+  // Either kind is written, and no row of the other; none of a split that the
+  // combination does not read.
+  auto choose = [&](OpFoldResult one, OpFoldResult several) -> OpFoldResult {
+    OpFoldResult rows = splits.choose(b, loc, one, several);
+    if (!isEmpty)
+      return rows;
+    return arith::SelectOp::create(
+               b, loc, isEmpty, constant(0),
+               getValueOrCreateConstantIndexOp(b, loc, rows))
+        .getResult();
+  };
   FinalizeOp done = finalizeTile(state, b.getF32Type(), /*withLse=*/true);
   if (!results.empty()) {
     Value output = done.getOutput();
@@ -440,9 +495,7 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
     Value tiles[] = {output, done.getLse()};
     for (auto [tile, to] : llvm::zip(tiles, results))
       storeTile(tile, to, getAsOpFoldResult(ofResults), start, rows, byLengths,
-                [&](OpFoldResult rows) {
-                  return splits.choose(b, loc, rows, index(0));
-                });
+                [&](OpFoldResult rows) { return choose(rows, index(0)); });
   }
   SmallVector<OpFoldResult> inMemory = getAsOpFoldResult(position);
   if (rowsOfKernel)
@@ -451,9 +504,7 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
                inMemory.begin() + 1);
   for (auto [tile, to] : llvm::zip_equal(done->getResults(), partial))
     storeTile(tile, to, inMemory, start, rows, byLengths,
-              [&](OpFoldResult rows) {
-                return splits.choose(b, loc, index(0), rows);
-              });
+              [&](OpFoldResult rows) { return choose(index(0), rows); });
 }
 
 void Tiler::run() {
@@ -499,6 +550,10 @@ void Tiler::run() {
   }
   auto kernel =
       KernelOp::create(b, loc, ends, steps, inits, schedule, rowsOfKernel);
+  if (splits.getKeys() && splits.maySplit() && !rowsOfKernel &&
+      (online.getLengths() || online.getKeyLengths()))
+    kernel.setOrderAttr(
+        OrderAttr::get(b.getContext(), TileOrder::SplitsFastest));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(kernel.getStore());
@@ -510,8 +565,10 @@ void Tiler::run() {
     results.assign(kernel.getResults().begin(),
                    kernel.getResults().begin() + numResults);
   if (!partial.empty())
-    results = combineSplits(b, loc, splits, partial[0], partial[1], results,
-                            /*alongHeads=*/packedHeads > 1, rowsOfKernel);
+    results = combineSplits(
+        b, loc, splits, partial[0], partial[1], results,
+        /*alongHeads=*/packedHeads > 1, rowsOfKernel,
+        [&](OpBuilder &at, Value batch) { return countSplitsOf(at, batch); });
 
   finalize->replaceAllUsesWith(results);
   finalize.erase();

@@ -430,6 +430,36 @@ LogicalResult CountUpOp::verify() {
   return verifyCounts(*this, getCounts().getType(), getIndices().size());
 }
 
+bool EndBlockIfOp::mustFollow(Operation *op) {
+  // Rings say that there is memory, and dependencies are of all blocks.
+  if (isa<RingOp, AwaitDependenciesOp, LaunchDependentsOp, EndBlockIfOp>(op))
+    return false;
+  std::optional<SmallVector<MemoryEffects::EffectInstance>> effects =
+      getEffectsRecursively(op);
+  return !effects || llvm::any_of(*effects, [](const auto &effect) {
+    return !isa<MemoryEffects::Read>(effect.getEffect());
+  });
+}
+
+LogicalResult EndBlockIfOp::verify() {
+  Block *body = (*this)->getBlock();
+  if (!body->isEntryBlock() ||
+      !isa<FunctionOpInterface>((*this)->getParentOp()))
+    return emitOpError("must stand in the body of a kernel, where all threads "
+                       "come to it; move it out of ")
+           << (*this)->getParentOp()->getName();
+  for (Operation &before :
+       llvm::make_range(body->begin(), Block::iterator(*this))) {
+    if (!mustFollow(&before))
+      continue;
+    InFlightDiagnostic error =
+        emitOpError("must come before anything that does more than to read");
+    error.attachNote(before.getLoc()) << "move it in front of this";
+    return error;
+  }
+  return success();
+}
+
 bool AwaitDependenciesOp::mustFollow(Operation *op) {
   auto usesMemory = [](Operation *nested) {
     bool hasMemory =

@@ -266,6 +266,8 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
   SmallVector<Value> position(outer);
   Value rest = op.getNumber(), isBackwards;
   TileOrder kind = op.getOrder().getKind();
+  // Dimensions before this one are done.
+  size_t first = 0;
   if (kind == TileOrder::HeadsFastest && outer > 1) {
     Value numHeads = sizes[outer - 2], numTiles = sizes[outer - 1];
     position[outer - 2] = b.rem(rest, numHeads);
@@ -273,9 +275,13 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     position[outer - 1] = outer > 2 ? b.rem(rest, numTiles) : rest;
     rest = outer > 2 ? b.div(rest, numTiles) : rest;
     outer -= 2;
+  } else if (kind == TileOrder::SplitsFastest && outer > 1) {
+    position[first++] = b.rem(rest, sizes.front());
+    rest = b.div(rest, sizes.front());
   } else if (kind == TileOrder::Backwards) {
     rest = b.sub(b.sub(b.product(sizes), b.constant(1)), rest);
-  } else if (kind != TileOrder::Linear && kind != TileOrder::HeadsFastest) {
+  } else if (kind != TileOrder::Linear && kind != TileOrder::HeadsFastest &&
+             kind != TileOrder::SplitsFastest) {
     --outer;
     MaskedTiles tiles{b.product(sizes.take_front(outer)), sizes.back(),
                       blocksOfWave};
@@ -295,7 +301,6 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     isBackwards = at.isBackwards;
   }
   // What is left is the number of the outermost dimension that has several.
-  size_t first = 0;
   while (first + 1 < outer && isOneInteger(sizes[first]))
     position[first++] = b.constant(0);
   for (size_t d = outer; d-- > first;) {

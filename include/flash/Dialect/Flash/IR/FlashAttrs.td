@@ -225,6 +225,8 @@ def Flash_OrderAttr : Flash_Attr<"Order", "order"> {
       tiles of one number of all heads follow each other. For persistent CTAs where such
       tiles take as long, whatever others do: what the CTAs of a wave get is then
       alike.
+    - `splits_fastest`: as `linear`, with the first dimension the fastest: where only the device knows how many of
+      the splits there have keys, the others end between them, while these read memory.
 
     A `flash.kernel` without one has `linear`. The CPU ignores it.
   }];

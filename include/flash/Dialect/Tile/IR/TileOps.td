@@ -66,6 +66,32 @@ def Tile_PositionOp : Tile_Op<"position",
 }
 
 //===----------------------------------------------------------------------===//
+// Blocks that end at once
+//===----------------------------------------------------------------------===//
+
+def Tile_EndBlockIfOp : Tile_Op<"end_block_if"> {
+  let summary = "ends a block that would store nothing";
+  let description = [{
+    Where the condition holds, which is the same for all threads of the block, nothing
+    behind it is carried out. It stands in the body of a kernel, where every thread comes to it, and
+    before any copy, ring or role: nobody may wait for a thread that has ended. `exit` of PTX. The
+    emulation carries out what follows, which stores nothing either.
+
+    ```mlir
+    %is_empty = arith.cmpi sge, %first, %length : index
+    tile.end_block_if %is_empty
+    ```
+  }];
+  let arguments = (ins I1:$condition);
+  let assemblyFormat = "$condition attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether an op is one that blocks may end before, but not behind.
+    static bool mustFollow(::mlir::Operation *op);
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Kernels that overlap
 //===----------------------------------------------------------------------===//
 

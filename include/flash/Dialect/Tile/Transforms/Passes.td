@@ -625,6 +625,29 @@ def OverlapLaunches : Pass<"tile-overlap-launches", "::mlir::ModuleOp"> {
   let dependentDialects = ["::flash::tile::TileDialect"];
 }
 
+def EndEmptyBlocks : Pass<"tile-end-empty-blocks", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "End blocks that store nothing before they copy anything";
+  let description = [{
+    Where all stores of a kernel have no rows under one condition, as those of splits behind the last key have
+    whose number only the device knows, a block for which it holds ends where it is known.
+
+    ```mlir
+    %rows = arith.select %is_empty, %c0, %n : index
+    tile.warp_specialize @consumer(...) {
+      ...
+      tile.store %o, %out[%s, %i] rows(%rows) : ...
+    // becomes
+    %rows = arith.select %is_empty, %c0, %n : index
+    tile.end_block_if %is_empty
+    tile.warp_specialize @consumer(...) {
+    ```
+
+    Blocks that take one tile after the other (`persistent`) go on, and so do blocks that copy before the condition
+    is known.
+  }];
+  let dependentDialects = ["::flash::tile::TileDialect"];
+}
+
 def AssertStrides : Pass<"tile-assert-strides", "::mlir::ModuleOp"> {
   let summary = "Check at run time that copies of 16 bytes can be made";
   let description = [{
