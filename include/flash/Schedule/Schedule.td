@@ -107,7 +107,8 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
 
     `split_keys = 1024` (8 to 1048576, a multiple of `key_tile`, which must be
     written, too) makes a split of each 1024 keys, however many there are, where
-    the others give a split every n-th tile. Tiles are added up in their order
+    the others give a split every n-th tile. Where lengths say how many keys a batch has, splits behind them are neither
+    written nor read. Tiles are added up in their order
     and splits in theirs, so that the bits of a row depend on its keys and on
     the schedule's `key_tile`, `split_keys` and `features` alone, and not on the
     other rows, heads and batches, on how long a padded batch is, or on what types

@@ -1,4 +1,4 @@
-// What lets kernels overlap is one instruction each.
+// What lets kernels overlap, or ends a block, is one instruction each.
 // RUN: flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(convert-tile-to-nvx)))' | FileCheck %s
 
 gpu.module @kernels {
@@ -9,6 +9,20 @@ gpu.module @kernels {
   gpu.func @k() kernel {
     tile.await_dependencies
     tile.launch_dependents
+    gpu.return
+  }
+}
+
+// A block ends by an instruction, and its warps know that all of their lanes do, or none.
+gpu.module @empty {
+  // CHECK-LABEL: gpu.func @e(
+  // CHECK-SAME:    %[[P:.*]]: i1
+  // CHECK:         %[[ENDS:.*]] = arith.extui %[[P]] : i1 to i32
+  // CHECK:         %[[SAME:.*]] = nvvm.shfl.sync idx {{.*}}, %[[ENDS]],
+  // CHECK:         %[[ALL:.*]] = arith.cmpi ne, %[[SAME]],
+  // CHECK:         nvvm.inline_ptx "exit;", predicate = %[[ALL]]
+  gpu.func @e(%p: i1) kernel {
+    tile.end_block_if %p
     gpu.return
   }
 }

@@ -17,7 +17,7 @@
 // CHECK-NOT:     tensor.cast
 // CHECK-NOT:     multiples
 // CHECK:         %[[O:.*]], %[[L:.*]] = flash.attention %[[Q]], %[[K]], %[[V]]
-// MANY-SAME:       packed_heads = 4, {{.*}} num_splits = 1>
+// MANY-SAME:       packed_heads = 4, {{.*}} split_keys = 1024>
 // FEW-SAME:        split_ctas = 132>
 // CHECK-SAME:      -> (tensor<?x32x1x128xf16>, tensor<?x32x1xf32>)
 // CHECK:         tensor.cast %[[O]] : tensor<?x32x1x128xf16> to tensor<?x?x?x128xf16>

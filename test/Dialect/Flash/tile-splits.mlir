@@ -154,3 +154,46 @@ func.func @one(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x512x64xf16>) -> tensor
       : (tensor<2x8x128x64xf16>, tensor<2x2x512x64xf16>, tensor<2x2x512x64xf16>) -> tensor<2x8x128x64xf16>
   return %o : tensor<2x8x128x64xf16>
 }
+
+// -----
+
+// Where lengths say how many keys a batch has, a split behind them stores no row, and the combination reads the others alone, in one step
+// where so many are the most. Of no keys there is one split, whose rows are 0.
+
+// CHECK:       #[[ENDS:.*]] = affine_map<(d0) -> (d0 ceildiv 512, 1)>
+// CHECK-LABEL: func @lengths(
+// CHECK-SAME:    %[[N:[^:]*]]: tensor<2xi32>
+// CHECK:         scf.forall (%[[S:.*]], %[[B:.*]], %{{.*}}, %{{.*}}) = (0, 0, 0, 0) to (3, 2, 8, 128) step (1, 1, 1, 64)
+// CHECK:           %[[WRITTEN:.*]] = tensor.extract %[[N]][%[[B]]]
+// CHECK:           %[[LENGTH:.*]] = arith.minsi
+// CHECK:           %[[FIRST:.*]] = arith.muli %[[S]], %c512
+// CHECK:           %[[END:.*]] = arith.maxsi %[[LENGTH]], %c1
+// CHECK:           %[[EMPTY:.*]] = arith.cmpi sge, %[[FIRST]], %[[END]]
+// CHECK:           %[[ROWS:.*]] = arith.select %[[EMPTY]], %c0, %c64
+// CHECK:           tensor.extract_slice %{{.*}}[0, 0] [%[[ROWS]], 64]
+// CHECK:         splits_fastest
+// CHECK:         scf.forall (%[[B:.*]], %{{.*}}, %{{.*}}) =
+// CHECK:           tensor.extract %[[N]][%[[B]]]
+// CHECK:           %[[LENGTH:.*]] = arith.minsi
+// CHECK:           %[[COUNT:.*]] = affine.max #[[ENDS]](%[[LENGTH]])
+// CHECK:           tensor.extract_slice %{{.*}}[0, %[[B]], %{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 1, 8, 64]
+// CHECK:           flash.combine {{.*}} step(3) : (tensor<?x8x64xf32>,
+func.func @lengths(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1300x64xf16>, %n: tensor<2xi32>) -> tensor<2x8x128x64xf16> {
+  %o = flash.attention %q, %k, %k key_lengths(%n : tensor<2xi32>) schedule(<query_tile = 64, key_tile = 128, split_keys = 512>)
+      : (tensor<2x8x128x64xf16>, tensor<2x2x1300x64xf16>, tensor<2x2x1300x64xf16>) -> tensor<2x8x128x64xf16>
+  return %o : tensor<2x8x128x64xf16>
+}
+
+// -----
+
+// Every n-th tile is there for some split whatever the length is.
+
+// CHECK-LABEL: func @every_third(
+// CHECK:         scf.forall {{.*}} to (3, 2, 8, 128)
+// CHECK-NOT:     splits_fastest
+// CHECK:         flash.combine {{.*}} : (tensor<3x8x64xf32>,
+func.func @every_third(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1300x64xf16>, %n: tensor<2xi32>) -> tensor<2x8x128x64xf16> {
+  %o = flash.attention %q, %k, %k key_lengths(%n : tensor<2xi32>) schedule(<query_tile = 64, key_tile = 128, num_splits = 3>)
+      : (tensor<2x8x128x64xf16>, tensor<2x2x1300x64xf16>, tensor<2x2x1300x64xf16>) -> tensor<2x8x128x64xf16>
+  return %o : tensor<2x8x128x64xf16>
+}

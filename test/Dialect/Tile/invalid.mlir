@@ -1239,3 +1239,28 @@ func.func @f(%x: memref<4x8x64xf16>, %i: index) {
   %t = tile.fetch %x[%i, %i] parts(2) : memref<4x8x64xf16> to !tile.smem<16x64xf16, swizzle = 128>
   return
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @k(%p: i1) kernel {
+    scf.if %p {
+      // expected-error @below {{'tile.end_block_if' op must stand in the body of a kernel, where all threads come to it; move it out of scf.if}}
+      tile.end_block_if %p
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @k(%x: memref<?xf32>, %s: f32, %p: i1) kernel {
+    %c0 = arith.constant 0 : index
+    // expected-note @below {{move it in front of this}}
+    memref.store %s, %x[%c0] : memref<?xf32>
+    // expected-error @below {{'tile.end_block_if' op must come before anything that does more than to read}}
+    tile.end_block_if %p
+    gpu.return
+  }
+}

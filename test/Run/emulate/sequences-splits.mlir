@@ -13,10 +13,15 @@
 // RUN: flash-run %s --target=emulate %{decode} --schedule="num_splits=4,packed_heads=4" --check
 // RUN: flash-run %s --target=emulate:sm_90a %{decode} --schedule="split_ctas=132,packed_heads=4" --check
 // RUN: flash-run %s --target=emulate:sm_90a %{decode} --check
+// Lengths on both sides of splits, and none.
+// DEFINE: %{lengths} = --fill 3=500@0 --fill 3=0@1 --fill 3=128@2 --fill 3=129@3 --fill 3=1@4
+// RUN: flash-run %s --target=emulate %{decode} %{lengths} --schedule="key_tile=32,split_keys=128" --check
+// RUN: flash-run %s --target=emulate:sm_90a %{decode} %{lengths} --schedule="key_tile=64,split_keys=64,packed_heads=4" --check
 // RUN: flash-run %s --target=cpu %{decode} --check
 // DEFINE: %{padded} = --function=padded --shape 0=3x4x70x64 --shape 1=3x2x600x64 --fill 2=66@0 --fill 2=0@1 --fill 2=3@2 --fill 3=600@0 --fill 3=50@1 --fill 3=0@2
 // RUN: flash-run %s --target=emulate %{padded} --schedule="num_splits=3" --check
 // RUN: flash-run %s --target=emulate:sm_90a %{padded} --schedule="num_splits=2" --check
+// RUN: flash-run %s --target=emulate:sm_90a %{padded} --schedule="key_tile=64,split_keys=128" --check
 // RUN: flash-run %s --target=emulate --function=mixed --shape 0=1x8x7x64 --check
 
 !q = tensor<1x8x?x64xf16>

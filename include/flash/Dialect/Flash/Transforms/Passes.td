@@ -827,6 +827,9 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
 
     If their number is known at run time only, the first loop writes the results
     itself where it is 1, and the second has no iteration.
+
+    Splits of a number of keys (`split_keys`) are ranges. With lengths a split that begins behind the last key stores
+    no rows, and `flash.combine` is of the splits that have keys, of the first one at least.
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
