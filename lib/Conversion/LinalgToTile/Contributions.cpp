@@ -69,6 +69,7 @@ static Direction getDirection(TileOrder order) {
   case TileOrder::Snake:
   case TileOrder::Pairs:
   case TileOrder::SplitsFastest:
+  case TileOrder::BothEnds:
     return Direction::None;
   }
   llvm_unreachable("unknown order");

@@ -174,3 +174,27 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Tiles of all heads from both ends.
+// CHECK-LABEL: gpu.func @both_ends(
+// CHECK-SAME:    %[[N:[^:]*]]: index, %[[H:[^:]*]]: index, %[[T:[^:]*]]: index,
+// CHECK:         %[[HEADS:.*]] = arith.maxui %[[H]], %c1
+// CHECK:         %[[LEVEL:.*]] = arith.divui %[[N]], %[[HEADS]]
+// CHECK:         %[[AT:.*]] = arith.divui %[[LEVEL]], %c2
+// CHECK:         %[[ODD:.*]] = arith.remui %[[LEVEL]], %c2
+// CHECK:         %[[LATE:.*]] = arith.cmpi eq, %[[ODD]], %c0
+// CHECK:         %[[LAST:.*]] = arith.subi %[[T]], %c1
+// CHECK:         %[[BACK:.*]] = arith.subi %[[LAST]], %[[AT]]
+// CHECK:         %[[TILE:.*]] = arith.select %[[LATE]], %[[BACK]], %[[AT]]
+// CHECK:         %[[HEAD:.*]] = arith.remui %[[N]], %[[HEADS]]
+// CHECK:         memref.load %{{.*}}[%[[HEAD]], %[[TILE]]]
+gpu.module @m {
+  gpu.func @both_ends(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
+    %p:2 = tile.position %n of (%h, %t) both_ends
+    %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
+    memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
+    gpu.return
+  }
+}

@@ -554,6 +554,11 @@ void Tiler::run() {
       (online.getLengths() || online.getKeyLengths()))
     kernel.setOrderAttr(
         OrderAttr::get(b.getContext(), TileOrder::SplitsFastest));
+  // Prompts beside tokens of sequences whose keys are cached.
+  if (rowsOfKernel && !splits.maySplit() &&
+      schedule.has(ScheduleFeatures::ClaimTiles) &&
+      online.getKey().getDefiningOp<UnpageOp>())
+    kernel.setOrderAttr(OrderAttr::get(b.getContext(), TileOrder::BothEnds));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(kernel.getStore());

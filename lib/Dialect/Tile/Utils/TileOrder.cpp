@@ -278,6 +278,14 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
   } else if (kind == TileOrder::SplitsFastest && outer > 1) {
     position[first++] = b.rem(rest, sizes.front());
     rest = b.div(rest, sizes.front());
+  } else if (kind == TileOrder::BothEnds) {
+    Value heads = b.max(b.product(sizes.drop_back()), b.constant(1));
+    Value level = b.div(rest, heads), two = b.constant(2);
+    Value fromEnd = b.div(level, two);
+    position[--outer] =
+        b.select(b.isEqual(b.rem(level, two), b.constant(0)),
+                 b.sub(b.sub(sizes.back(), b.constant(1)), fromEnd), fromEnd);
+    rest = b.rem(rest, heads);
   } else if (kind == TileOrder::Backwards) {
     rest = b.sub(b.sub(b.product(sizes), b.constant(1)), rest);
   } else if (kind != TileOrder::Linear && kind != TileOrder::HeadsFastest &&

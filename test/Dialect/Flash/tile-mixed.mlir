@@ -1,0 +1,50 @@
+// Blocks that claim tiles of packed queries over pages take them from both ends: prompts and tokens at the same time. Without pages, and
+// where each block has a tile, those that the mask makes longest go first.
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-refine-visits --split-input-file | FileCheck %s
+
+!q = tensor<1x4x?x64xf16>
+!qs = tensor<?x4x?x64xf16>
+!ks = tensor<?x2x?x64xf16>
+!n = tensor<?xi32>
+// CHECK-LABEL: func @mixed(
+// CHECK:         flash.kernel {{.*}} rows({{.*}} order(<both_ends>)
+func.func @mixed(%q: !q, %of: !n, %k: tensor<?x2x16x64xf16>, %table: tensor<?x?xi32>, %n: !n, %e: !q) -> !q {
+  %qs, %nq = flash.unpack %q by %of : !q, !n -> !qs, !n
+  %ks = flash.unpage %k by %table lengths(%n : !n) : tensor<?x2x16x64xf16>, tensor<?x?xi32> -> !ks
+  %os = flash.attention %qs, %ks, %ks mask(#flash.causal) query_lengths(%nq : !n) key_lengths(%n : !n)
+      schedule(<query_tile = 128, key_tile = 128, packed_heads = 2, features = specialize_warps|persistent|claim_tiles>) : (!qs, !ks, !ks) -> !qs
+  %o = flash.pack %os by %of into %e : !qs, !n into !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<1x4x?x64xf16>
+!qs = tensor<?x4x?x64xf16>
+!ks = tensor<?x2x?x64xf16>
+!n = tensor<?xi32>
+// CHECK-LABEL: func @blocks(
+// CHECK:         flash.kernel {{.*}} rows({{.*}} order(<longest_first>)
+func.func @blocks(%q: !q, %of: !n, %k: tensor<?x2x16x64xf16>, %table: tensor<?x?xi32>, %n: !n, %e: !q) -> !q {
+  %qs, %nq = flash.unpack %q by %of : !q, !n -> !qs, !n
+  %ks = flash.unpage %k by %table lengths(%n : !n) : tensor<?x2x16x64xf16>, tensor<?x?xi32> -> !ks
+  %os = flash.attention %qs, %ks, %ks mask(#flash.causal) query_lengths(%nq : !n) key_lengths(%n : !n)
+      schedule(<query_tile = 128, key_tile = 128, packed_heads = 2, features = specialize_warps>) : (!qs, !ks, !ks) -> !qs
+  %o = flash.pack %os by %of into %e : !qs, !n into !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<1x4x?x64xf16>
+!qs = tensor<?x4x?x64xf16>
+!n = tensor<?xi32>
+// CHECK-LABEL: func @prompts(
+// CHECK:         flash.kernel {{.*}} rows({{.*}} order(<longest_first>)
+func.func @prompts(%q: !q, %of: !n, %e: !q) -> !q {
+  %qs, %n = flash.unpack %q by %of : !q, !n -> !qs, !n
+  %os = flash.attention %qs, %qs, %qs mask(#flash.causal) query_lengths(%n : !n) key_lengths(%n : !n)
+      schedule(<query_tile = 128, key_tile = 128, features = specialize_warps|persistent|claim_tiles>) : (!qs, !qs, !qs) -> !qs
+  %o = flash.pack %os by %of into %e : !qs, !n into !q
+  return %o : !q
+}
