@@ -70,7 +70,9 @@ typedef enum FlashElementType {
   FLASH_I8,
   FLASH_I16,
   FLASH_I32,
-  FLASH_I64
+  FLASH_I64,
+  /** Four bits of exponent and three of mantissa, without infinities. */
+  FLASH_F8E4M3FN
 } FlashElementType;
 
 /** A size that the program leaves open. */

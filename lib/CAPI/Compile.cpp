@@ -83,7 +83,7 @@ llvm::Error FlashKernel::readOptions() {
 static FlashKernel::Type getType(mlir::Type type, bool isReference) {
   auto tensor = llvm::cast<mlir::RankedTensorType>(type);
   DType element = *getDType(tensor.getElementType());
-  return {isReference && isFloat(element) ? DType::F64 : element,
+  return {isReference && isPromoted(element) ? DType::F64 : element,
           llvm::SmallVector<int64_t, 4>(tensor.getShape())};
 }
 
@@ -212,7 +212,8 @@ static FlashTensorType describe(llvm::ArrayRef<FlashKernel::Type> types,
 
 // Both list the types in the same order.
 static_assert(int(DType::F16) == FLASH_F16 && int(DType::F64) == FLASH_F64 &&
-              int(DType::I8) == FLASH_I8 && int(DType::I64) == FLASH_I64);
+              int(DType::I8) == FLASH_I8 && int(DType::I64) == FLASH_I64 &&
+              int(DType::F8E4M3FN) == FLASH_F8E4M3FN);
 static_assert(mlir::ShapedType::kDynamic == FLASH_DYNAMIC);
 
 FlashTensorType flashKernelGetArgument(const FlashKernel *kernel,

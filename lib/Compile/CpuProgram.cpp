@@ -53,7 +53,8 @@ llvm::Expected<CpuProgram> CpuProgram::compile(ModuleOp source, StringRef entry,
   for (Type type : func.getResultTypes()) {
     DType dtype = *getDType(cast<ShapedType>(type).getElementType());
     program.resultTypes.push_back(
-        variant == Variant::Reference && isFloat(dtype) ? DType::F64 : dtype);
+        variant == Variant::Reference && isPromoted(dtype) ? DType::F64
+                                                           : dtype);
   }
 
   bool isBlocks = isBlockLevel(*module);

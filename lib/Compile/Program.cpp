@@ -246,6 +246,8 @@ flash::compile::getSizes(Value value, ArrayRef<TensorSpec> inputs) {
     return reshape(expand.getSrc());
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
     return reshape(collapse.getSrc());
+  if (auto dequantize = dyn_cast<flash::DequantizeOp>(op))
+    return getSizes(dequantize.getSource(), inputs);
   if (auto unpack = dyn_cast<flash::UnpackOp>(op)) {
     auto sizes = getSizes(unpack.getMemory(), inputs),
          offsets = getSizes(unpack.getOffsets(), inputs);

@@ -17,6 +17,7 @@ using namespace flash::compile;
 int64_t flash::compile::getSize(DType dtype) {
   switch (dtype) {
   case DType::I8:
+  case DType::F8E4M3FN:
     return 1;
   case DType::F16:
   case DType::BF16:
@@ -33,12 +34,16 @@ int64_t flash::compile::getSize(DType dtype) {
 }
 
 llvm::StringRef flash::compile::getName(DType dtype) {
-  static constexpr llvm::StringLiteral names[] = {"f16", "bf16", "f32", "f64",
-                                                  "i8",  "i16",  "i32", "i64"};
+  static constexpr llvm::StringLiteral names[] = {
+      "f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "f8E4M3FN"};
   return names[static_cast<int>(dtype)];
 }
 
-bool flash::compile::isFloat(DType dtype) { return dtype <= DType::F64; }
+bool flash::compile::isFloat(DType dtype) {
+  return dtype <= DType::F64 || dtype == DType::F8E4M3FN;
+}
+
+bool flash::compile::isPromoted(DType dtype) { return dtype <= DType::F64; }
 
 std::optional<DType> flash::compile::getDType(mlir::Type type) {
   if (type.isF16())
@@ -49,6 +54,8 @@ std::optional<DType> flash::compile::getDType(mlir::Type type) {
     return DType::F32;
   if (type.isF64())
     return DType::F64;
+  if (mlir::isa<mlir::Float8E4M3FNType>(type))
+    return DType::F8E4M3FN;
   for (DType dtype : {DType::I8, DType::I16, DType::I32, DType::I64})
     if (type.isSignlessInteger(8 * getSize(dtype)))
       return dtype;

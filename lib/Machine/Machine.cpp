@@ -71,6 +71,8 @@ static const Key keys[] = {
                                 productWords, /*isOfChip=*/true),
     makeKey<&Machine::copies>("copies", 0, std::size(copyWords) - 1, copyWords,
                               /*isOfChip=*/true),
+    makeKey<&Machine::convertsE4M3>("converts_e4m3", 0, 1, {},
+                                    /*isOfChip=*/true),
     makeKey<&Machine::hasDependentLaunches>("dependent_launches", 0, 1, {},
                                             /*isOfChip=*/true),
 };

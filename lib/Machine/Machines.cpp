@@ -91,6 +91,7 @@ static Machine makeHopper() {
   machine.portableSharedBytesPerBlock = machine.sharedBytesPerBlock;
   machine.products = MatrixProducts::Warpgroup;
   machine.copies = TileCopies::Bulk;
+  machine.convertsE4M3 = true;
   machine.hasDependentLaunches = true;
   machine.halfFlopsPerClock = 4096;
   machine.tf32FlopsPerClock = 2048;
@@ -107,6 +108,7 @@ static Machine makeRtxBlackwell() {
   machine.name = "sm_120";
   machine.computeCapability = 120;
   machine.multiprocessors = 170;
+  machine.convertsE4M3 = true;
   machine.cudaVersion = 128;
   machine.cards = "RTX 50, RTX PRO 6000 Blackwell";
   return machine;

@@ -172,7 +172,7 @@ flash::run::checkRuns(const CheckedRuns &runs, const Expectation &expected,
   double magnitude = expected.scoreMagnitude, loosest = 0;
   if (variant == Variant::Naive)
     for (const HostTensor &input : inputs)
-      if (isFloat(input.getSpec().dtype))
+      if (isPromoted(input.getSpec().dtype))
         loosest = std::max(loosest, Tolerance::getOfRoundedScores(
                                         input.getSpec().dtype, magnitude)
                                         .relativeRms);

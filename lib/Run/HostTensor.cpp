@@ -8,6 +8,7 @@
 #include "flash/Run/HostTensor.h"
 
 #include "flash/Run/Float16.h"
+#include "flash/Run/Float8.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -58,6 +59,8 @@ double HostTensor::get(int64_t element) const {
     return load<int32_t>(data, element);
   case DType::I64:
     return static_cast<double>(load<int64_t>(data, element));
+  case DType::F8E4M3FN:
+    return decodeE4M3(load<uint8_t>(data, element));
   }
   llvm_unreachable("unknown dtype");
 }
@@ -80,6 +83,8 @@ void HostTensor::set(int64_t element, double value) {
     return store(data, element, toInteger<int32_t>(value));
   case DType::I64:
     return store(data, element, toInteger<int64_t>(value));
+  case DType::F8E4M3FN:
+    return store(data, element, encodeE4M3(value));
   }
   llvm_unreachable("unknown dtype");
 }

@@ -136,6 +136,42 @@ static llvm::Error applyFill(const Fill &fill,
   return llvm::Error::success();
 }
 
+/// The operations that dequantize a tensor, or of which it is the scale,
+/// whether through a view or not.
+static SmallVector<flash::DequantizeOp>
+getDequantizations(BlockArgument argument, bool isScale) {
+  SmallVector<flash::DequantizeOp> found;
+  argument.getOwner()->walk([&](flash::DequantizeOp op) {
+    Value tensor = isScale ? Value(op.getScale()) : Value(op.getSource());
+    if (auto address = tensor.getDefiningOp<flash::AddressOpInterface>())
+      tensor = address.getMemory();
+    if (flash::stripCasts(tensor) == argument)
+      found.push_back(op);
+  });
+  return found;
+}
+
+static bool isDequantized(BlockArgument argument) {
+  return !getDequantizations(argument, /*isScale=*/false).empty();
+}
+
+/// The type that the argument is a scale of, if it is one.
+static std::optional<DType> getScaledType(BlockArgument argument) {
+  SmallVector<flash::DequantizeOp> ops =
+      getDequantizations(argument, /*isScale=*/true);
+  if (ops.empty())
+    return std::nullopt;
+  return getDType(ops.front().getSource().getType().getElementType());
+}
+
+/// The largest integer of 8 bits whose negation is one, too.
+static constexpr int64_t mostOfI8 = 127;
+
+/// What makes dequantized elements as large as random numbers of other types.
+static double getUnitOfScales(DType quantized) {
+  return isFloat(quantized) ? 1 : 1.0 / 64;
+}
+
 llvm::Expected<std::vector<HostTensor>>
 flash::run::makeInputs(func::FuncOp entry, ArrayRef<TensorSpec> specs,
                        const Options &options, Placement placement) {
@@ -156,8 +192,13 @@ flash::run::makeInputs(func::FuncOp entry, ArrayRef<TensorSpec> specs,
     auto input = HostTensor::allocate(spec, placement);
     if (!input)
       return input.takeError();
-    if (isFloat(spec.dtype))
+    std::optional<DType> scaled = getScaledType(entry.getArgument(i));
+    if (scaled)
+      fillScales(*input, getUnitOfScales(*scaled), options.seed, i);
+    else if (isFloat(spec.dtype))
       fillNormal(*input, options.seed, i);
+    else if (isDequantized(entry.getArgument(i)))
+      fillUniform(*input, -mostOfI8, mostOfI8, options.seed, i);
     else if (auto rows = getPackedRows(entry.getArgument(i), specs))
       fillOffsets(*input, *rows, options.seed);
     else
@@ -201,7 +242,7 @@ flash::run::copyInputs(ArrayRef<HostTensor> inputs, bool promote,
   std::vector<HostTensor> copies;
   for (const HostTensor &input : inputs) {
     DType dtype = input.getSpec().dtype;
-    auto copy = input.convert(promote && isFloat(dtype) ? DType::F64 : dtype,
+    auto copy = input.convert(promote && isPromoted(dtype) ? DType::F64 : dtype,
                               placement);
     if (!copy)
       return copy.takeError();

@@ -24,8 +24,8 @@ static_assert(llvm::endianness::native == llvm::endianness::little,
 
 /// The descr that is written for a dtype, and the first one accepted.
 static llvm::StringRef getDescr(DType dtype) {
-  static constexpr llvm::StringLiteral descrs[] = {"<f2", "<u2", "<f4", "<f8",
-                                                   "|i1", "<i2", "<i4", "<i8"};
+  static constexpr llvm::StringLiteral descrs[] = {
+      "<f2", "<u2", "<f4", "<f8", "|i1", "<i2", "<i4", "<i8", "|u1"};
   return descrs[static_cast<int>(dtype)];
 }
 
@@ -33,6 +33,8 @@ static llvm::StringRef getDescr(DType dtype) {
 static std::string describe(DType dtype) {
   if (dtype == DType::BF16)
     return "bf16 ('<u2' or '<V2' with its bits, or '<f4' to be rounded)";
+  if (dtype == DType::F8E4M3FN)
+    return "f8E4M3FN ('|u1' or '|V1' with its bits)";
   return formatv("{0} ('{1}')", getName(dtype), getDescr(dtype));
 }
 
@@ -54,6 +56,8 @@ static bool accepts(DType dtype, llvm::StringRef descr, bool &rounds) {
   if (dtype == DType::BF16)
     return descr == "<V2" || descr == "|V2";
   // One byte has no order, and numpy writes either.
+  if (dtype == DType::F8E4M3FN)
+    return descr == "|V1" || descr == "<V1" || descr == "<u1";
   return dtype == DType::I8 && descr == "<i1";
 }
 

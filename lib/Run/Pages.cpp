@@ -102,8 +102,9 @@ void flash::run::fillPages(func::FuncOp entry, uint64_t seed,
   for (auto &[number, isRow] : rowsOfMemory) {
     HostTensor &memory = inputs[number];
     ArrayRef<int64_t> shape = memory.getSpec().shape;
+    int64_t columns = shape.size() > 3 ? shape[3] : 1;
     for (int64_t i = 0, e = memory.getSpec().getNumElements(); i != e; ++i) {
-      int64_t row = i / shape[3], page = row / (shape[1] * shape[2]);
+      int64_t row = i / columns, page = row / (shape[1] * shape[2]);
       if (!isRow[page * shape[2] + row % shape[2]])
         memory.set(i, std::numeric_limits<double>::quiet_NaN());
     }

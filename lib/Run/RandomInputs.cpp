@@ -117,6 +117,13 @@ void flash::run::fillUniform(HostTensor &tensor, int64_t lo, int64_t hi,
     tensor.set(i, lo + std::floor(generator.nextUnit() * count));
 }
 
+void flash::run::fillScales(HostTensor &tensor, double unit, uint64_t seed,
+                            uint64_t stream) {
+  Generator generator(seed, stream);
+  for (int64_t i = 0, e = tensor.getSpec().getNumElements(); i != e; ++i)
+    tensor.set(i, unit * (0.5 + generator.nextUnit()));
+}
+
 void flash::run::fillOffsets(HostTensor &tensor, int64_t rows, uint64_t seed) {
   int64_t count = tensor.getSpec().getNumElements();
   Generator generator(seed, count);

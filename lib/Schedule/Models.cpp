@@ -21,12 +21,23 @@ static constexpr int64_t mostPackedHeads = 128;
 
 int64_t flash::getSharedBytes(const Problem &problem,
                               const Schedule &schedule) {
-  int64_t stageBytes =
-      problem.getTileBytes(*schedule.keyTile, problem.headDim) +
-      problem.getTileBytes(*schedule.keyTile, problem.valueDim);
-  return schedule.queryStages.value_or(1) *
-             problem.getTileBytes(*schedule.queryTile, problem.headDim) +
-         *schedule.stages * stageBytes;
+  int64_t bytes = schedule.queryStages.value_or(1) *
+                  problem.getTileBytes(*schedule.queryTile, problem.headDim);
+  for (auto [element, columns] :
+       {std::pair(problem.keyElement, problem.headDim),
+        {problem.valueElement, problem.valueDim}}) {
+    int64_t tile = problem.getTileBytes(*schedule.keyTile, columns);
+    // Tiles that are copied become one that is multiplied.
+    bool isQuantized = element && element != problem.element;
+    if (isQuantized)
+      bytes += tile;
+    bytes +=
+        *schedule.stages *
+        (isQuantized ? getSharedTileBytes(*schedule.keyTile, columns,
+                                          element.getIntOrFloatBitWidth() / 8)
+                     : tile);
+  }
+  return bytes;
 }
 
 std::string flash::findElementFault(const Problem &problem,
@@ -38,7 +49,7 @@ std::string flash::findElementFault(const Problem &problem,
 
 bool flash::canHaveRoles(const Problem &problem, const Machine &target) {
   return target.hasWarpgroups() && target.copies >= TileCopies::Bulk &&
-         problem.getElementBits() == 16;
+         problem.getElementBits() == 16 && !problem.isDequantized();
 }
 
 int64_t flash::choosePackedHeads(const Problem &problem, const Machine &target,

@@ -19,6 +19,8 @@ constexpr int64_t threadsPerWarp = 32;
 // registers beside the tiles: no head dimension spills with this (test/Ptxas).
 constexpr int64_t registersBesideTiles = 32;
 constexpr int64_t leastKeyTile = 16;
+// Elements of 8 bits that a thread copies at once, 16 bytes.
+constexpr int64_t quantizedColumns = 16;
 /// What a thread needs is such that the registers of a multiprocessor are
 /// enough for so many warps.
 int64_t countWarpsPerMultiprocessor(const Machine &target) {
@@ -91,6 +93,11 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
 std::string flash::completeSm80Schedule(const Problem &problem,
                                         const Machine &target,
                                         Schedule &schedule) {
+  if (schedule.hasRoles() && problem.isDequantized())
+    return formatv("the features {0} are of kernels whose keys and values have "
+                   "16 bits in memory, and quantized ones are converted by "
+                   "warps without roles; leave the features out",
+                   stringifyScheduleFeatures(*schedule.features));
   if (schedule.hasRoles())
     return formatv("the features {0} need the target sm_90a and elements of 16 "
                    "bits",
@@ -124,6 +131,13 @@ std::string flash::completeSm80Schedule(const Problem &problem,
                    *schedule.queryTile, *schedule.warps);
   if (!schedule.stages)
     schedule.stages = 1;
+  if (problem.isDequantized())
+    for (int64_t columns : {problem.headDim, problem.valueDim})
+      if (columns % quantizedColumns != 0)
+        return formatv("quantized keys and values have head dimensions that "
+                       "are multiples of {0} on tensor cores, got {1}; use "
+                       "tensors of 16 bits, or cpu",
+                       quantizedColumns, columns);
 
   int64_t registers = countTileRegisters(problem, schedule);
   int64_t available =

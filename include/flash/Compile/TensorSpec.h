@@ -16,13 +16,16 @@
 namespace flash::compile {
 
 /// The element types that a function can take and return.
-enum class DType { F16, BF16, F32, F64, I8, I16, I32, I64 };
+enum class DType { F16, BF16, F32, F64, I8, I16, I32, I64, F8E4M3FN };
 
 /// Size of one element in bytes.
 int64_t getSize(DType dtype);
 /// The type's name in MLIR, such as "bf16".
 llvm::StringRef getName(DType dtype);
 bool isFloat(DType dtype);
+/// Whether programs of f64 have f64 in its place: elements that are converted
+/// before anything is computed stay what they are.
+bool isPromoted(DType dtype);
 /// The dtype of an MLIR type, or nothing where there is none for it.
 std::optional<DType> getDType(mlir::Type type);
 

@@ -76,6 +76,9 @@ struct Machine {
   int64_t reservedSharedBytesPerBlock = 0;
   MatrixProducts products = MatrixProducts::None;
   TileCopies copies = TileCopies::Loads;
+  /// Whether an instruction of the PTX that is written by default converts two
+  /// numbers of f8E4M3FN to f16 (cvt.rn.f16x2.e4m3x2: PTX 8.1 for sm_89).
+  bool convertsE4M3 = false;
   /// Whether a kernel may start before the one before it ends, and wait itself
   /// (griddepcontrol).
   bool hasDependentLaunches = false;

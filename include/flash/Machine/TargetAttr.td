@@ -34,9 +34,10 @@ def Flash_TargetAttr : AttrDef<Flash_Dialect, "Target"> {
     | `reserved_shared_bytes_per_block` | 0 to 1048576, what the driver keeps of each block |
     | `products` | `none`, `m16n8k8`, `m16n8k16` or `warpgroup`: the matrix instructions, each with the ones before it |
     | `copies` | `loads`, `async` or `bulk`: how tiles get to shared memory, each way with the ones before it |
+    | `converts_e4m3` | 0 or 1: whether an instruction converts two numbers of f8E4M3FN to f16 |
     | `dependent_launches` | 0 or 1: whether a kernel may start before the one before it ends |
 
-    `products`, `copies` and `dependent_launches` are at most what the machine is described with, as its chip lacks
+    `products`, `copies`, `converts_e4m3` and `dependent_launches` are at most what the machine is described with, as its chip lacks
     other instructions. Warps have roles where there are products of warpgroups and bulk copies.
 
     A module has it as `flash.target`, which `flash-attach-target` writes. A module without it is for the CPU, and

@@ -21,6 +21,10 @@ void fillNormal(HostTensor &tensor, uint64_t seed, uint64_t stream);
 void fillUniform(HostTensor &tensor, int64_t lo, int64_t hi, uint64_t seed,
                  uint64_t stream);
 
+/// Fills scales with numbers from `unit` / 2 to 1.5 times `unit`.
+void fillScales(HostTensor &tensor, double unit, uint64_t seed,
+                uint64_t stream);
+
 /// Fills offsets that cut `rows` rows into sequences of random lengths, the
 /// same ones for tensors of the same number of sequences and rows.
 void fillOffsets(HostTensor &tensor, int64_t rows, uint64_t seed);

@@ -19,6 +19,9 @@ namespace flash {
 /// are known at run time only.
 struct Problem {
   mlir::Type element;
+  /// The elements of keys and of values in memory, which differ where they are
+  /// dequantized.
+  mlir::Type keyElement, valueElement;
   /// The products' precision where it is less than the element's ("tf32"), else
   /// the element type.
   std::string precision;
@@ -74,6 +77,11 @@ struct Problem {
   /// The bytes that a tile of operands takes in shared memory.
   int64_t getTileBytes(int64_t rows, int64_t columns) const {
     return getSharedTileBytes(rows, columns, getElementBytes());
+  }
+  /// Whether tiles of keys or of values are made of quantized ones.
+  bool isDequantized() const {
+    return (keyElement && keyElement != element) ||
+           (valueElement && valueElement != element);
   }
   /// The rows of the heads that share tiles, if the queries are known.
   std::optional<int64_t> countRows() const;

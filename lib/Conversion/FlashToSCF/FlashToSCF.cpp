@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Dequantize.h"
 #include "VisitLowering.h"
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Flash/IR/InitSizes.h"
@@ -588,6 +589,14 @@ struct ConvertFlashToSCF
       numberUnits(loop);
     SmallVector<LoadRowsOp> loads;
     getOperation().walk([&](LoadRowsOp load) { loads.push_back(load); });
+    for (LoadRowsOp &load : loads)
+      if (auto dequantize = load.getSource().getDefiningOp<DequantizeOp>())
+        load = loadQuantized(load, dequantize, onlyKernels);
+    SmallVector<DequantizeOp> dequantized;
+    getOperation().walk([&](DequantizeOp op) { dequantized.push_back(op); });
+    for (DequantizeOp op : dequantized)
+      if (failed(dequantizeTensor(op, onlyKernels)))
+        return signalPassFailure();
     for (LoadRowsOp load : loads)
       if (failed(lower(load, onlyKernels)))
         return signalPassFailure();

@@ -343,8 +343,8 @@ LogicalResult BlockConverter::convertChoice(scf::IfOp choice) {
     return success();
   WalkResult walk = copy.walk([&](Operation *inner) {
     auto reduce = dyn_cast<tile::ReduceRowsOp>(inner);
-    if (!isa<tile::FetchOp, tile::ShareOp, tile::MmaAsyncOp, tile::IsFiniteOp>(
-            inner) &&
+    if (!isa<tile::FetchOp, tile::ShareOp, tile::DequantizeOp, tile::MmaAsyncOp,
+             tile::IsFiniteOp>(inner) &&
         !(reduce && reduce.getNumScratchBytes() > 0))
       return WalkResult::advance();
     refuse(inner, "it takes all warps of a block, where a flash.any of the "
@@ -435,7 +435,7 @@ LogicalResult BlockConverter::convert(Operation &op) {
     return convertAny(any);
   // Tiles of memory are made where they are used.
   if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::CastOp,
-          tensor::ConcatOp>(op) ||
+          tensor::ConcatOp, DequantizeTileOp>(op) ||
       isRowView(&op)) {
     insertionPoints[&op] = {b.getInsertionBlock(),
                             b.getInsertionBlock()->empty()

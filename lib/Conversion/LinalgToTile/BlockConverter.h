@@ -153,6 +153,8 @@ private:
   mlir::LogicalResult convertInsertion(mlir::tensor::ParallelInsertSliceOp op);
   mlir::LogicalResult convertIsFinite(IsFiniteOp op);
   mlir::LogicalResult convertZeroNonfinite(ZeroNonfiniteOp op);
+  /// A quantized tile of memory in shared memory, dequantized.
+  mlir::FailureOr<mlir::Value> dequantize(DequantizeTileOp op);
 
   //===--------------------------------------------------------------------===//
   // Sums that blocks add to (Contributions.cpp)

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockConverter.h"
+#include "flash/Support/ElementType.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -67,8 +68,8 @@ FailureOr<MemoryTile> BlockConverter::getInput(Value value, Operation *user) {
   if (isOutput(tile->memory))
     return refuse(at, "it reads an output of the loop, which other blocks "
                       "write; take what it starts from as an input");
-  if (!isa<Float16Type, BFloat16Type, Float32Type>(
-          getElementTypeOrSelf(value.getType())))
+  const ElementType *element = ElementType::find(value.getType());
+  if (!element || (!element->isFactor() && !isa<DequantizeTileOp>(user)))
     return refuse(at, "tiles are of f16, bf16 and f32");
   return tile;
 }
@@ -110,6 +111,8 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
   // the last of them, from a multiple of 16 bytes on. A part has whole groups
   // of rows that a swizzle changes alike.
   constexpr int64_t bitsOfCopy = 128, rowsOfGroup = 8;
+  if (columns * type.getElementTypeBitWidth() % bitsOfCopy != 0)
+    return Value();
   if (parts.size() > 1 && rowsOfPart % rowsOfGroup != 0)
     return refuse(value.getDefiningOp(),
                   "it puts together parts of " + Twine(rowsOfPart) +
@@ -638,4 +641,40 @@ LogicalResult BlockConverter::convertZeroNonfinite(ZeroNonfiniteOp op) {
   cast<tile::FetchOp>(finite).setFinite(true);
   fetched[op.getResult()] = finite->getResult(0);
   return success();
+}
+
+FailureOr<Value> BlockConverter::dequantize(DequantizeTileOp op) {
+  if (Value known = fetched.lookup(op.getResult()))
+    return known;
+  FailureOr<Value> copied = isMemoryTile(op.getTile(), forall)
+                                ? fetch(op.getTile(), op)
+                                : FailureOr<Value>(Value());
+  if (failed(copied))
+    return failure();
+  if (!*copied)
+    return refuse(op, "a quantized tile is dequantized from memory: from rows "
+                      "of multiples of 16 bytes, side by side there");
+  RankedTensorType type = op.getResult().getType();
+  OpBuilder::InsertionGuard guard(b);
+  setInsertionPointAt(op, /*isEarly=*/false);
+  auto result = tile::DequantizeOp::create(
+      b, op.getLoc(),
+      tile::SmemType::get(type.getDimSize(0), type.getDimSize(1),
+                          type.getElementType()),
+      *copied);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Block *body =
+        b.createBlock(&result.getScale(), {}, b.getIndexType(), op.getLoc());
+    IRMapping inner;
+    Block &scale = op.getScale().front();
+    inner.map(scale.getArgument(0), body->getArgument(0));
+    for (Operation &each : scale.without_terminator())
+      if (failed(copyScalar(b, each, inner)))
+        return failure();
+    Value yielded = cast<YieldOp>(scale.getTerminator()).getResult();
+    yielded = inner.contains(yielded) ? inner.lookup(yielded) : lookup(yielded);
+    tile::YieldOp::create(b, op.getLoc(), yielded);
+  }
+  return fetched[op.getResult()] = result.getResult();
 }

@@ -78,7 +78,8 @@ bool MemoryTile::isDense() const {
 }
 
 bool MemoryTile::isPlain() const {
-  return isDense() && (!padding || matchPattern(padding, m_AnyZeroFloat()));
+  return isDense() && (!padding || matchPattern(padding, m_AnyZeroFloat()) ||
+                       matchPattern(padding, m_Zero()));
 }
 
 /// Whether the index is known to be a multiple of `factor`.

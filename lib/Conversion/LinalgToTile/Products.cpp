@@ -102,6 +102,8 @@ FailureOr<Value> BlockConverter::transpose(Value registers, Operation *user) {
 }
 
 FailureOr<Value> BlockConverter::getSharedTile(Value tile, Operation *user) {
+  if (auto quantized = tile.getDefiningOp<DequantizeTileOp>())
+    return dequantize(quantized);
   if (isMemoryTile(tile, forall) || tile.getDefiningOp<ZeroNonfiniteOp>()) {
     FailureOr<Value> copied = fetch(tile, user);
     if (failed(copied) || *copied)

@@ -7,6 +7,7 @@
 
 #include "Emulate.h"
 #include "flash/Dialect/Tile/Utils/TileOrder.h"
+#include "flash/Support/ElementType.h"
 
 #include "flash/Machine/TargetAttr.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -158,7 +159,7 @@ static Value asIs(ImplicitLocOpBuilder &, Value element) { return element; }
 static Value extendToF32(ImplicitLocOpBuilder &b, Value element) {
   if (element.getType().isF32())
     return element;
-  return arith::ExtFOp::create(b, b.getF32Type(), element);
+  return emitWiden(b, b.getLoc(), element);
 }
 
 /// Memory of this shape that `from` of `source` fills, as a tensor.
@@ -289,6 +290,39 @@ static SmallVector<Value> emulateShare(ShareOp op, ManyValues<ShareOp> operands,
   return asTile(b, type, memory);
 }
 
+/// Fills a tile with the elements of a quantized one, each times the scale of
+/// its row.
+template <typename Op>
+static void dequantize(EmulationBuilder &b, Op op, ValueRange tile,
+                       Value destination) {
+  b.checkLease(tile[1]);
+  Block &scale = op.getScale().front();
+  AffineMap all = b.getMultiDimIdentityMap(2);
+  Type type = cast<MemRefType>(destination.getType()).getElementType();
+  createGeneric(
+      b, tile[0], destination, {all, all},
+      [&](ImplicitLocOpBuilder &b, ValueRange elements) -> Value {
+        IRMapping mapping;
+        mapping.map(scale.getArgument(0), linalg::IndexOp::create(b, 0));
+        for (Operation &inner : scale.without_terminator())
+          b.clone(inner, mapping);
+        Value ofRow = mapping.lookupOrDefault(
+            cast<YieldOp>(scale.getTerminator()).getResult());
+        Value product =
+            arith::MulFOp::create(b, extendToF32(b, elements[0]), ofRow);
+        return arith::TruncFOp::create(b, type, product);
+      });
+}
+
+static SmallVector<Value> emulateDequantize(DequantizeOp op,
+                                            ManyValues<DequantizeOp> operands,
+                                            EmulationBuilder &b) {
+  SmemType type = op.getResult().getType();
+  Value memory = allocate(b, type);
+  dequantize(b, op, operands.getTile(), memory);
+  return asTile(b, type, memory);
+}
+
 //===----------------------------------------------------------------------===//
 // Rings
 //===----------------------------------------------------------------------===//
@@ -370,6 +404,16 @@ static SmallVector<Value>
 emulatePut(RingPutOp op, ManyValues<RingPutOp> operands, EmulationBuilder &b) {
   b.call("start_put", getStep(operands));
   copyInto(b, single(operands.getX()), getStage(b, op, operands));
+  b.call("end_put", getStep(operands));
+  return {};
+}
+
+static SmallVector<Value>
+emulateRingDequantize(RingDequantizeOp op,
+                      ManyValues<RingDequantizeOp> operands,
+                      EmulationBuilder &b) {
+  b.call("start_put", getStep(operands));
+  dequantize(b, op, operands.getTile(), getStage(b, op, operands));
   b.call("end_put", getStep(operands));
   return {};
 }
@@ -725,7 +769,8 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                 emulateCopyAsync, emulatePut, emulateWait<RingWaitOp>,
                 emulateWait<RingPeekOp>, emulateRingCheck<RingMakeFiniteOp>,
                 emulateRingCheck<RingCheckFiniteOp>, emulateRingIsFinite,
-                emulateLoad, emulateLoadRow, emulateIsFinite, emulateMakeFinite,
+                emulateDequantize, emulateRingDequantize, emulateLoad,
+                emulateLoadRow, emulateIsFinite, emulateMakeFinite,
                 emulateClear, emulateStoreBulk, emulateClaim, emulateAddInOrder,
                 emulateStoreDiagonals, emulateStore, emulateRead);
 }

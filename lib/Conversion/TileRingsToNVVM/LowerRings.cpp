@@ -396,6 +396,11 @@ void Lowering::lower(Operation *op) {
                   getStage(b, loc, put.getRing(), put.getStep()),
                   b.getI64IntegerAttr(0), /*by_pairs=*/b.getUnitAttr(),
                   /*alternate=*/UnitAttr());
+  } else if (auto dequantize = dyn_cast<RingDequantizeOp>(op)) {
+    auto put = PutDequantizedOp::create(
+        b, loc, dequantize.getTile(),
+        getStage(b, loc, dequantize.getRing(), dequantize.getStep()));
+    put.getScale().takeBody(dequantize.getScale());
   } else if (isa<RingWaitOp, RingPeekOp>(op)) {
     waitForGroups(b, op);
     gpu::BarrierOp::create(b, loc);

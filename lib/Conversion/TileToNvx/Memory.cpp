@@ -20,15 +20,6 @@
 using namespace mlir;
 using namespace flash;
 
-/// The number of threads in the block, or failure with an error at `op`.
-static FailureOr<int64_t> getNumThreads(Operation *op) {
-  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
-  std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
-  if (!block)
-    return op->emitOpError("needs a kernel of known block size");
-  return block->front();
-}
-
 /// The indices of a row of a packed tile that starts at `indices`.
 static SmallVector<Value> getPackedIndices(ThreadBuilder &t,
                                            ArrayRef<Value> indices,

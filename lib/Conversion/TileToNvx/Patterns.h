@@ -60,6 +60,9 @@ struct ThreadBuilder {
   /// The two elements of 16 bits in a register, as f32, or as they are.
   std::array<mlir::Value, 2> extendPair(mlir::Value pair, mlir::Type element);
   std::array<mlir::Value, 2> splitPair(mlir::Value pair, mlir::Type element);
+  /// Two of f32, rounded to elements of 16 bits in a register.
+  mlir::Value truncatePair(mlir::Value low, mlir::Value high,
+                           mlir::Type element);
   /// A pointer some bytes further in shared memory; `offset` is an index.
   mlir::Value advance(mlir::Value pointer, mlir::Value offset);
   mlir::Value advance(mlir::Value pointer, int64_t offset);
@@ -71,6 +74,9 @@ struct ThreadBuilder {
                          llvm::function_ref<mlir::Value()> emitThen,
                          llvm::function_ref<mlir::Value()> emitElse);
 };
+
+/// The number of threads in the block, or failure with an error at `op`.
+mlir::FailureOr<int64_t> getNumThreads(mlir::Operation *op);
 
 /// Indices as the conversion has them, each of one value.
 llvm::SmallVector<mlir::Value>
@@ -123,6 +129,8 @@ void populateRegisterPatterns(const mlir::TypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
 void populateMemoryPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
+void populateDequantizePatterns(const mlir::TypeConverter &converter,
+                                mlir::RewritePatternSet &patterns);
 void populateDiagonalPatterns(const mlir::TypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
 void populateWarpRowsPatterns(const mlir::TypeConverter &converter,

@@ -76,24 +76,9 @@ static Value extend(ThreadBuilder &t, Value vector, Type element) {
 /// Elements of f32 as ones of 16 bits: each instruction rounds two into one
 /// register, where the machine has such.
 static Value truncate(ThreadBuilder &t, Value vector, Type element) {
-  Type pair = VectorType::get({2}, element);
   SmallVector<Value> from = t.unpack(vector), to;
-  bool hasPairs = t.machine().products >= MatrixProducts::M16N8K16;
-  for (size_t i = 0; i < from.size(); i += 2) {
-    // The first operand goes to the upper half.
-    Value high = from[i + 1], low = from[i], rounded;
-    auto mode = NVVM::FPRoundingMode::RN;
-    if (!hasPairs)
-      rounded = LLVM::FPTruncOp::create(t.b, t.loc, pair, t.pack({low, high}));
-    else if (element.isF16())
-      rounded = NVVM::ConvertF32x2ToF16x2Op::create(
-          t.b, t.loc, pair, high, low, /*random_bits=*/Value(), mode);
-    else
-      rounded = NVVM::ConvertF32x2ToBF16x2Op::create(
-          t.b, t.loc, pair, high, low, /*random_bits=*/Value(), mode);
-    to.push_back(
-        LLVM::BitcastOp::create(t.b, t.loc, t.b.getI32Type(), rounded));
-  }
+  for (size_t i = 0; i < from.size(); i += 2)
+    to.push_back(t.truncatePair(from[i], from[i + 1], element));
   return t.pack(to);
 }
 

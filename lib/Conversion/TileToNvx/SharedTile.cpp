@@ -13,9 +13,7 @@
 using namespace mlir;
 using namespace flash;
 
-/// What the swizzle combines with the chunk's offset in bytes: the bits 7 and
-/// up of the row's offset, moved to the bits 4 and up.
-static Value getSwizzleOfRow(ThreadBuilder &t, tile::SmemType type, Value row) {
+Value flash::getSwizzleOfRow(ThreadBuilder &t, tile::SmemType type, Value row) {
   int64_t rowsInPeriod = 128 / type.getSwizzle();
   Value group = rowsInPeriod == 1 ? row : t.div(row, rowsInPeriod);
   return t.mul(t.rem(group, type.getSwizzle() / 16), 16);

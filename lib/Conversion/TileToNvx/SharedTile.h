@@ -12,6 +12,11 @@
 
 namespace flash {
 
+/// What the swizzle combines with a chunk's offset in bytes: the bits 7 and up
+/// of the row's offset, moved to the bits 4 and up.
+mlir::Value getSwizzleOfRow(ThreadBuilder &t, tile::SmemType type,
+                            mlir::Value row);
+
 /// The byte offset, inside the first panel, of a chunk of 16 bytes of a row;
 /// both are indices. See `!tile.smem`.
 mlir::Value getSwizzledOffset(ThreadBuilder &t, tile::SmemType type,

@@ -148,6 +148,22 @@ std::array<Value, 2> ThreadBuilder::splitPair(Value pair, Type element) {
           LLVM::ExtractElementOp::create(b, loc, elements, i32(1))};
 }
 
+Value ThreadBuilder::truncatePair(Value low, Value high, Type element) {
+  Type pair = VectorType::get({2}, element);
+  Value rounded;
+  // The first operand goes to the upper half.
+  auto mode = NVVM::FPRoundingMode::RN;
+  if (machine().products < MatrixProducts::M16N8K16)
+    rounded = LLVM::FPTruncOp::create(b, loc, pair, pack({low, high}));
+  else if (element.isF16())
+    rounded = NVVM::ConvertF32x2ToF16x2Op::create(
+        b, loc, pair, high, low, /*random_bits=*/Value(), mode);
+  else
+    rounded = NVVM::ConvertF32x2ToBF16x2Op::create(
+        b, loc, pair, high, low, /*random_bits=*/Value(), mode);
+  return LLVM::BitcastOp::create(b, loc, b.getI32Type(), rounded);
+}
+
 Value ThreadBuilder::advance(Value pointer, Value offset) {
   Value bytes = arith::IndexCastOp::create(b, loc, b.getI32Type(), offset);
   return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
@@ -184,6 +200,14 @@ Value ThreadBuilder::emitChoice(Value condition, Type type,
   if (emitElse)
     fill(*choice.elseBlock(), emitElse);
   return type ? choice.getResult(0) : Value();
+}
+
+FailureOr<int64_t> flash::getNumThreads(Operation *op) {
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
+  if (!block)
+    return op->emitOpError("needs a kernel of known block size");
+  return block->front();
 }
 
 //===----------------------------------------------------------------------===//

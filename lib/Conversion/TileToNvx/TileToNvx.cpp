@@ -37,6 +37,7 @@ struct ConvertTileToNvx : flash::impl::ConvertTileToNvxBase<ConvertTileToNvx> {
                                                          target);
     populateRegisterPatterns(converter, patterns);
     populateMemoryPatterns(converter, patterns);
+    populateDequantizePatterns(converter, patterns);
     populateDiagonalPatterns(converter, patterns);
     populateWarpRowsPatterns(converter, patterns);
     populateProductPatterns(converter, patterns);

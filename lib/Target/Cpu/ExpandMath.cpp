@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "flash/Support/ElementType.h"
 #include "flash/Target/Cpu/Passes.h"
 #include "flash/Target/Math/Functions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -71,6 +72,38 @@ LogicalResult expandIntegerPower(math::IPowIOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// LLVM has no type for some elements, whose bits are computed with.
+LogicalResult expandWidening(arith::ExtFOp op, PatternRewriter &rewriter) {
+  const ElementType *element = ElementType::find(op.getIn().getType());
+  if (!element || !element->emitToF32 || isa<TensorType>(op.getType()))
+    return failure();
+  Location loc = op.getLoc();
+  auto withElement = [&](Type type) -> Type {
+    auto vector = dyn_cast<VectorType>(op.getType());
+    return vector ? vector.clone(type) : type;
+  };
+  Value bits = arith::BitcastOp::create(
+      rewriter, loc, withElement(rewriter.getIntegerType(element->bits)),
+      op.getIn());
+  bits = arith::ExtUIOp::create(rewriter, loc,
+                                withElement(rewriter.getI32Type()), bits);
+  Value result = element->emitToF32(rewriter, loc, bits);
+  if (!getElementTypeOrSelf(op.getType()).isF32())
+    result = FloatEmitter(rewriter, loc, result.getType())
+                 .convert(result, getElementTypeOrSelf(op.getType()));
+  rewriter.replaceOp(op, result);
+  return success();
+}
+
+/// The mode that is said is the one that there is: what says it is for programs
+/// of another precision.
+LogicalResult dropRoundingMode(arith::TruncFOp op, PatternRewriter &rewriter) {
+  if (op.getRoundingmode() != arith::RoundingMode::to_nearest_even)
+    return failure();
+  rewriter.modifyOpInPlace(op, [&] { op.removeRoundingmodeAttr(); });
+  return success();
+}
+
 struct ExpandMath : flash::impl::FlashCpuExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
@@ -81,6 +114,8 @@ struct ExpandMath : flash::impl::FlashCpuExpandMathBase<ExpandMath> {
                  Class<math::IsNormalOp, any::isNormal>>(&getContext());
     patterns.add(expandIntegerPower);
     patterns.add(expandPowerOfReal);
+    patterns.add(expandWidening);
+    patterns.add(dropRoundingMode);
     math::populateExpansionPatterns(patterns, {"clampf"});
     // 16-bit functions are computed in f32; the few that f16 hardware and the
     // C library lack would not link otherwise.

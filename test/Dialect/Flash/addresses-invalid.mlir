@@ -111,7 +111,7 @@ func.func @beyond(%v: tensor<2x4x8xf32>, %x: tensor<1x4x8xf32>) -> tensor<1x4x8x
 // -----
 
 func.func @unpage(%x: tensor<9x4x?x8xf16>, %t: tensor<3x5xi32>, %n: tensor<3xi32>) {
-  // expected-error @below {{pages are [P, H, page, D] of a number of rows that is static and at least 1, got 'tensor<9x4x?x8xf16>'}}
+  // expected-error @below {{pages are [P, H, page, D] or [P, H, page], of a number of rows that is static and at least 1, got 'tensor<9x4x?x8xf16>'}}
   %0 = flash.unpage %x by %t lengths(%n : tensor<3xi32>) : tensor<9x4x?x8xf16>, tensor<3x5xi32> -> tensor<3x4x?x8xf16>
   return
 }

@@ -443,7 +443,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
 // -----
 
 func.func @f(%x: f32) {
-  // expected-error @below {{expects parent op to be one of 'flash.attention, flash.attention_grad, flash.online_attention, flash.query_grad_step, flash.key_grad_step, flash.captured_grad_step, flash.block_map'}}
+  // expected-error @below {{expects parent op to be one of 'flash.attention, flash.attention_grad, flash.online_attention, flash.query_grad_step, flash.key_grad_step, flash.captured_grad_step, flash.block_map, flash.dequantize_tile'}}
   flash.yield %x : f32
 }
 
@@ -1379,7 +1379,7 @@ module attributes {flash.target = #flash.target<cpu, registers = 7>} {}
 
 // -----
 
-// expected-error @below {{unknown key 'regs'; the keys are multiprocessors, registers, registers_per_thread, shared_bytes_per_block, portable_shared_bytes_per_block, reserved_shared_bytes_per_block, products, copies, dependent_launches}}
+// expected-error @below {{unknown key 'regs'; the keys are multiprocessors, registers, registers_per_thread, shared_bytes_per_block, portable_shared_bytes_per_block, reserved_shared_bytes_per_block, products, copies, converts_e4m3, dependent_launches}}
 module attributes {flash.target = #flash.target<sm_80, regs = 7>} {}
 
 // -----

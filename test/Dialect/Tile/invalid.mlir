@@ -46,7 +46,7 @@ func.func @f(%x: tensor<16x8xf32, #tile.lanes<1>>)
 
 // -----
 
-// expected-error @below {{shared-memory tiles hold f16, bf16 or f32, got 'f64'}}
+// expected-error @below {{shared-memory tiles hold f16, bf16, f32, f8E4M3FN or i8, got 'f64'}}
 func.func @f(%x: !tile.smem<16x8xf64, swizzle = 32>)
 
 // -----
@@ -164,7 +164,7 @@ func.func @f(%x: memref<16x8xf32, strided<[1, 16]>>, %i: index) {
 // -----
 
 func.func @f(%x: memref<16x8xf64>, %i: index) {
-  // expected-error @below {{operand #0 must be memref of 16-bit float or bfloat16 type or 32-bit float values, but got 'memref<16x8xf64>'}}
+  // expected-error @below {{operand #0 must be memref of 16-bit float or bfloat16 type or 32-bit float or f8E4M3FN type or 8-bit signless integer values, but got 'memref<16x8xf64>'}}
   %t = tile.fetch %x[%i] : memref<16x8xf64> to !tile.smem<16x8xf32, swizzle = 32>
   return
 }
@@ -505,7 +505,7 @@ func.func @f(%m: memref<?xf32>, %i: index) {
 // -----
 
 func.func @f(%x: f32) {
-  // expected-error @below {{expects parent op 'tile.map'}}
+  // expected-error @below {{expects parent op to be one of 'tile.map, tile.dequantize, tile.ring.dequantize, tile.put_dequantized'}}
   tile.yield %x : f32
 }
 

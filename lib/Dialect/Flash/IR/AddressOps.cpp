@@ -17,6 +17,12 @@
 using namespace mlir;
 using namespace flash;
 
+AddressOpInterface AddressOpInterface::ofRows(Value rows) {
+  if (auto dequantize = rows.getDefiningOp<DequantizeOp>())
+    rows = dequantize.getSource();
+  return rows.getDefiningOp<AddressOpInterface>();
+}
+
 AddressOpInterface AddressOpInterface::ofStored(Value result) {
   if (!result.hasOneUse())
     return {};
@@ -289,10 +295,10 @@ SmallVector<OpFoldResult> UnpageOp::emitSizes(OpBuilder &b, Location loc) {
 
 LogicalResult UnpageOp::verify() {
   RankedTensorType memory = getMemory().getType(), table = getTable().getType();
-  if (memory.getRank() != 4 || memory.isDynamicDim(2) ||
-      memory.getDimSize(2) < 1)
-    return emitOpError("pages are [P, H, page, D] of a number of rows that is "
-                       "static and at least 1, got ")
+  if ((memory.getRank() != 3 && memory.getRank() != 4) ||
+      memory.isDynamicDim(2) || memory.getDimSize(2) < 1)
+    return emitOpError("pages are [P, H, page, D] or [P, H, page], of a number "
+                       "of rows that is static and at least 1, got ")
            << memory;
   SmallVector<int64_t> shape(memory.getShape());
   shape[0] = table.getDimSize(0);
@@ -307,4 +313,49 @@ LogicalResult UnpageOp::verify() {
     return emitOpError("has a length for each sequence of ")
            << table << ", got " << getLengths().getType();
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Elements of 8 bits
+//===----------------------------------------------------------------------===//
+
+LogicalResult DequantizeOp::verify() {
+  RankedTensorType source = getSource().getType(), scale = getScale().getType(),
+                   result = getResult().getType();
+  if (source.getRank() != 4)
+    return emitOpError("dequantizes [B, H, N, D], got ") << source;
+  RankedTensorType expected = source.clone(result.getElementType());
+  if (result != expected)
+    return emitOpError("of ")
+           << source << " gives " << expected << ", got " << result;
+  auto areSame = [](auto pair) {
+    auto [x, y] = pair;
+    return ShapedType::isDynamic(x) || ShapedType::isDynamic(y) || x == y;
+  };
+  ArrayRef<int64_t> rows = source.getShape();
+  bool isOfTensor = scale.getRank() == 1 && scale.getDimSize(0) == 1,
+       isOfRows =
+           (scale.getRank() == 2 || scale.getRank() == 3) &&
+           llvm::all_of(llvm::zip_first(scale.getShape(), rows), areSame);
+  if (isOfTensor || isOfRows)
+    return success();
+  return emitOpError("has one scale [1], or one for each batch and head [B, H] "
+                     "or for each row [B, H, N] of ")
+         << source << ", got " << scale;
+}
+
+LogicalResult DequantizeTileOp::verify() {
+  RankedTensorType tile = getTile().getType(), result = getResult().getType();
+  if (!tile.hasStaticShape() || tile.getShape() != result.getShape())
+    return emitOpError("gives as many elements as a tile of static size has, "
+                       "got ")
+           << tile << " and " << result;
+  Block &block = getScale().front();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (block.getNumArguments() == 1 &&
+      block.getArgument(0).getType().isIndex() && yield &&
+      yield.getResult().getType().isF32() && !yield.getKeep())
+    return success();
+  return emitOpError("has a region that takes a row, an index, and yields its "
+                     "scale, of f32");
 }

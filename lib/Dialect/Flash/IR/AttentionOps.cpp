@@ -121,7 +121,13 @@ LogicalResult flash::detail::verifyAttention(AttentionOpInterface op) {
                                             "query_lengths"),
         {op.getKey(), op.getKeyLengths(), "key_lengths"},
         {op.getValue(), op.getKeyLengths(), "key_lengths"}}) {
-    auto address = rows.getDefiningOp<AddressOpInterface>();
+    bool areKeys = rows != op.getQuery() && isa<AttentionOp>(*op);
+    if (rows.getDefiningOp<DequantizeOp>() && !areKeys)
+      return op->emitOpError("takes dequantized rows")
+             << (rows == op.getQuery() ? " as queries" : "")
+             << "; keys and values of flash.attention alone are, and queries "
+                "and gradients have 16 bits or more";
+    auto address = AddressOpInterface::ofRows(rows);
     if (!address)
       continue;
     bool areInParts = address.getContiguousRows().has_value();

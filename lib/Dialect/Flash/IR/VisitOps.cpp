@@ -171,8 +171,7 @@ LogicalResult LoadRowsOp::verify() {
            << source << ", got " << tile;
   if (getPacked() && static_cast<int64_t>(*getPacked()) < 2)
     return emitOpError("packs two heads or more, got ") << *getPacked();
-  if (getToEnd() &&
-      (!getRows() || getSource().getDefiningOp<AddressOpInterface>()))
+  if (getToEnd() && (!getRows() || AddressOpInterface::ofRows(getSource())))
     return emitOpError("to_end says of rows(...) of a tensor that they are its "
                        "last ones; a view has no end in memory");
   return success();

@@ -84,6 +84,7 @@ private:
   void rowSizes(Value tensor, const Twine &name);
   void gradientSizes(AttentionGradOp grad);
   void pages(UnpageOp view);
+  void scales(DequantizeOp dequantize);
   void atLeast(const Size &size, const Size &wanted, Operation *read,
                const Twine &message);
   void blockSizes(Value tiles, ArrayRef<Size> extents);
@@ -478,6 +479,16 @@ void ShapeAsserter::pages(UnpageOp view) {
              "the table has room for pages, and there is none");
 }
 
+void ShapeAsserter::scales(DequantizeOp dequantize) {
+  static constexpr StringLiteral names[] = {"batch sizes", "head counts",
+                                            "lengths"};
+  Value scale = dequantize.getScale();
+  int64_t rank = dequantize.getScale().getType().getRank();
+  for (int64_t dim = 0; rank > 1 && dim < rank; ++dim)
+    sameSize(Size::of(dequantize.getResult(), dim), Size::of(scale, dim),
+             names[dim] + " of keys or values and their scales");
+}
+
 void ShapeAsserter::run() {
   Value query = op.getQuery(), key = op.getKey(), value = op.getValue();
   int64_t rank = op.getQuery().getType().getRank();
@@ -497,7 +508,11 @@ void ShapeAsserter::run() {
   sameSize(Size::of(key, rank - 2), Size::of(value, rank - 2),
            "lengths of key and value");
   for (Value rows : {key, value})
-    if (auto view = rows.getDefiningOp<UnpageOp>())
+    if (auto dequantize = rows.getDefiningOp<DequantizeOp>())
+      scales(dequantize);
+  for (Value rows : {key, value})
+    if (auto view = dyn_cast_if_present<UnpageOp>(
+            AddressOpInterface::ofRows(rows).getOperation()))
       pages(view);
   for (Value lengths :
        {op.getLengths(), op.getQueryLengths(), op.getKeyLengths()})

@@ -97,6 +97,8 @@ FailureOr<size_t> CallAxes::add(AttentionOp op, StringRef name,
         at = nullptr;
       } else if (auto cast = at.getDefiningOp<tensor::CastOp>()) {
         at = cast.getSource();
+      } else if (auto before = at.getDefiningOp<DequantizeOp>()) {
+        at = before.getSource();
       } else if (auto before = at.getDefiningOp<AttentionOp>()) {
         at = before.getQuery();
       } else if (added.known) {
@@ -135,7 +137,8 @@ FailureOr<size_t> CallAxes::add(AttentionOp op, StringRef name,
 static UnpageOp getUnpage(Value tensor) {
   while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
     tensor = cast.getSource();
-  return tensor.getDefiningOp<UnpageOp>();
+  return dyn_cast_if_present<UnpageOp>(
+      AddressOpInterface::ofRows(tensor).getOperation());
 }
 
 FailureOr<CallAxes> CallAxes::of(func::FuncOp func) {

@@ -73,6 +73,13 @@ static bool leavesRangesOf(AttentionOpInterface op, MaskAttrInterface mask,
                       getLength(op.getKeyLengths(), op.getKey().getType()));
 }
 
+/// The type of the elements that are read of keys or values.
+static Type getElementInMemory(Value rows) {
+  if (auto dequantize = rows.getDefiningOp<DequantizeOp>())
+    rows = dequantize.getSource();
+  return getElementTypeOrSelf(rows);
+}
+
 Problem flash::getProblem(AttentionOpInterface op) {
   return getProblem(op, op.getQuery().getType().getShape(),
                     op.getKey().getType().getShape());
@@ -82,10 +89,16 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
                           ArrayRef<int64_t> key) {
   Problem problem;
   problem.element = op.getQuery().getType().getElementType();
+  problem.keyElement = getElementInMemory(op.getKey());
+  problem.valueElement = getElementInMemory(op.getValue());
   if (op.getPrecision())
     problem.precision = stringifyPrecision(*op.getPrecision());
   else
     llvm::raw_string_ostream(problem.precision) << problem.element;
+  // Schedules are measured for the elements that are read.
+  if (problem.isDequantized())
+    llvm::raw_string_ostream(problem.precision)
+        << "_of_" << problem.keyElement << "_" << problem.valueElement;
   problem.headDim = op.getHeadDim();
   problem.valueDim = op.getValueDim();
   setQuerySizes(problem, query);
@@ -106,7 +119,7 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
   problem.keysVary = op.getLengths() || op.getKeyLengths();
   for (auto [rows, length] : {std::pair(Value(op.getQuery()), &problem.queries),
                               {op.getKey(), &problem.keys}}) {
-    auto address = rows.getDefiningOp<AddressOpInterface>();
+    auto address = AddressOpInterface::ofRows(rows);
     // Each batch has pages of its own, or may have.
     if (!address || address.getContiguousRows())
       continue;
@@ -115,7 +128,8 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
     if (!problem.isGradient && *length && !ShapedType::isDynamic(query[0]))
       *length = llvm::divideCeil(**length, std::max<int64_t>(query[0], 1));
   }
-  problem.keysInPages = op.getKey().getDefiningOp<UnpageOp>() != nullptr;
+  problem.keysInPages = isa_and_present<UnpageOp>(
+      AddressOpInterface::ofRows(op.getKey()).getOperation());
   problem.masksInRegion = masksElements(op.getScore());
   problem.masksPositions = op.getMask().has_value();
   problem.isMasked = problem.masksPositions || problem.masksInRegion;
@@ -308,7 +322,7 @@ static std::string findPageFault(AttentionOpInterface op,
                                  const Schedule &schedule) {
   SmallVector<int64_t, 2> pages;
   for (Value rows : {op.getKey(), op.getValue()})
-    if (auto address = rows.getDefiningOp<AddressOpInterface>())
+    if (auto address = AddressOpInterface::ofRows(rows))
       if (std::optional<int64_t> page = address.getContiguousRows())
         pages.push_back(*page);
   auto fits = [&](int64_t page, int64_t tile) {

@@ -151,6 +151,27 @@ void Promoter::promote(Operation *op) {
 }
 
 namespace {
+/// A rounding whose mode the program says, and the types from which and to
+/// which it rounds: it is part of what is computed, not of how precisely.
+struct Rounding {
+  arith::TruncFOp op;
+  Type from, to;
+};
+} // namespace
+
+/// Emits the rounding of what has been promoted.
+static void keep(const Rounding &rounding) {
+  arith::TruncFOp op = rounding.op;
+  OpBuilder b(op);
+  Value value = op.getIn();
+  for (Type type : {rounding.from, rounding.to})
+    value = arith::TruncFOp::create(b, op.getLoc(), type, value);
+  op.replaceAllUsesWith(
+      arith::ExtFOp::create(b, op.getLoc(), op.getType(), value).getResult());
+  op.erase();
+}
+
+namespace {
 struct PromoteToF64 : flash::impl::PromoteToF64Base<PromoteToF64> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -159,7 +180,14 @@ struct PromoteToF64 : flash::impl::PromoteToF64Base<PromoteToF64> {
         [&](Operation *op) { return WalkResult(promoter.check(op)); });
     if (checked.wasInterrupted())
       return signalPassFailure();
+    SmallVector<Rounding> roundings;
+    module.walk([&](arith::TruncFOp op) {
+      if (op.getRoundingmode())
+        roundings.push_back({op, op.getIn().getType(), op.getType()});
+    });
     module.walk([&](Operation *op) { promoter.promote(op); });
+    for (const Rounding &rounding : roundings)
+      keep(rounding);
     // Widening and narrowing one type to itself is not an op.
     module.walk([](Operation *op) {
       if (!isa<arith::ExtFOp, arith::TruncFOp>(op) ||

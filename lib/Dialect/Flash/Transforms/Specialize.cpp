@@ -164,6 +164,8 @@ std::optional<Sizes> Specialize::getSizes(Value tensor) {
   }
   if (auto cast = tensor.getDefiningOp<tensor::CastOp>())
     return getSizes(cast.getSource());
+  if (auto dequantize = tensor.getDefiningOp<DequantizeOp>())
+    return getSizes(dequantize.getSource());
   if (auto unpack = tensor.getDefiningOp<UnpackOp>())
     return getSizes(unpack.getMemory());
   if (auto unpage = tensor.getDefiningOp<UnpageOp>()) {
@@ -195,6 +197,14 @@ static void setDim(Value tensor, int64_t dim, int64_t size) {
 
 void Specialize::refineArgument(Value tensor, ArrayRef<int64_t> sizes,
                                 ArrayRef<int64_t> dims) {
+  if (auto dequantize = tensor.getDefiningOp<DequantizeOp>()) {
+    refineArgument(dequantize.getSource(), sizes, dims);
+    if (auto open = dequantize.getSource().getDefiningOp<tensor::CastOp>())
+      dequantize->replaceUsesOfWith(open, open.getSource());
+    dequantize.getResult().setType(dequantize.getSource().getType().clone(
+        dequantize.getResult().getType().getElementType()));
+    return;
+  }
   auto address = tensor.getDefiningOp<AddressOpInterface>();
   if (address && !address.isStore()) {
     constexpr int64_t heads = 1;
@@ -312,7 +322,8 @@ void Specialize::refineOperands(AttentionOp op, const Operands &sizes,
 /// of which there have to be known how many.
 void Specialize::fixHeads(AttentionOp op) {
   auto unpack = op.getQuery().getDefiningOp<UnpackOp>();
-  auto unpage = op.getKey().getDefiningOp<UnpageOp>();
+  auto unpage = dyn_cast_if_present<UnpageOp>(
+      AddressOpInterface::ofRows(op.getKey()).getOperation());
   if (!machine.isGpu() || !unpack || !unpage)
     return;
   constexpr int64_t heads = 1;
@@ -435,7 +446,8 @@ void Specialize::setMultiples(AttentionOp op, const Schedule &schedule) {
   int64_t multiples[] = {getMultiple(sizes->query[last], queriesOfTile),
                          getMultiple(sizes->key[last], keysOfTile)};
   // Keys in pages end at lengths, whatever there is room for.
-  if (op.getKey().getDefiningOp<UnpageOp>())
+  if (isa_and_present<UnpageOp>(
+          AddressOpInterface::ofRows(op.getKey()).getOperation()))
     multiples[1] = 1;
   if (multiples[0] != 1 || multiples[1] != 1)
     op.setMultiples(multiples);

@@ -7,6 +7,7 @@
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Schedule/Warpgroups.h"
+#include "flash/Support/ElementType.h"
 #include "flash/Support/OwnRegion.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -114,7 +115,8 @@ int64_t RingOp::getNumStages() {
 }
 
 bool RingOp::isFilledFromRegisters() {
-  return llvm::any_of(getResult().getUsers(), llvm::IsaPred<RingPutOp>);
+  return llvm::any_of(getResult().getUsers(),
+                      llvm::IsaPred<RingPutOp, RingDequantizeOp>);
 }
 
 int64_t RingOp::getNumFullBarriers() {
@@ -262,6 +264,47 @@ LogicalResult ShareOp::verify() {
 
 LogicalResult RingPutOp::verify() {
   return verifyWholePut(*this, getX().getType(), getRing().getType().getTile());
+}
+
+/// A thread converts what it reads of a row at once, 16 bytes.
+static constexpr int64_t dequantizedAtOnce = 16;
+
+/// Checks what becomes of a quantized tile, and the region that gives scales.
+static LogicalResult verifyDequantized(Operation *op, SmemType tile,
+                                       SmemType result, Region &scale) {
+  if (tile.getRows() != result.getRows() ||
+      tile.getColumns() != result.getColumns() ||
+      result.getElementType().getIntOrFloatBitWidth() != 16)
+    return op->emitOpError("gives a tile of f16 or bf16 with the rows and "
+                           "columns of ")
+           << tile << ", not " << result;
+  if (tile.getColumns() % dequantizedAtOnce != 0)
+    return op->emitOpError("converts ")
+           << dequantizedAtOnce << " columns at a time, of which " << tile
+           << " has no multiple";
+  Block &block = scale.front();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (block.getNumArguments() == 1 &&
+      block.getArgument(0).getType().isIndex() && yield &&
+      yield.getResult().getType().isF32())
+    return success();
+  return op->emitOpError("has a region that takes a row, an index, and yields "
+                         "its scale, of f32");
+}
+
+LogicalResult DequantizeOp::verify() {
+  return verifyDequantized(*this, getTile().getType(), getResult().getType(),
+                           getScale());
+}
+
+LogicalResult RingDequantizeOp::verify() {
+  return verifyDequantized(*this, getTile().getType(),
+                           getRing().getType().getTile(), getScale());
+}
+
+LogicalResult PutDequantizedOp::verify() {
+  return verifyDequantized(*this, getTile().getType(),
+                           getDestination().getType(), getScale());
 }
 
 LogicalResult StoreOp::verify() {

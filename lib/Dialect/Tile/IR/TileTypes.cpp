@@ -7,6 +7,7 @@
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Schedule/SharedTile.h"
+#include "flash/Support/ElementType.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -58,8 +59,9 @@ int64_t SmemType::getByteOffset(int64_t row, int64_t column) const {
 LogicalResult SmemType::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t rows, int64_t columns, Type elementType,
                                int64_t swizzle) {
-  if (!elementType.isF16() && !elementType.isBF16() && !elementType.isF32())
-    return emitError() << "shared-memory tiles hold f16, bf16 or f32, got "
+  if (!flash::ElementType::find(elementType))
+    return emitError() << "shared-memory tiles hold f16, bf16, f32, f8E4M3FN "
+                          "or i8, got "
                        << elementType;
   if (rows <= 0 || rows % 8 != 0 || columns <= 0 || columns % 8 != 0)
     return emitError() << "rows and columns of a shared-memory tile must be "

@@ -24,7 +24,9 @@ using namespace flash;
 using namespace flash::tile;
 
 /// Whether the op gives a tile of shared memory that a ring is to hold.
-static bool isSource(Operation *op) { return isa<FetchOp, ShareOp>(op); }
+static bool isSource(Operation *op) {
+  return isa<FetchOp, ShareOp, DequantizeOp>(op);
+}
 
 static Type getTileType(Operation *source) {
   return source->getResult(0).getType();
@@ -161,6 +163,10 @@ static void expandSource(Operation *source, Value ring, Value step) {
   RingAcquireOp::create(b, loc, ring, step);
   if (auto share = dyn_cast<ShareOp>(source)) {
     RingPutOp::create(b, loc, share.getX(), ring, step);
+  } else if (auto dequantize = dyn_cast<DequantizeOp>(source)) {
+    auto put =
+        RingDequantizeOp::create(b, loc, dequantize.getTile(), ring, step);
+    put.getScale().takeBody(dequantize.getScale());
   } else {
     auto fetch = cast<FetchOp>(source);
     for (int64_t part = 0; part < fetch.getNumParts(); ++part)
@@ -261,6 +267,8 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   /// that are shared (Warpgroups.h).
   Value createRing(Operation *source, int64_t stages) {
     OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
+    if (isa<DequantizeOp>(source))
+      stages = 1;
     if (isa<ShareOp>(source))
       stages = isOfSharedProduct(source) ? stagesOfSharedProducts : 1;
     auto type = RingType::get(&getContext(), stages,

@@ -333,7 +333,7 @@ static LogicalResult verifyRing(RingOp ring) {
     if (isa<RingMakeFiniteOp>(user) && !ring.getFinite())
       return user->emitOpError("is of a ring that is not finite");
     if (ringOp.hasRingEffect(RingEffect::Fill) &&
-        isa<RingPutOp>(user) != ring.isFilledFromRegisters())
+        isa<CopyAsyncOp>(user) == ring.isFilledFromRegisters())
       return user->emitOpError("copies into a ring that register tiles fill");
     scf::ForOp first = getFirstCounter(ringOp.getStep());
     scf::ForOp &counter = counters[getRole(user)];

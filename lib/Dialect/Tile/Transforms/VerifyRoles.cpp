@@ -96,6 +96,8 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
     // Tiles are claimed for all roles.
     bool isOfTile =
         isa<TileDialect>(op->getDialect()) && !isa<ClaimOp, ShareScalarsOp>(op);
+    if (isa<RingDequantizeOp>(op))
+      return refuse(op, "is for warps without roles");
     if (isa<FetchOp>(op) || (isCopy(op) && warps != 1))
       return refuse(op,
                     "is for a role of one warp: those that compute wait for "

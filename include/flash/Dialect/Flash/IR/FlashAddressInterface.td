@@ -76,6 +76,9 @@ def Flash_AddressOpInterface : OpInterface<"AddressOpInterface"> {
     }]>
   ];
   let extraClassDeclaration = [{
+    /// The address of the rows that attention, or a kernel, takes; null if they lie in
+    /// memory as their dimensions say. Rows that are dequantized lie where their source does.
+    static AddressOpInterface ofRows(::mlir::Value rows);
     /// The address at which `result` is stored, if it is used nowhere else.
     static AddressOpInterface ofStored(::mlir::Value result);
     /// Whether the address is where its view is stored, not where it is read.

@@ -16,6 +16,12 @@
 /// Where each sequence starts among rows that lie behind each other, and where the last one ends.
 def Flash_OffsetsTensor : Flash_VectorOf<[I32, I64]>;
 
+/// Elements of keys and values in memory, of which flash.dequantize makes those of attention.
+defvar Flash_quantizedElements = [F8E4M3FN, I8];
+def Flash_QuantizedTensor : Flash_TensorOf<Flash_quantizedElements>;
+/// Rows of which an address makes a view.
+def Flash_RowsTensor : Flash_TensorOf<[F16, BF16, F32] # Flash_quantizedElements>;
+
 /// An address whose `memory` has sequences that start at `offsets`.
 class Flash_PackedRowsOp<string mnemonic, list<Trait> traits = []>
     : Flash_Op<mnemonic, traits # [Pure, Flash_AddressOpInterface]> {
@@ -79,8 +85,8 @@ def Flash_UnpackOp : Flash_PackedRowsOp<"unpack"> {
         -> tensor<?x8x?x64xf16>, tensor<?xi32>
     ```
   }];
-  let arguments = (ins Flash_FloatTensor:$memory, Flash_OffsetsTensor:$offsets);
-  let results = (outs Flash_FloatTensor:$view, Flash_LengthsTensor:$lengths);
+  let arguments = (ins Flash_RowsTensor:$memory, Flash_OffsetsTensor:$offsets);
+  let results = (outs Flash_RowsTensor:$view, Flash_LengthsTensor:$lengths);
   let assemblyFormat = [{
     $memory `by` $offsets attr-dict `:` type($memory) `,` type($offsets) `->`
     type($view) `,` type($lengths)
@@ -116,8 +122,8 @@ def Flash_TableTensor : Flash_MatrixOf<[I32]>;
 def Flash_UnpageOp : Flash_Op<"unpage", [Pure, Flash_AddressOpInterface]> {
   let summary = "sequences that lie in pages, as a batch";
   let description = [{
-    Rows of `memory : [P, H, page, D]` lie in P pages, which sequences take as they grow. Page i of sequence b is
-    the page `table[b, i]`, of `table : [B, C]`. The result is a view of the sequences as a batch `[B, H, N, D]`,
+    Rows of `memory : [P, H, page, D]`, or `[P, H, page]`, lie in P pages, which sequences take as they grow. Page i of sequence b is
+    the page `table[b, i]`, of `table : [B, C]`. The result is a view of the sequences as a batch `[B, H, N, D]`, or `[B, H, N]`,
     with N = C * page, in which row n of batch b is row `n mod page` of the page `table[b, n floordiv page]`.
     `lengths : [B]` says how many rows each sequence has; rows behind its last one do not exist and are zeros.
     Lengths are clamped to 0 and N. Entries of the table behind a sequence's last page are not used and may be
@@ -137,9 +143,9 @@ def Flash_UnpageOp : Flash_Op<"unpage", [Pure, Flash_AddressOpInterface]> {
         : tensor<?x8x16x64xf16>, tensor<?x?xi32> -> tensor<?x8x?x64xf16>
     ```
   }];
-  let arguments = (ins Flash_FloatTensor:$memory, Flash_TableTensor:$table,
+  let arguments = (ins Flash_RowsTensor:$memory, Flash_TableTensor:$table,
     Flash_LengthsTensor:$lengths);
-  let results = (outs Flash_FloatTensor:$view);
+  let results = (outs Flash_RowsTensor:$view);
   let assemblyFormat = [{
     $memory `by` $table `lengths` `(` $lengths `:` type($lengths) `)` attr-dict `:`
     type($memory) `,` type($table) `->` type($view)
@@ -158,6 +164,65 @@ def Flash_UnpageOp : Flash_Op<"unpage", [Pure, Flash_AddressOpInterface]> {
     ::llvm::SmallVector<::mlir::OpFoldResult>
     emitSizes(::mlir::OpBuilder &b, ::mlir::Location loc);
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// Elements of 8 bits
+//===----------------------------------------------------------------------===//
+
+def Flash_DequantizeOp : Flash_Op<"dequantize", [Pure]> {
+  let summary = "keys or values of 8 bits, as elements that attention takes";
+  let description = [{
+    Each element of the result is `f32(source) * scale`, a product in f32, rounded to the nearest element of f16 or bf16. The
+    source is `[B, H, N, D]`, of `f8E4M3FN` or of `i8`, which is signed, and may be a view (`flash.unpage`, `flash.unpack`). The scale is one of three:
+
+      - `[1]`, the same for all elements;
+      - `[B, H]`, one for each batch and head;
+      - `[B, H, N]`, one for each row, and may be a view, too.
+
+    No kernel has the result in memory: `flash.attention` takes it as keys or values, reads elements of 8 bits, and converts each tile.
+    Results are those of the same attention on the 16-bit tensor, bit for bit, where the schedules are the same.
+
+    Example:
+
+    ```mlir
+    %ks = flash.dequantize %k scale(%s : tensor<2x8xf32>)
+        : tensor<2x8x512x64xf8E4M3FN> -> tensor<2x8x512x64xf16>
+    ```
+  }];
+  let arguments = (ins Flash_QuantizedTensor:$source, Flash_F32Tensor:$scale);
+  let results = (outs Flash_TensorOf<[F16, BF16]>:$result);
+  let assemblyFormat = [{
+    $source `scale` `(` $scale `:` type($scale) `)` attr-dict `:` type($source) `->`
+    type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Flash_DequantizeTileOp : Flash_Op<"dequantize_tile",
+    [RecursiveMemoryEffects, SingleBlock]> {
+  let summary = "a tile of 8 bits, as elements that are multiplied";
+  let description = [{
+    `flash.dequantize` of a tile `[M, D]` that a block of a GPU loads, whose region gives the scale of a row of the tile and may read memory.
+    `convert-flash-to-scf` writes it, and of programs for the CPU `linalg` in its place.
+
+    Example:
+
+    ```mlir
+    %kt = flash.dequantize_tile %t : tensor<64x128xf8E4M3FN> -> tensor<64x128xf16> {
+    ^bb0(%row: index):
+      %s = tensor.extract %scales[%b, %h, %row] : tensor<2x8x512xf32>
+      flash.yield %s : f32
+    }
+    ```
+  }];
+  let arguments = (ins Flash_MatrixOf<Flash_quantizedElements>:$tile);
+  let results = (outs Flash_MatrixOf<[F16, BF16]>:$result);
+  let regions = (region SizedRegion<1>:$scale);
+  let assemblyFormat = [{
+    $tile attr-dict `:` type($tile) `->` type($result) custom<OwnRegion>($scale)
+  }];
+  let hasVerifier = 1;
 }
 
 #endif // FLASH_ADDRESSES_TD

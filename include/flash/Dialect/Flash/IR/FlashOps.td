@@ -735,12 +735,13 @@ def Flash_YieldOp : Flash_Op<"yield",
     [Pure, Terminator,
      ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",
                   "QueryGradStepOp", "KeyGradStepOp",
-                  "CapturedGradStepOp", "BlockMapOp"]>]> {
-  let summary = "ends a score region or that of a block map";
+                  "CapturedGradStepOp", "BlockMapOp",
+                  "DequantizeTileOp"]>]> {
+  let summary = "ends a score region, or the one of a block map or of scales";
   let description = [{
     Of a score region the new score and, after `keep`, whether the element takes
     part, which must not depend on the score; without it, it does. In
-    `flash.block_map` whether the element takes part.
+    `flash.block_map` whether the element takes part, in `flash.dequantize_tile` the scale of a row.
 
     ```mlir
     flash.yield %s : f32

@@ -148,9 +148,9 @@ def Flash_LoadRowsOp : Flash_Op<"load_rows", [Pure, AttrSizedOperandSegments]> {
     %kt = flash.load_rows %k[%b, %h, %j] rows(%n) : tensor<2x4x?x64xf16> -> tensor<128x64xf16>
     ```
   }];
-  let arguments = (ins Flash_FloatTensor:$source, Variadic<Index>:$position,
+  let arguments = (ins Flash_RowsTensor:$source, Variadic<Index>:$position,
     Optional<Index>:$rows, OptionalAttr<I64Attr>:$packed, UnitAttr:$to_end);
-  let results = (outs Flash_FloatTensor:$tile);
+  let results = (outs Flash_RowsTensor:$tile);
   let assemblyFormat = [{
     $source `[` $position `]` (`rows` `(` $rows^ `)`)? (`packed` `(` $packed^ `)`)?
     (`to_end` $to_end^)? attr-dict `:` type($source) `->` type($tile)

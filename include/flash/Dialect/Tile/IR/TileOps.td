@@ -31,7 +31,21 @@ def Tile_WarpRowsTensor : Tile_TensorWith<"WarpRowsAttr">;
 class Tile_AnyTensorOf<list<Type> types>
     : AnyTypeOf<types, "", "::mlir::RankedTensorType">;
 def Tile_RegisterTensor : Tile_TensorWith<"LayoutAttrInterface">;
-def Tile_GlobalTensor : MemRefOf<[F16, BF16, F32]>;
+/// A tile of elements that tensor cores multiply.
+def Tile_FactorSmem
+    : Type<And<[Tile_SmemType.predicate,
+                CPred<"!::flash::isQuantized(::llvm::cast<::flash::tile::"
+                      "SmemType>($_self).getElementType())">]>,
+           "shared-memory tile of f16, bf16 or f32",
+           "::flash::tile::SmemType">;
+/// A tile of elements of 8 bits.
+def Tile_QuantizedSmem
+    : Type<And<[Tile_SmemType.predicate,
+                CPred<"::flash::isQuantized(::llvm::cast<::flash::tile::"
+                      "SmemType>($_self).getElementType())">]>,
+           "shared-memory tile of f8E4M3FN or i8", "::flash::tile::SmemType">;
+
+def Tile_GlobalTensor : MemRefOf<[F16, BF16, F32, F8E4M3FN, I8]>;
 
 //===----------------------------------------------------------------------===//
 // Which tile a block works on
@@ -217,6 +231,28 @@ def Tile_ShareOp : Tile_Op<"share"> {
   let hasVerifier = 1;
 }
 
+def Tile_DequantizeOp : Tile_Op<"dequantize", [SingleBlock]> {
+  let summary = "a tile of 8 bits, in shared memory as elements that are multiplied";
+  let description = [{
+    Elements are multiplied in f32 by the scale of their row, which the region gives and may read from memory, and are rounded to the nearest of
+    f16 or bf16. All warps of the block convert. `tile-make-rings` turns it into a ring that they fill.
+
+    ```mlir
+    %kt = tile.dequantize %t : !tile.smem<64x128xf8E4M3FN, swizzle = 128> to !tile.smem<64x128xf16, swizzle = 128> {
+    ^bb0(%row: index):
+      tile.yield %scale : f32
+    }
+    ```
+  }];
+  let arguments = (ins Tile_QuantizedSmem:$tile);
+  let results = (outs Tile_SmemType:$result);
+  let regions = (region SizedRegion<1>:$scale);
+  let assemblyFormat = [{
+    $tile attr-dict `:` type($tile) `to` type($result) custom<OwnRegion>($scale)
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_RingOp : Tile_Op<"ring"> {
   let summary = "a ring whose stages are all free";
   let description = [{
@@ -371,6 +407,31 @@ def Tile_RingPutOp : Tile_RingStageOp<"ring.put", "Fill"> {
   let hasVerifier = 1;
 }
 
+def Tile_RingDequantizeOp
+    : Tile_RingStageOp<"ring.dequantize", "Fill", [SingleBlock]> {
+  let summary = "writes a tile of 8 bits to a stage as elements that are multiplied";
+  let description = [{
+    `tile.dequantize`, into the acquired stage of a step, by all threads of the block. It is full when all have written their share. Warps with
+    roles have no such operation yet.
+
+    ```mlir
+    tile.ring.acquire %ring[%t] : ...
+    tile.ring.dequantize %t8 to %ring[%t]
+        : !tile.smem<64x128xf8E4M3FN, swizzle = 128> to !tile.ring<1, !tile.smem<64x128xf16, swizzle = 128>> {
+    ^bb0(%row: index):
+      tile.yield %scale : f32
+    }
+    %kt = tile.ring.wait %ring[%t] : ...
+    ```
+  }];
+  let arguments = (ins Tile_QuantizedSmem:$tile, Tile_RingType:$ring, Index:$step);
+  let regions = (region SizedRegion<1>:$scale);
+  let assemblyFormat = [{
+    $tile `to` $ring `[` $step `]` attr-dict `:` type($tile) `to` type($ring) custom<OwnRegion>($scale)
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_RingWaitOp : Tile_RingStepOp<"ring.wait", "Wait",
     [TypesMatchWith<"the tile is the ring's stage", "ring", "tile",
                     "::llvm::cast<RingType>($_self).getTile()">]> {
@@ -482,8 +543,8 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
         !tile.smem<128x64xf16, swizzle = 128> -> !tile.pending<tensor<128x128xf32, #tile.fragment<4>>>
     ```
   }];
-  let arguments = (ins AnyTypeOf<[Tile_FragmentTensor, Tile_SmemType]>:$a,
-    Tile_SmemType:$b, Optional<Tile_FragmentTensor>:$c, UnitAttr:$transpose_a,
+  let arguments = (ins AnyTypeOf<[Tile_FragmentTensor, Tile_FactorSmem]>:$a,
+    Tile_FactorSmem:$b, Optional<Tile_FragmentTensor>:$c, UnitAttr:$transpose_a,
     UnitAttr:$transpose_b, UnitAttr:$tf32, UnitAttr:$warpgroup);
   let results = (outs Tile_PendingType:$result);
   let assemblyFormat = [{
@@ -645,7 +706,7 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
     %l = tile.load %ls : !tile.smem<8x8xf32, swizzle = 32> to tensor<64xf32, #tile.columns<4>>
     ```
   }];
-  let arguments = (ins Tile_SmemType:$source, UnitAttr:$transpose);
+  let arguments = (ins Tile_FactorSmem:$source, UnitAttr:$transpose);
   let results =
       (outs Tile_AnyTensorOf<[Tile_FragmentTensor, Tile_ColumnsTensor]>:$result);
   let assemblyFormat = [{
@@ -705,7 +766,7 @@ def Tile_LoadRowOp : Tile_Op<"load_row", [MemoryEffects<[MemRead]>]> {
     %v = tile.load_row %vt[%j] : !tile.smem<64x48xf16, swizzle = 128> to tensor<128x48xf32, #tile.fragment<4>>
     ```
   }];
-  let arguments = (ins Tile_SmemType:$source, Index:$row);
+  let arguments = (ins Tile_FactorSmem:$source, Index:$row);
   let results = (outs Tile_FragmentTensor:$result);
   let assemblyFormat = [{
     $source `[` $row `]` attr-dict `:` type($source) `to` type($result)
@@ -740,7 +801,7 @@ def Tile_IsFiniteOp : Tile_Op<"is_finite", [MemoryEffects<[MemRead]>]> {
     %finite = tile.is_finite %vt : !tile.smem<64x48xf16, swizzle = 128>
     ```
   }];
-  let arguments = (ins Tile_SmemType:$source, OptionalAttr<I64Attr>:$warps);
+  let arguments = (ins Tile_FactorSmem:$source, OptionalAttr<I64Attr>:$warps);
   let results = (outs I1:$result);
   let assemblyFormat =
       "$source (`warps` `(` $warps^ `)`)? attr-dict `:` type($source)";
@@ -756,7 +817,7 @@ def Tile_MakeFiniteOp
     tile.make_finite %kt : !tile.smem<64x48xf16, swizzle = 128>
     ```
   }];
-  let arguments = (ins Tile_SmemType:$tile, OptionalAttr<I64Attr>:$warps);
+  let arguments = (ins Tile_FactorSmem:$tile, OptionalAttr<I64Attr>:$warps);
   let assemblyFormat =
       "$tile (`warps` `(` $warps^ `)`)? attr-dict `:` type($tile)";
 }
@@ -912,8 +973,9 @@ def Tile_MapOp : Tile_Op<"map", [RecursiveMemoryEffects, SingleBlock]> {
 }
 
 def Tile_YieldOp : Tile_Op<"yield",
-    [Pure, Terminator, HasParent<"MapOp">]> {
-  let summary = "ends the region of a map";
+    [Pure, Terminator,
+     ParentOneOf<["MapOp", "DequantizeOp", "RingDequantizeOp", "PutDequantizedOp"]>]> {
+  let summary = "ends the region of a map, or the one that gives the scales of rows";
   let arguments = (ins AnyType:$result);
   let assemblyFormat = "$result attr-dict `:` type($result)";
 }
@@ -1221,6 +1283,19 @@ def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
     /// Whether a put of `x` to `to` may alternate between columns.
     static bool canAlternate(::mlir::RankedTensorType x, SmemType to);
   }];
+}
+
+def Tile_PutDequantizedOp : Tile_Op<"put_dequantized", [SingleBlock]> {
+  let summary = "writes a tile of 8 bits to shared memory as elements that are multiplied";
+  let description = [{
+    `tile.ring.dequantize` without its ring.
+  }];
+  let arguments = (ins Tile_QuantizedSmem:$tile, Tile_SmemType:$destination);
+  let regions = (region SizedRegion<1>:$scale);
+  let assemblyFormat = [{
+    $tile `to` $destination attr-dict `:` type($tile) `to` type($destination) custom<OwnRegion>($scale)
+  }];
+  let hasVerifier = 1;
 }
 
 def Tile_CountUpOp : Tile_Op<"count_up", [MemoryEffects<[MemRead, MemWrite]>]> {

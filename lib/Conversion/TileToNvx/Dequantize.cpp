@@ -1,0 +1,224 @@
+//===- Dequantize.cpp - Tiles of 8 bits as tiles that are multiplied ------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+
+#include "SharedTile.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace flash;
+
+// A thread converts chunks of 16 bytes. It reads some before it writes the
+// first one, since the writes may be, for all that a compiler knows, to what is
+// read behind them.
+static constexpr int64_t columnsOfChunk = 16, chunksAtATime = 4;
+
+/// Two neighbours of f8E4M3FN, in a word of 16 bits, as f16 in a register.
+static Value widenE4M3(ThreadBuilder &t, Value pair) {
+  OpBuilder &b = t.b;
+  Type i32 = b.getI32Type();
+  // LLVM has an intrinsic, of PTX 8.1 and later.
+  if (t.machine().convertsE4M3)
+    return LLVM::InlineAsmOp::create(
+               b, t.loc, TypeRange{i32}, ValueRange{pair},
+               "cvt.rn.f16x2.e4m3x2 $0, $1;", "=r,h",
+               /*has_side_effects=*/false, /*is_align_stack=*/false,
+               LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+        .getResult(0);
+  auto keep = [&](Value x, int64_t mask) -> Value {
+    return arith::AndIOp::create(b, t.loc, x, t.i32(mask));
+  };
+  auto shift = [&](Value x, int64_t digits) -> Value {
+    return arith::ShLIOp::create(b, t.loc, x, t.i32(digits));
+  };
+  auto both = [&](Value x, Value y) -> Value {
+    return arith::OrIOp::create(b, t.loc, x, y);
+  };
+  // Each byte in a half of a register. With its digits where f16 has them it
+  // is 2^-8 of what it should be, also below the least normal number.
+  Value word = arith::ExtUIOp::create(b, t.loc, i32, pair);
+  word = both(word, shift(word, 8));
+  Value magnitude = keep(word, 0x007f007f);
+  Value halves = both(shift(magnitude, 7), shift(keep(word, 0x00800080), 8));
+  auto type = VectorType::get({2}, b.getF16Type());
+  Value scale = arith::ConstantOp::create(
+      b, t.loc,
+      DenseElementsAttr::get(type, b.getF16FloatAttr(0x1p8).getValue()));
+  Value scaled = arith::MulFOp::create(
+      b, t.loc, LLVM::BitcastOp::create(b, t.loc, type, halves), scale);
+  halves = LLVM::BitcastOp::create(b, t.loc, i32, scaled);
+  // A magnitude of ones is NaN: one more has the eighth digit, of which ones
+  // become in the exponent of f16 and behind it.
+  Value isNaN =
+      keep(arith::AddIOp::create(b, t.loc, magnitude, t.i32(0x00010001)),
+           0x00800080);
+  return both(halves, arith::SubIOp::create(b, t.loc, shift(isNaN, 8), isNaN));
+}
+
+/// Two neighbours of 8 bits, in a word of 16, as f32.
+static std::array<Value, 2> widenPair(ThreadBuilder &t, Value pair,
+                                      Type element) {
+  OpBuilder &b = t.b;
+  if (!isa<IntegerType>(element))
+    return t.extendPair(widenE4M3(t, pair), b.getF16Type());
+  Value bytes =
+      LLVM::BitcastOp::create(b, t.loc, VectorType::get({2}, element), pair);
+  std::array<Value, 2> result;
+  for (auto [i, value] : llvm::enumerate(result)) {
+    value = LLVM::ExtractElementOp::create(b, t.loc, bytes, t.i32(i));
+    value = arith::SIToFPOp::create(b, t.loc, b.getF32Type(), value);
+  }
+  return result;
+}
+
+namespace {
+/// The chunks of a tile that a thread converts.
+class Chunks {
+public:
+  Chunks(tile::SmemType tile, int64_t threads)
+      : inRow(tile.getColumns() / columnsOfChunk),
+        count(tile.getRows() * inRow), threads(threads) {}
+
+  int64_t getNumSteps() const { return llvm::divideCeil(count, threads); }
+  /// Whether all threads have a chunk in the step.
+  bool isWhole(int64_t step) const { return (step + 1) * threads <= count; }
+  /// The number, the row and the first column of the thread's chunk.
+  Value getNumber(ThreadBuilder &t, int64_t step) const {
+    return t.add(t.thread(), t.constant(step * threads));
+  }
+  std::pair<Value, Value> getPosition(ThreadBuilder &t, Value number) const;
+
+private:
+  int64_t inRow, count, threads;
+};
+} // namespace
+
+std::pair<Value, Value> Chunks::getPosition(ThreadBuilder &t,
+                                            Value number) const {
+  constexpr int64_t chunks = 4, rowsOfGroup = 8;
+  if (inRow % chunks != 0)
+    return {t.div(number, inRow), t.mul(t.rem(number, inRow), columnsOfChunk)};
+  // Eight lanes read or write 128 bytes at a time, which are to be in all
+  // banks. They have four chunks of two rows: with rows that differ in their
+  // lowest digit the swizzle puts even chunks of one and odd ones of the other
+  // there, where they write every other chunk; and with rows that differ in the
+  // third digit different halves of 128 bytes, where they read neighbours.
+  constexpr int64_t otherRow = 5;
+  Value chunk = t.rem(number, chunks);
+  Value isOther = t.rem(t.div(number, chunks), 2);
+  Value row = t.rem(t.div(number, 2 * chunks), rowsOfGroup / 2);
+  row = t.xorWith(row, t.mul(isOther, otherRow));
+  Value group = t.div(number, chunks * rowsOfGroup);
+  chunk = t.add(chunk, t.mul(t.rem(group, inRow / chunks), chunks));
+  row = t.add(row, t.mul(t.div(group, inRow / chunks), rowsOfGroup));
+  return {row, t.mul(chunk, columnsOfChunk)};
+}
+
+/// The scale of a row, of which the op's region says what it is.
+static Value emitScale(ThreadBuilder &t, tile::PutDequantizedOp op, Value row) {
+  Block &body = op.getScale().front();
+  IRMapping mapping;
+  mapping.map(body.getArgument(0), row);
+  for (Operation &inner : body.without_terminator())
+    t.b.clone(inner, mapping);
+  return mapping.lookupOrDefault(
+      cast<tile::YieldOp>(body.getTerminator()).getResult());
+}
+
+/// The 16 elements of a chunk, in two chunks of 16 bits.
+static std::array<Value, 2> convertChunk(ThreadBuilder &t, Value chunk,
+                                         Value scale, Type from, Type to) {
+  OpBuilder &b = t.b;
+  SmallVector<Value> words;
+  auto pairsOfWord = VectorType::get({2}, b.getI16Type());
+  for (Value word : t.unpack(chunk)) {
+    Value pairs = LLVM::BitcastOp::create(b, t.loc, pairsOfWord, word);
+    for (int64_t i : {0, 1}) {
+      Value pair = LLVM::ExtractElementOp::create(b, t.loc, pairs, t.i32(i));
+      auto [low, high] = widenPair(t, pair, from);
+      words.push_back(
+          t.truncatePair(arith::MulFOp::create(b, t.loc, low, scale),
+                         arith::MulFOp::create(b, t.loc, high, scale), to));
+    }
+  }
+  ArrayRef<Value> all(words);
+  return {t.pack(all.take_front(4)), t.pack(all.drop_front(4))};
+}
+
+static FailureOr<Value>
+convertPutDequantized(tile::PutDequantizedOp op,
+                      tile::PutDequantizedOp::Adaptor adaptor,
+                      ThreadBuilder &t) {
+  OpBuilder &b = t.b;
+  FailureOr<int64_t> threads = getNumThreads(op);
+  if (failed(threads))
+    return failure();
+  tile::SmemType from = op.getTile().getType(),
+                 to = op.getDestination().getType();
+  Chunks chunks(from, *threads);
+  auto vector = VectorType::get({4}, b.getI32Type());
+  auto load = [&](Value row, Value column) -> Value {
+    return LLVM::LoadOp::create(
+        b, t.loc, vector,
+        t.advance(adaptor.getTile(), getElementOffset(t, from, row, column)),
+        /*alignment=*/16);
+  };
+  auto store = [&](Value row, Value column, Value chunk, Value scale) {
+    auto converted = convertChunk(t, chunk, scale, from.getElementType(),
+                                  to.getElementType());
+    Value offset = getElementOffset(t, to, row, column);
+    for (Value half : converted) {
+      LLVM::StoreOp::create(b, t.loc, half,
+                            t.advance(adaptor.getDestination(), offset),
+                            /*alignment=*/16);
+      // The chunk behind one of an even number.
+      offset = t.xorWith(offset, t.constant(16));
+    }
+  };
+  int64_t steps = chunks.getNumSteps();
+  SmallVector<std::pair<Value, Value>> positions;
+  SmallVector<Value> numbers, scales;
+  for (int64_t step = 0; step < steps; ++step) {
+    numbers.push_back(chunks.getNumber(t, step));
+    positions.push_back(chunks.getPosition(t, numbers.back()));
+    // All of them are on their way at the same time.
+    if (chunks.isWhole(step))
+      scales.push_back(emitScale(t, op, positions.back().first));
+  }
+  int64_t whole = scales.size();
+  for (int64_t first = 0; first < whole; first += chunksAtATime) {
+    int64_t end = std::min(first + chunksAtATime, whole);
+    SmallVector<Value> loaded;
+    for (int64_t step = first; step < end; ++step)
+      loaded.push_back(load(positions[step].first, positions[step].second));
+    for (int64_t step = first; step < end; ++step)
+      store(positions[step].first, positions[step].second, loaded[step - first],
+            scales[step]);
+  }
+  if (whole == steps)
+    return Value();
+  Value exists = arith::CmpIOp::create(
+      b, t.loc, arith::CmpIPredicate::ult, numbers.back(),
+      t.constant(from.getRows() * from.getColumns() / columnsOfChunk));
+  OpBuilder::InsertionGuard guard(b);
+  auto choice = scf::IfOp::create(b, t.loc, exists);
+  b.setInsertionPointToStart(choice.thenBlock());
+  auto [row, column] = positions.back();
+  store(row, column, load(row, column), emitScale(t, op, row));
+  return Value();
+}
+
+void flash::populateDequantizePatterns(const TypeConverter &converter,
+                                       RewritePatternSet &patterns) {
+  addConversions(converter, patterns, /*benefit=*/1, convertPutDequantized);
+}
