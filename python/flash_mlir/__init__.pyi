@@ -74,6 +74,8 @@ def attention(
     key_lengths: Optional[A] = None,
     schedule: Optional[str] = None,
     out: Optional[A] = None,
+    key_scale: Union[float, A, None] = None,
+    value_scale: Union[float, A, None] = None,
 ) -> A: ...
 @overload
 def attention(
@@ -94,6 +96,8 @@ def attention(
     key_lengths: Optional[A] = None,
     schedule: Optional[str] = None,
     out: Optional[A] = None,
+    key_scale: Union[float, A, None] = None,
+    value_scale: Union[float, A, None] = None,
 ) -> Tuple[A, A]: ...
 
 def merge(
@@ -156,6 +160,9 @@ def flash_attn_func(
     mask: Union[Mask, MaskFunction, None] = None,
     score: Optional[ScoreFunction] = None,
     out: Optional[A] = None,
+    q_descale: None = None,
+    k_descale: Union[float, A, None] = None,
+    v_descale: Union[float, A, None] = None,
 ) -> Any: ...
 def flash_attn_varlen_func(
     q: A,
@@ -182,6 +189,9 @@ def flash_attn_varlen_func(
     mask: Union[Mask, MaskFunction, None] = None,
     score: Optional[ScoreFunction] = None,
     out: Optional[A] = None,
+    q_descale: None = None,
+    k_descale: Union[float, A, None] = None,
+    v_descale: Union[float, A, None] = None,
 ) -> Any: ...
 def flash_attn_with_kvcache(
     q: A,

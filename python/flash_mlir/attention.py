@@ -5,7 +5,7 @@ import copy
 import functools
 
 from . import blocks as given_blocks
-from . import checking, packing, programs
+from . import checking, packing, programs, quantized
 from .compiler import Kernel, choose_target
 from .expressions import SCORE
 from .functions import trace
@@ -52,6 +52,8 @@ def attention(
     key_lengths=None,
     schedule=None,
     out=None,
+    key_scale=None,
+    value_scale=None,
 ):
     """softmax(score(scale * query key^T), over the keys that the mask keeps) value.
 
@@ -90,6 +92,10 @@ def attention(
       out: An array of the result's shape and dtype, where query is, that becomes the result; it must not share memory with an
         argument. On CUDA the kernel writes into it where it is dense in any order of its dimensions, starts at a multiple of
         256 bytes, has a last dimension of a multiple of 8, and no gradients are to come; otherwise the result is copied.
+      key_scale, value_scale: key and value are float8_e4m3fn or int8, and dequantized by these as they are read: a number or an
+        array of one, (batch, key heads), of sequences in pages or packed (sequences, key heads), or one for each key, (batch,
+        key heads, key length) or (pages, rows of a page, key heads). Elements times scale are rounded to query's dtype, float16
+        or bfloat16. There are no gradients then (docs/python.md, Keys and values of 8 bits).
 
     Returns:
       An array like query of shape (batch, heads, query length, Dv), row-major, or on CUDA in the order in which query's
@@ -103,6 +109,9 @@ def attention(
       DeviceError: The GPU is too old (compute capability 7.5 is needed).
       NotImplementedError: scale is a tensor that requires gradients, or so is one that a function reads beside offsets.
     """
+    if key_scale is not None or value_scale is not None:
+        given = mask, score, scale, lengths, sink, return_lse, blocks, schedule, out
+        return quantized.attend(query, key, value, *given, (query_offsets, key_offsets, page_table, key_lengths), key_scale, value_scale)
     if query_offsets is not None or key_offsets is not None or page_table is not None or key_lengths is not None:
         given = mask, score, scale, lengths, sink, return_lse, blocks
         return _attend_sequences(query, key, value, *given, schedule, out, query_offsets, key_offsets, page_table, key_lengths)

@@ -16,6 +16,7 @@ from .number_functions import absolute, tanh
 from .offsets import may_look
 from .operands import cast, get_dtype
 from .packing import check_int32, get_arrays, get_key, rename
+from .quantized import refuse_query_scale
 
 
 # That a split may have.
@@ -184,7 +185,7 @@ def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_t
     arrays = *offsets, page_table, key_lengths
     returns_two = return_attn_probs or return_lse
     of_sequences = get_arrays(*arrays)
-    if is_compiling() or not of_sequences:
+    if is_compiling() or not of_sequences or "key_scale" in options:
         names = "query_offsets", "key_offsets", "page_table", "key_lengths"
         results = attention(q, k, v, return_lse=returns_two, out=place, **dict(zip(names, arrays)), **options)
     else:
@@ -196,6 +197,15 @@ def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_t
     if offsets[0] is None:
         results = swap_results(results, returns_two, out)
     return (*results, None) if return_attn_probs else results
+
+
+def _get_scales(q_descale, k_descale, v_descale):
+    """The options of `attention` that scales of keys and values are."""
+    refuse_query_scale("q_descale", q_descale)
+    if k_descale is None and v_descale is None:
+        return {}
+    # As in FlashAttention, one that is left out is 1.
+    return {"key_scale": 1 if k_descale is None else k_descale, "value_scale": 1 if v_descale is None else v_descale}
 
 
 def put_heads_first(out, shape):
@@ -231,6 +241,9 @@ def flash_attn_func(
     mask=None,
     score=None,
     out=None,
+    q_descale=None,
+    k_descale=None,
+    v_descale=None,
 ):
     """FlashAttention's function of this name, by `attention`.
 
@@ -251,6 +264,9 @@ def flash_attn_func(
       mask: What is seen in addition: a `Mask`, or a function of b, h, q and k.
       score: A function of s, b, h, q and k that gets scores after softcap and alibi_slopes.
       out: The array that becomes the result, as that of `attention`, shaped like it.
+      q_descale: None, as queries have 16 bits.
+      k_descale, v_descale: `key_scale` and `value_scale` of `attention`, for k and v of float8_e4m3fn or int8: a number, or
+        (batch, key heads).
 
     Returns:
       An array like q, (batch, length, heads, Dv); log-sum-exps are (batch, heads, length).
@@ -261,7 +277,7 @@ def flash_attn_func(
     _check(dropout_p, return_attn_probs, return_lse)
     check_causal(causal, q)
     options = dict(mask=get_mask(causal, window_size, mask), score=get_score(softcap, alibi_slopes, score))
-    options.update(scale=softmax_scale, sink=learnable_sink)
+    options.update(scale=softmax_scale, sink=learnable_sink, **_get_scales(q_descale, k_descale, v_descale))
     return attend_rows(q, k, v, (None, None), options, return_attn_probs, return_lse, out=out)
 
 
@@ -290,6 +306,9 @@ def flash_attn_varlen_func(
     mask=None,
     score=None,
     out=None,
+    q_descale=None,
+    k_descale=None,
+    v_descale=None,
 ):
     """FlashAttention's function of this name: `attention` of packed rows.
 
@@ -321,7 +340,7 @@ def flash_attn_varlen_func(
     names = _name("cu_seqlens_q", "cu_seqlens_k", seqused_k)
     used, key_offsets, *of_keys = _get_keys(cu_seqlens_k, seqused_k, block_table, names)
     options = dict(mask=get_mask(causal, window_size, mask, used), score=get_score(softcap, alibi_slopes, score, used))
-    options.update(scale=softmax_scale, sink=learnable_sink, lengths=used)
+    options.update(scale=softmax_scale, sink=learnable_sink, lengths=used, **_get_scales(q_descale, k_descale, v_descale))
     options["schedule"] = get_schedule(num_splits, k, block_table is not None)
     return attend_rows(q, k, v, (cu_seqlens_q, key_offsets), options, return_attn_probs, return_lse, *of_keys, out=out, names=names)
 

@@ -180,6 +180,17 @@ class Packing:
             return type.replace("<?x?x?x", f"<?x?x{self._kinds[1]}x", 1)
         return type.replace("<?x", "<1x", 1) if self.is_packed(name) else type
 
+    def get_rows_type(self, name, type):
+        """The type in memory of one number for each row of an operand, of the type of those of a batch."""
+        return f"tensor<?x?x{self._kinds[1]}xf32>" if self._is_paged(name) else type
+
+    def view_rows(self, name, type):
+        """The lines that make a view of one number for each row of keys or values, which are not packed, and its name."""
+        if not self._is_paged(name):
+            return [], f"%{name}_scale"
+        by = f"by %page_table lengths(%key_lengths : tensor<?xi32>) : {self.get_rows_type(name, type)}, tensor<?x?xi32> -> {type}"
+        return [f"%{name}_scale_rows = flash.unpage %{name}_scale {by}"], f"%{name}_scale_rows"
+
     def name(self, name):
         """What attention takes for an operand, or gives for a result."""
         return f"%{name}_rows" if self.is_packed(name) or self._is_paged(name) else f"%{name}"

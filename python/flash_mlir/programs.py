@@ -11,6 +11,7 @@ from .errors import CompileError, TraceError
 from .expressions import SCORE
 from .operands import round_dim
 from .packing import Packing, get_kind_of_keys, is_paged, list_captures
+from .quantization import Quantization
 
 # As many as a call of the kernel has room for.
 MAX_CAPTURES = 24
@@ -167,6 +168,7 @@ def _get_capture_type(capture):
 def _print(parts, op, rank, operands, results, more_arguments=(), more_clauses=()):
     """A function of one op, whose arguments are the operands, then those of clauses and of the region, and more."""
     packing = Packing(parts.get("packed"))
+    quantization = Quantization(parts.get("quantized"), packing)
     arguments, clauses = list(operands), list(parts.get("clauses", ()))
     if parts.get("lengths"):
         arguments.append(("lengths", "tensor<?xi32>"))
@@ -180,16 +182,18 @@ def _print(parts, op, rank, operands, results, more_arguments=(), more_clauses=(
     clauses += more_clauses
     names = ", ".join(packing.name(name) for name, _ in results)
     in_memory = [packing.get_type(*result) for result in results]
-    parameters = [(name, packing.get_type(name, type)) for name, type in arguments] + packing.get_arguments()
+    arguments = [(name, quantization.get_type(name, type)) for name, type in arguments]
+    parameters = [(name, packing.get_type(name, type)) for name, type in arguments] + packing.get_arguments() + quantization.get_arguments()
     parameters = ", ".join(f"%{name}: {type}" for name, type in parameters)
-    head = " ".join([f"  {names} = flash.{op} {', '.join(packing.name(name) for name, _ in operands)}", *clauses])
+    head = " ".join([f"  {names} = flash.{op} {', '.join(quantization.name(name) for name, _ in operands)}", *clauses])
     types = f": ({', '.join(type for _, type in operands)}) -> {_join_types([type for _, type in results])}"
     lines = [*parts.get("aliases", ()), f"func.func @{op}({parameters}) -> {_join_types(in_memory)} {{"]
     lines += ["  " + line for line in packing.unpack(arguments)]
+    lines += ["  " + line for line in quantization.dequantize(operands)]
     if "score" in parts:
         lines.append(head + " score {")
         lines.append("  ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):")
-        region = packing.fill_region(parts["score"])
+        region = quantization.fill_region(packing.fill_region(parts["score"]))
         lines += ["    " + lowering.fill_region(line, operands[0][1], rank) for line in region]
         lines.append("  } " + types)
     else:
@@ -252,6 +256,18 @@ def with_blocks(config, key):
 def with_packing(config, key):
     """The variant of sequences (`packing.get_key`), whose offsets, table and lengths are captured tensors behind the others."""
     return json.dumps({**json.loads(config), "packed": key})
+
+
+@functools.lru_cache(maxsize=512)
+def with_quantization(config, key):
+    """The variant of keys and values of 8 bits (`quantization.Quantization`), whose scales are behind all other arrays."""
+    return json.dumps({**json.loads(config), "quantized": key})
+
+
+@functools.lru_cache(maxsize=512)
+def get_parts(config):
+    """The parts of a variant."""
+    return json.loads(config)
 
 
 @functools.lru_cache(maxsize=512)
@@ -383,6 +399,7 @@ def describe(config, element, head_dim, value_dim, target, device):
         "keys": f"in pages of {keys} rows" if isinstance(keys, int) else kinds.get(keys, f"packed by offsets of {keys}"),
         "program": " ".join([*parts.get("aliases", ()), *parts.get("clauses", ())]) or "without a mask",
         "score": "; ".join(parts["score"]) if "score" in parts else "no",
+        "scales": ", ".join(f"{element or 'none'} by {of or 'none'}" for element, of in parts["quantized"]) if "quantized" in parts else "no",
         "arrays of functions": ", ".join(map(_get_capture_type, parts.get("captures", ()))) or "no",
         **{name: yes[name in parts] for name in ("lengths", "sink")},
         "return_lse": yes["lse" in parts],

@@ -21,10 +21,15 @@ static std::string getTypeName(nb::handle object) {
 
 static constexpr const char *names[] = {"float16", "bfloat16", "float32",
                                         "float64", "int8",     "int16",
-                                        "int32",   "int64"};
-static constexpr const char *mlirNames[] = {"f16", "bf16", "f32", "f64",
-                                            "i8",  "i16",  "i32", "i64"};
-static constexpr int64_t bytes[] = {2, 2, 4, 8, 1, 2, 4, 8};
+                                        "int32",   "int64",    "float8_e4m3fn"};
+static constexpr const char *mlirNames[] = {
+    "f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "f8E4M3FN"};
+static constexpr int64_t bytes[] = {2, 2, 4, 8, 1, 2, 4, 8, 1};
+
+/// Integers with signs have types without.
+static bool isInteger(int element) {
+  return element >= FLASH_I8 && element <= FLASH_I64;
+}
 
 const char *flash::python::getName(FlashElementType element) {
   return names[element];
@@ -112,9 +117,10 @@ static PyObject *intern(const char *name) {
 }
 
 static DLDataType getDtype(FlashElementType element) {
-  uint8_t code = element == FLASH_BF16  ? dlBfloat
-                 : element <= FLASH_F64 ? dlFloat
-                                        : dlInt;
+  uint8_t code = element == FLASH_BF16       ? dlBfloat
+                 : element == FLASH_F8E4M3FN ? dlFloat8E4M3FN
+                 : element <= FLASH_F64      ? dlFloat
+                                             : dlInt;
   return {code, uint8_t(8 * bytes[element]), 1};
 }
 
@@ -163,10 +169,10 @@ Torch *Torch::get() {
   result->strided = find(imported, "strided");
   result->jagged = find(imported, "jagged");
   result->disabledDispatch = find(result->tensorType, "__torch_dispatch__");
-  for (int i = 0; i <= FLASH_I64; ++i) {
-    result->dtypes[i] = imported.attr(names[i]);
+  for (int i = 0; i < numElementTypes; ++i) {
+    result->dtypes[i] = find(imported, names[i]);
     result->unsignedDtypes[i] =
-        i < FLASH_I8 || i == FLASH_I64
+        !isInteger(i) || i == FLASH_I64
             ? nb::none()
             : find(imported, ("u" + std::string(names[i])).c_str());
   }
@@ -286,7 +292,7 @@ static bool readFast(const Torch &torch, nb::handle object, Array &array) {
   array.isBool = tensor.dtype.code == dlBool;
   array.isUnsigned = tensor.dtype.code == dlUInt;
   int element = 0;
-  for (; element <= FLASH_I64; ++element) {
+  for (; element < numElementTypes; ++element) {
     DLDataType known = getDtype(FlashElementType(element));
     bool isInteger = array.isBool || array.isUnsigned;
     if (known.bits == tensor.dtype.bits &&
@@ -294,7 +300,7 @@ static bool readFast(const Torch &torch, nb::handle object, Array &array) {
       break;
   }
   // Integers have 64 bits at most, with a sign.
-  if (element > FLASH_I64 || (array.isUnsigned && element == FLASH_I64))
+  if (element == numElementTypes || (array.isUnsigned && element == FLASH_I64))
     return false;
   array.element = FlashElementType(element);
   array.data = static_cast<char *>(tensor.data) + tensor.byteOffset;
@@ -358,17 +364,17 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
       isOnCuda ? int(PyLong_AsLong(callMethod(object, getDevice).ptr())) : -1;
   nb::object type = getAttribute(object, dtype);
   int element = 0;
-  while (element <= FLASH_I64 && !type.is(torch.dtypes[element]) &&
+  while (element < numElementTypes && !type.is(torch.dtypes[element]) &&
          !type.is(torch.unsignedDtypes[element]))
     ++element;
   if (type.is(torch.boolType)) {
     array.isBool = true;
     element = FLASH_I8;
   }
-  if (element > FLASH_I64)
+  if (element == numElementTypes)
     raise(PyExc_TypeError, name, " has dtype ", nb::str(type).c_str(),
           "; float16, bfloat16, float32, float64, int8 to int64, uint8 to "
-          "uint32 and bool are possible");
+          "uint32, bool and float8_e4m3fn are possible");
   array.isUnsigned = type.is(torch.unsignedDtypes[element]);
   array.element = FlashElementType(element);
   array.hasMemory =
@@ -535,12 +541,13 @@ static Array readNumpy(nb::handle object, const char *name, nb::object &owner) {
     raise(PyExc_TypeError, name, " has dtype ", nb::str(dtype).c_str(),
           ", the byte order of another machine; convert it by "
           "astype(array.dtype.newbyteorder('='))");
-  if (std::strcmp(type.c_str(), "bfloat16") != 0)
+  bool isBf16 = std::strcmp(type.c_str(), names[FLASH_BF16]) == 0;
+  if (!isBf16 && std::strcmp(type.c_str(), names[FLASH_F8E4M3FN]) != 0)
     raise(PyExc_TypeError, name, " has dtype ", type.c_str(),
-          "; float16, bfloat16 (of ml_dtypes), float32, float64, int8 to "
-          "int64, uint8 to uint32 and bool are possible");
+          "; float16, bfloat16 and float8_e4m3fn (of ml_dtypes), float32, "
+          "float64, int8 to int64, uint8 to uint32 and bool are possible");
   array = Array();
-  array.element = FLASH_BF16;
+  array.element = isBf16 ? FLASH_BF16 : FLASH_F8E4M3FN;
   nb::dict interface = nb::cast<nb::dict>(object.attr("__array_interface__"));
   array.data = PyLong_AsVoidPtr(nb::object(interface["data"][0]).ptr());
   array.rank = readInts(nb::object(interface["shape"]), array.sizes, name);
@@ -647,14 +654,16 @@ nb::object flash::python::makeArray(FlashBuffer *buffer,
     return nb::cast(nb::ndarray<nb::pytorch>(tensor.data, tensor.rank, sizes,
                                              owner, tensor.strides, dtype));
   // NumPy gets the bits, and its type from the package that has it.
-  bool isBf16 = element == FLASH_BF16;
-  if (isBf16)
-    dtype = nb::dtype<uint16_t>();
+  bool isOfPackage = element == FLASH_BF16 || element == FLASH_F8E4M3FN;
+  if (isOfPackage)
+    dtype =
+        element == FLASH_BF16 ? nb::dtype<uint16_t>() : nb::dtype<uint8_t>();
   nb::object array = nb::cast(nb::ndarray<nb::numpy>(
       tensor.data, tensor.rank, sizes, owner, tensor.strides, dtype));
-  if (!isBf16)
+  if (!isOfPackage)
     return array;
-  return array.attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
+  return array.attr("view")(
+      nb::module_::import_("ml_dtypes").attr(getName(element)));
 }
 
 void flash::python::check(FlashStatus status, const char *note) {

@@ -100,14 +100,16 @@ inline nb::object steal(PyObject *object) {
   return nb::steal(object);
 }
 
+constexpr int numElementTypes = FLASH_F8E4M3FN + 1;
+
 /// Parts of PyTorch, looked up once it has been imported.
 struct Torch {
   nb::object tensorType, parameterType, empty, emptyLike, emptyStrided,
       currentStream, currentDevice, deviceGuard, gradEnabled, isNegated;
-  nb::object dtypes[FLASH_I64 + 1], boolType;
+  nb::object dtypes[numElementTypes], boolType;
   /// uint8, uint16 and uint32, at the places of the integers with signs; none
   /// where PyTorch is older than they are.
-  nb::object unsignedDtypes[FLASH_I64 + 1];
+  nb::object unsignedDtypes[numElementTypes];
   /// None where PyTorch lacks them.
   nb::object strided, jagged, disabledDispatch, countModes, isTracing,
       forwardAd;

@@ -172,6 +172,9 @@ void Attention::checkAttention(const Array &query, const Array &key,
   checkRank(0, "query", query, query);
   for (auto [name, array] : {std::pair("key", &key), {"value", &value}}) {
     checkPlace(name, *array, query);
+    if (array->element == FLASH_F8E4M3FN || array->hasType(FLASH_I8))
+      raise(PyExc_TypeError, name, " is ", array->describe(), ", and ", name,
+            "_scale, by which it is dequantized, is missing");
     if (!array->hasType(query.element))
       raise(PyExc_TypeError, name, " is ", array->describe(), ", query ",
             query.describe(), "; the dtypes must agree: cast ", name,
@@ -666,7 +669,8 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
     checkCapture(captures[i], first[i], query, {});
   int64_t numSequences = checkSequences(arguments);
   if (const Array *lengths = arguments.lengths) {
-    bool isInteger = lengths->element >= FLASH_I8 && !lengths->isBool;
+    bool isInteger = lengths->element >= FLASH_I8 &&
+                     lengths->element <= FLASH_I64 && !lengths->isBool;
     checkVector("lengths", *lengths, isInteger, "integers", numSequences,
                 areSequences() ? "sequence" : "batch", query);
   }

@@ -30,7 +30,14 @@ struct DLDataType {
   uint8_t code, bits;
   uint16_t lanes;
 };
-enum : uint8_t { dlInt = 0, dlUInt = 1, dlFloat = 2, dlBfloat = 4, dlBool = 6 };
+enum : uint8_t {
+  dlInt = 0,
+  dlUInt = 1,
+  dlFloat = 2,
+  dlBfloat = 4,
+  dlBool = 6,
+  dlFloat8E4M3FN = 10
+};
 
 struct DLTensor {
   void *data;

@@ -1,0 +1,186 @@
+"""Keys and values of 8 bits: what a call says of their scales, and what programs do (docs/language.md)."""
+
+import numbers
+import sys
+
+import numpy
+
+from . import packing
+from .compiler import Kernel, get_machine
+from .expressions import is_array
+from .masks import is_compiling
+from .operands import cast, get_dtype, is_tensor, to_lengths, to_rows, write
+from .plans import Plan
+from .preparation import autocast, prepare
+from .programs import get_captures, get_classes, get_kernel, get_parts, with_quantization, with_signs
+
+#: The elements of 8 bits, as programs have them, and the ones that are multiplied.
+_QUANTIZED = {"float8_e4m3fn": "f8E4M3FN", "int8": "i8"}
+_FACTORS = {"float16": "f16", "bfloat16": "bf16"}
+_OPERANDS = "key", "value"
+#: By the configuration, the types and the class of sizes.
+_kernels = {}
+_MAX_KERNELS = 512
+
+
+def refuse_query_scale(name, scale):
+    """Raises an error for the scale of queries, which have 16 bits."""
+    if scale is not None:
+        raise ValueError(f"{name} is given, and it is the scale of queries of 8 bits; queries are float16 or bfloat16: leave it out")
+
+
+def _find_gradient(**arrays):
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.is_grad_enabled():
+        return None
+    return next((name for name, array in arrays.items() if is_tensor(array) and array.requires_grad), None)
+
+
+def _refuse(query, key, value, mask, blocks, sink, scales):
+    """Raises an error for what is not possible with keys and values of 8 bits."""
+    if is_compiling():
+        raise NotImplementedError(
+            "key_scale and value_scale have no operator for torch.compile; call attention outside of it, as under torch.compiler.disable"
+        )
+    if blocks is not None or isinstance(mask, Plan):
+        given = "blocks" if blocks is not None else "a plan"
+        raise ValueError(f"key_scale or value_scale is given beside {given}, which is of keys of 16 bits; give a mask in its place")
+    found = _find_gradient(query=query, key=key, value=value, sink=sink, **{f"{name}_scale": scale for name, scale in scales.items()})
+    if found:
+        raise NotImplementedError(
+            f"{found} requires gradients, and there are none of attention with keys and values of 8 bits; call it under torch.no_grad()"
+        )
+
+
+def _check_operands(query, key, value, packed, scales):
+    """The elements of queries, and of keys and values where they have 8 bits."""
+    kind = packing.get_kind_of_keys(packed or (None, None))
+    elements = {}
+    for name, array in (("query", query), ("key", key), ("value", value)):
+        if not is_array(array):
+            raise TypeError(f"{name} is a {type(array).__name__}; expected an array")
+        is_packed = kind == "packed" if name in _OPERANDS else packed is not None and packed[0] is not None
+        rank = 3 if is_packed else 4
+        if len(array.shape) != rank:
+            expected = "(rows, heads, head dimension)" if is_packed else "(batch, heads, length, head dimension), or pages"
+            raise ValueError(f"{name} has {len(array.shape)} dimensions; with key_scale or value_scale it is {expected}")
+        elements[name] = get_dtype(array)
+    if elements["query"] not in _FACTORS:
+        raise TypeError(f"query has the dtype {elements['query']}; with key_scale or value_scale float16 and bfloat16 are possible")
+    for name in _OPERANDS:
+        if scales[name] is None and elements[name] in _QUANTIZED:
+            raise ValueError(f"{name} is {elements[name]}, and {name}_scale, by which it is dequantized, is missing")
+        if scales[name] is not None and elements[name] not in _QUANTIZED:
+            raise TypeError(
+                f"{name} has the dtype {elements[name]}, and {name}_scale is given; float8_e4m3fn (of PyTorch or ml_dtypes) and int8 are dequantized"
+            )
+        if scales[name] is None and elements[name] != elements["query"]:
+            raise TypeError(f"{name} has the dtype {elements[name]}, query {elements['query']}; they must agree")
+    return elements
+
+
+def _read_scale(name, scale, like, rows, sequences, kind_of_keys):
+    """Whether a scale is of a "tensor", a "head" or a "row", and it as a program takes it."""
+    operand = f"{name}_scale"
+    if isinstance(scale, numbers.Real):
+        if is_tensor(like):
+            return "tensor", like.new_full((1,), float(scale), dtype=sys.modules["torch"].float32)
+        return "tensor", numpy.full(1, scale, numpy.float32)
+    if not is_array(scale):
+        raise TypeError(f"{operand} is a {type(scale).__name__}; expected a number or an array")
+    if get_dtype(scale) not in (*_FACTORS, "float32", "float64"):
+        raise TypeError(f"{operand} has the dtype {get_dtype(scale)}; expected floating-point numbers")
+    shape = tuple(scale.shape)
+    scale = cast(scale, "float32")
+    if shape in ((), (1,)):
+        return "tensor", scale.reshape(1)
+    of_rows = None if kind_of_keys == "packed" else tuple(rows.shape[:-1])
+    of_heads = sequences, rows.shape[2 if kind_of_keys == "pages" else 1]
+    if shape == of_heads:
+        return "head", scale
+    if shape == of_rows:
+        return "row", scale.swapaxes(1, 2) if kind_of_keys == "pages" else scale
+    others = f", or {of_rows}, one for each row of {name}" if of_rows else ""
+    raise ValueError(f"{operand} has the shape {shape}; expected a number, {of_heads}, one for each sequence and key head{others}")
+
+
+def _check_pages(packed, key, table, lengths):
+    """Raises an error for pages and lengths on the host that there are not."""
+    if lengths is None or (is_tensor(lengths) and lengths.is_cuda):
+        return
+    lengths = numpy.asarray(lengths)
+    is_paged = packing.is_paged(packed)
+    page = key.shape[1] if is_paged else 0
+    room = table.shape[1] * page if is_paged else key.shape[2]
+    wrong = numpy.flatnonzero((lengths < 0) | (lengths > room))
+    if wrong.size:
+        raise ValueError(f"key_lengths[{wrong[0]}] is {lengths[wrong[0]]}; lengths are from 0 to {room}")
+    if not is_paged or len(lengths) != table.shape[0]:
+        return
+    table = numpy.asarray(table)
+    used = numpy.arange(table.shape[1]) * page < lengths[:, None]
+    wrong = numpy.argwhere(used & ((table < 0) | (table >= key.shape[0])))
+    if len(wrong):
+        b, i = wrong[0]
+        raise ValueError(f"page_table[{b}, {i}] is {table[b, i]}; pages in which there are keys are from 0 to {key.shape[0] - 1}")
+
+
+def _get_kernel(config, element, dims, device, sizes):
+    machine = get_machine(device)
+    key = config, element, dims, machine, get_classes(get_parts(config), machine, sizes)
+    kernel = _kernels.get(key)
+    if kernel is None:
+        if len(_kernels) >= _MAX_KERNELS:
+            _kernels.clear()
+        kernel = _kernels[key] = Kernel(get_kernel(config, element, 4, *dims, machine, sizes, device))
+    return kernel
+
+
+def _put_heads_first(array, kind):
+    """Rows as programs have them: (1, heads, rows, D) of packed ones, and (pages, heads, rows, D) of pages."""
+    if kind == "packed":
+        return array.swapaxes(0, 1)[None]
+    return array.swapaxes(1, 2) if kind == "pages" else array
+
+
+def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, schedule, out, arrays, key_scale, value_scale):
+    """`attention` where a scale of keys or values is given; `arrays` are those of sequences."""
+    scales = {"key": key_scale, "value": value_scale}
+    _refuse(query, key, value, mask, blocks, sink, scales)
+    packed = packing.get_key(*arrays, key) if any(array is not None for array in arrays) else None
+    query = autocast(query, query, query)[0]
+    key, value = (array if scales[name] is not None else autocast(query, array, array)[1] for name, array in zip(_OPERANDS, (key, value)))
+    elements = _check_operands(query, key, value, packed, scales)
+    kind = packing.get_kind_of_keys(packed or (None, None))
+    _check_pages(packed, key, *arrays[2:])
+    quantized, of_scales = [], []
+    sequences = {"packed": lambda: arrays[1].shape[0] - 1, "pages": lambda: arrays[2].shape[0]}.get(kind, lambda: key.shape[0])()
+    for name in _OPERANDS:
+        of_rows = None
+        if scales[name] is not None:
+            of_rows, array = _read_scale(name, scales[name], query, key if name == "key" else value, sequences, kind)
+            of_scales.append(array)
+        quantized.append((_QUANTIZED.get(elements[name]) if of_rows else None, of_rows))
+    prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed, schedule)
+    config = with_quantization(prepared.config, tuple(quantized))
+    dims = query.shape[-1], value.shape[-1]
+    for name, dim in zip(("query", "value"), dims):
+        if not 1 <= dim <= 256 or dim % 8:
+            raise ValueError(f"{name} has head dimension {dim}; with key_scale or value_scale multiples of 8 up to 256 are possible")
+    of_queries = "packed" if packed and packed[0] is not None else "batch"
+    rows = [_put_heads_first(query, of_queries), _put_heads_first(key, kind), _put_heads_first(value, kind)]
+    sizes = [tuple(array.shape) for array in rows]
+    if packing.is_paged(packed):
+        sizes.append(tuple(arrays[2].shape))
+    device = query.device.index if is_tensor(query) and query.is_cuda else -1
+    kernel = _get_kernel(config, _FACTORS[elements["query"]], dims, device, sizes)
+    arguments = rows + ([to_lengths(lengths)] if lengths is not None else []) + ([cast(sink, "float32")] if sink is not None else [])
+    arguments += [with_signs(array, capture) for array, capture in zip(captured, get_captures(config))]
+    results = kernel(*arguments, *packing.get_arrays(*arrays), *of_scales)
+    results = results if return_lse else (results,)
+    if of_queries == "packed":
+        results = tuple(map(to_rows, results))
+    if out is not None:
+        write(out, results[0])
+        results = (out, *results[1:])
+    return results if return_lse else results[0]

@@ -1,0 +1,171 @@
+"""Keys and values of 8 bits, beside the same call on arrays of 16 bits: the results have the same bits."""
+
+import numpy as np
+import pytest
+
+import flash_mlir as flash
+
+ml_dtypes = pytest.importorskip("ml_dtypes")
+F8 = ml_dtypes.float8_e4m3fn
+FACTORS = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
+
+
+def draw(rng, shape, dtype):
+    if dtype is np.int8:
+        return rng.integers(-128, 128, shape).astype(np.int8), 1 / 64
+    return rng.standard_normal(shape).astype(np.float32).astype(dtype), 1.0
+
+
+def dequantize(array, scale, dtype):
+    return (array.astype(np.float32) * scale).astype(dtype)
+
+
+def same(got, expected):
+    return got.dtype == expected.dtype and got.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", FACTORS)
+@pytest.mark.parametrize("element", [F8, np.int8])
+@pytest.mark.parametrize("kind", ["number", "tensor", "head", "row"])
+def test_batch(dtype, element, kind):
+    rng = np.random.default_rng(0)
+    q = rng.standard_normal((2, 6, 5, 48)).astype(FACTORS[dtype])
+    (k, unit), (v, _) = draw(rng, (2, 3, 77, 48), element), draw(rng, (2, 3, 77, 32), element)
+    shape = {"number": (), "tensor": (1,), "head": (2, 3), "row": (2, 3, 77)}[kind]
+    scales = [(unit * rng.uniform(0.5, 2, shape)).astype(np.float32) for _ in "kv"]
+    wide = [scale.reshape(scale.shape + (1,) * (4 - scale.ndim)) if scale.ndim > 1 else scale for scale in scales]
+    expected = flash.attention(q, *(dequantize(x, s, q.dtype) for x, s in zip((k, v), wide)), mask=flash.causal(), return_lse=True)
+    given = [float(scale) if kind == "number" else scale for scale in scales]
+    got = flash.attention(q, k, v, mask=flash.causal(), return_lse=True, key_scale=given[0], value_scale=given[1])
+    assert all(map(same, got, expected))
+
+
+def make_pages(rng, element, rows=16):
+    lengths = np.array([50, 0, 33], np.int32)
+    table = rng.permutation(16)[:12].reshape(3, 4).astype(np.int32)
+    (k, unit), (v, _) = draw(rng, (16, rows, 2, 32), element), draw(rng, (16, rows, 2, 32), element)
+    return k, v, unit, table, lengths
+
+
+@pytest.mark.parametrize("element", [F8, np.int8])
+@pytest.mark.parametrize("kind", ["tensor", "head", "row"])
+@pytest.mark.parametrize("are_packed", [False, True])
+def test_pages(element, kind, are_packed):
+    rng = np.random.default_rng(1)
+    k, v, unit, table, lengths = make_pages(rng, element)
+    q = rng.standard_normal((11, 4, 32) if are_packed else (3, 4, 2, 32)).astype(np.float16)
+    shape = {"tensor": (1,), "head": (3, 2), "row": (16, 16, 2)}[kind]
+    scales = [(unit * rng.uniform(0.5, 2, shape)).astype(np.float32) for _ in "kv"]
+    of_pages = []
+    for scale in scales:
+        if kind == "head":
+            # No two sequences share a page here.
+            full = np.ones((16, 2), np.float32)
+            full[table] = scale[:, None]
+            scale = full[:, None]
+        of_pages.append(scale[..., None] if kind != "tensor" else scale)
+    options = dict(page_table=table, key_lengths=lengths, mask=flash.causal(), score=lambda s, b, h, q, k: s * 0.5 + 0.01 * k)
+    if are_packed:
+        options["query_offsets"] = np.array([0, 4, 5, 11], np.int32)
+    expected = flash.attention(q, *(dequantize(x, s, q.dtype) for x, s in zip((k, v), of_pages)), **options)
+    got = flash.attention(q, k, v, key_scale=scales[0], value_scale=scales[1], **options)
+    assert same(got, expected)
+
+
+def test_packed_keys():
+    rng = np.random.default_rng(2)
+    q, offsets = rng.standard_normal((9, 4, 32)).astype(np.float16), np.array([0, 20, 50], np.int32)
+    k, v = (draw(rng, (50, 2, 32), F8)[0] for _ in "kv")
+    scales = rng.uniform(0.5, 2, (2, 2)).astype(np.float32)
+    of_rows = np.repeat(scales, [20, 30], axis=0)[..., None]
+    options = dict(query_offsets=np.array([0, 3, 9], np.int32), key_offsets=offsets, mask=flash.causal())
+    expected = flash.attention(q, dequantize(k, of_rows, q.dtype), dequantize(v, of_rows, q.dtype), **options)
+    assert same(flash.attention(q, k, v, key_scale=scales, value_scale=scales, **options), expected)
+    with pytest.raises(ValueError, match=r"key_scale has the shape \(2, 50, 1\); expected a number, \(2, 2\), one for each sequence and key head$"):
+        flash.attention(q, k, v, key_scale=np.ones((2, 50, 1), np.float32), value_scale=1, **options)
+
+
+def test_values_alone_and_captured_arrays():
+    rng = np.random.default_rng(3)
+    q, k = rng.standard_normal((2, 2, 4, 16)).astype(np.float16), rng.standard_normal((2, 2, 40, 16)).astype(np.float16)
+    v, _ = draw(rng, (2, 2, 40, 16), F8)
+    bias, keep, sink = rng.standard_normal(40).astype(np.float32), rng.random(40) < 0.7, rng.standard_normal(2).astype(np.float16)
+    options = dict(mask=lambda b, h, q, k: keep[k], score=lambda s, b, h, q, k: s + bias[k], sink=sink, lengths=np.array([40, 17]))
+    expected = flash.attention(q, k, dequantize(v, 0.25, q.dtype), **options)
+    out = np.empty_like(expected)
+    assert same(flash.attention(q, k, v, value_scale=0.25, out=out, **options), expected) and same(out, expected)
+
+
+def test_doors_of_flash_attention():
+    rng = np.random.default_rng(4)
+    q = rng.standard_normal((2, 3, 4, 32)).astype(np.float16)
+    k, v = (draw(rng, (2, 40, 2, 32), F8)[0] for _ in "kv")
+    scale = rng.uniform(0.5, 2, (2, 2)).astype(np.float32)
+    expected = flash.flash_attn_func(q, dequantize(k, scale[:, None, :, None], q.dtype), v.astype(np.float16), causal=True)
+    assert same(flash.flash_attn_func(q, k, v, causal=True, k_descale=scale), expected)
+    with pytest.raises(ValueError, match="q_descale is given, and it is the scale of queries of 8 bits"):
+        flash.flash_attn_func(q, k, v, q_descale=scale, k_descale=scale)
+    k, v, _, table, lengths = make_pages(rng, F8)
+    rows = rng.standard_normal((11, 4, 32)).astype(np.float16)
+    options = dict(cu_seqlens_q=np.array([0, 4, 5, 11], np.int32), seqused_k=lengths, block_table=table, causal=True)
+    expected = flash.flash_attn_varlen_func(rows, dequantize(k, 0.5, q.dtype), dequantize(v, 2, q.dtype), **options)
+    assert same(flash.flash_attn_varlen_func(rows, k, v, k_descale=0.5, v_descale=2.0, **options), expected)
+
+
+def arrays(**changes):
+    rng = np.random.default_rng(5)
+    made = dict(query=rng.standard_normal((1, 2, 3, 16)).astype(np.float16))
+    made |= {name: draw(rng, (1, 2, 8, 16), F8)[0] for name in ("key", "value")}
+    return made | dict(key_scale=1, value_scale=1) | changes
+
+
+@pytest.mark.parametrize(
+    "changes, error, message",
+    [
+        (dict(query=np.zeros((1, 2, 3, 16), np.float32)), TypeError, "query has the dtype float32; with key_scale or value_scale float16 and bfloat16"),
+        (dict(key_scale=None), ValueError, "key is float8_e4m3fn, and key_scale, by which it is dequantized, is missing"),
+        (dict(value_scale=None), ValueError, "value is float8_e4m3fn, and value_scale, by which it is dequantized, is missing"),
+        (dict(key_scale=None, value_scale=None), TypeError, "key is float8_e4m3fn of shape .*, and key_scale, by which it is dequantized, is missing"),
+        (dict(key=np.zeros((1, 2, 8, 16), np.uint8)), TypeError, "key has the dtype uint8, and key_scale is given; float8_e4m3fn .* and int8 are"),
+        (dict(key=np.zeros((1, 2, 8, 16), np.float16)), TypeError, "key has the dtype float16, and key_scale is given"),
+        (dict(value=np.zeros((1, 2, 8, 16), np.float32), value_scale=None), TypeError, "value has the dtype float32, query float16; they must agree"),
+        (dict(key_scale=np.ones((3,), np.float32)), ValueError, r"key_scale has the shape \(3,\); expected a number, \(1, 2\), one for .* or \(1, 2, 8\), one for each row of key"),
+        (dict(key_scale=np.ones((1, 3), np.float32)), ValueError, r"key_scale has the shape \(1, 3\)"),
+        (dict(key_scale=np.ones((1, 2), np.int32)), TypeError, "key_scale has the dtype int32; expected floating-point numbers"),
+        (dict(key_scale="1"), TypeError, "key_scale is a str; expected a number or an array"),
+        (dict(query=np.zeros((2, 3, 16), np.float16)), ValueError, "query has 3 dimensions; with key_scale or value_scale it is"),
+        (dict(blocks=1), ValueError, "key_scale or value_scale is given beside blocks"),
+        (dict(key_lengths=np.array([9], np.int32)), ValueError, r"key_lengths\[0\] is 9; lengths are from 0 to 8"),
+    ],
+)
+def test_errors(changes, error, message):
+    with pytest.raises(error, match=message):
+        flash.attention(**arrays(**changes))
+
+
+def test_errors_of_pages():
+    rng = np.random.default_rng(6)
+    k, v, _, table, lengths = make_pages(rng, F8)
+    q = np.zeros((3, 4, 2, 32), np.float16)
+    table[2, 1] = 16
+    with pytest.raises(ValueError, match=r"page_table\[2, 1\] is 16; pages in which there are keys are from 0 to 15"):
+        flash.attention(q, k, v, key_scale=1, value_scale=1, page_table=table, key_lengths=lengths)
+    dim = np.zeros((3, 4, 2, 12), np.float16)
+    with pytest.raises(ValueError, match="query has head dimension 12; with key_scale or value_scale multiples of 8 up to 256 are possible"):
+        flash.attention(dim, k[..., :12], v, key_scale=1, value_scale=1, page_table=table[:2], key_lengths=lengths[:2])
+
+
+def test_pytorch():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 4, 3, 32).half(), torch.randn(2, 2, 40, 32).to(torch.float8_e4m3fn), torch.randn(2, 2, 40, 32).to(torch.float8_e4m3fn)
+    scale = torch.rand(2, 2) + 0.5
+    expected = flash.attention(q, (k.float() * scale[..., None, None]).half(), (v.float() * 0.5).half())
+    got = flash.attention(q, k, v, key_scale=scale, value_scale=torch.tensor(0.5))
+    assert isinstance(got, torch.Tensor) and torch.equal(got, expected)
+    with pytest.raises(NotImplementedError, match="query requires gradients, and there are none of attention with keys and values of 8 bits"):
+        flash.attention(q.requires_grad_(), k, v, key_scale=1, value_scale=1)
+    with torch.no_grad():
+        assert torch.equal(flash.attention(q, k, v, key_scale=scale, value_scale=0.5), expected)
+    with pytest.raises(TypeError, match="and key_scale, by which it is dequantized, is missing"):
+        flash.attention(q.detach(), k, v)
