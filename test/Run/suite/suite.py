@@ -469,6 +469,7 @@ def main():
     parser.add_argument("--gradients", action="store_true", help="those of gradient_cases()")
     parser.add_argument("--packed", action="store_true", help="those of packed_cases() in packed.py")
     parser.add_argument("--paged", action="store_true", help="those of paged_cases() in paged.py")
+    parser.add_argument("--quantized", action="store_true", help="those of quantized_cases() in quantized.py")
     parser.add_argument("--places", action="store_true", help="of --packed: the bits of sequences at other places and alone")
     arguments = parser.parse_args()
     check = run
@@ -483,6 +484,10 @@ def main():
         import paged
 
         everything, check = paged.paged_cases(), paged.run
+    elif arguments.quantized:
+        import quantized
+
+        everything, check = quantized.quantized_cases(), quantized.run
     else:
         everything = matrix() if arguments.matrix else gradient_cases() if arguments.gradients else cases()
     if arguments.target == "emulate:sm_90a":
