@@ -306,3 +306,17 @@ func.func @pages(%q: tensor<2x4x8x16xf32>, %k: tensor<?x2x16x16xf32>, %table: te
   %o = flash.attention %q, %ks, %ks key_lengths(%n : tensor<2xi32>) : (tensor<2x4x8x16xf32>, tensor<2x2x?x16xf32>, tensor<2x2x?x16xf32>) -> tensor<2x4x8x16xf32>
   return %o : tensor<2x4x8x16xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func @scales(
+// CHECK:         cf.assert %{{.*}}, "flash.attention at {{.*}}: batch sizes of keys or values and their scales differ"
+// CHECK:         cf.assert %{{.*}}, "flash.attention at {{.*}}: head counts of keys or values and their scales differ"
+// CHECK:         cf.assert %{{.*}}, "flash.attention at {{.*}}: lengths of keys or values and their scales differ"
+// CHECK-NOT:     their scales
+func.func @scales(%q: tensor<2x4x8x16xf16>, %k: tensor<2x?x40x16xi8>, %of_rows: tensor<?x?x?xf32>, %one: tensor<1xf32>) -> tensor<2x4x8x16xf16> {
+  %ks = flash.dequantize %k scale(%of_rows : tensor<?x?x?xf32>) : tensor<2x?x40x16xi8> -> tensor<2x?x40x16xf16>
+  %vs = flash.dequantize %k scale(%one : tensor<1xf32>) : tensor<2x?x40x16xi8> -> tensor<2x?x40x16xf16>
+  %o = flash.attention %q, %ks, %vs : (tensor<2x4x8x16xf16>, tensor<2x?x40x16xf16>, tensor<2x?x40x16xf16>) -> tensor<2x4x8x16xf16>
+  return %o : tensor<2x4x8x16xf16>
+}

@@ -1264,3 +1264,56 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+func.func @f(%x: !tile.smem<16x32xi8, swizzle = 32>, %s: f32) {
+  // expected-error @below {{gives a tile of f16 or bf16 with the rows and columns of '!tile.smem<16x32xi8, swizzle = 32>', not '!tile.smem<16x16xf16, swizzle = 32>'}}
+  %r = tile.dequantize %x : !tile.smem<16x32xi8, swizzle = 32> to !tile.smem<16x16xf16, swizzle = 32> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: !tile.smem<16x24xi8, swizzle = 32>, %y: !tile.smem<16x24xf16, swizzle = 64>, %s: f32) {
+  // expected-error @below {{converts 16 columns at a time, of which '!tile.smem<16x24xi8, swizzle = 32>' has no multiple}}
+  tile.put_dequantized %x to %y : !tile.smem<16x24xi8, swizzle = 32> to !tile.smem<16x24xf16, swizzle = 64> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: !tile.smem<16x32xi8, swizzle = 32>, %s: f32) {
+  %c0 = arith.constant 0 : index
+  %ring = tile.ring : !tile.ring<1, !tile.smem<16x32xf16, swizzle = 64>>
+  // expected-error @below {{has a region that takes a row, an index, and yields its scale, of f32}}
+  tile.ring.dequantize %x to %ring[%c0] : !tile.smem<16x32xi8, swizzle = 32> to !tile.ring<1, !tile.smem<16x32xf16, swizzle = 64>> {
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: !tile.smem<16x32xf16, swizzle = 64>, %s: f32) {
+  // expected-error @below {{operand #0 must be shared-memory tile of f8E4M3FN or i8, but got '!tile.smem<16x32xf16, swizzle = 64>'}}
+  %r = tile.dequantize %x : !tile.smem<16x32xf16, swizzle = 64> to !tile.smem<16x32xf16, swizzle = 64> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: !tile.smem<16x32xf8E4M3FN, swizzle = 32>) {
+  // expected-error @below {{operand #0 must be shared-memory tile of f16, bf16 or f32, but got '!tile.smem<16x32xf8E4M3FN, swizzle = 32>'}}
+  %r = tile.load %x : !tile.smem<16x32xf8E4M3FN, swizzle = 32> to tensor<16x32xf32, #tile.fragment<1>>
+  return
+}

@@ -165,8 +165,10 @@ class Quantized:
                 codes = codes.view(np.int8)
                 values, unit = codes.astype(np.float32), 1 / 64
             else:
-                # Not all of them are large, and few are NaN.
-                codes &= np.uint8(0b10111111)
+                # Of keys not the largest, as scores would have few digits behind the point, and few are NaN.
+                codes = np.where(codes & 127 == 127, codes - 1, codes).astype(np.uint8)
+                if name == "k":
+                    codes &= np.uint8(0b10111111)
                 if self.has_nan:
                     codes[..., self.Nk // 3 % shape[2], 0] = 0x7F
                 values, unit = E4M3[codes], 1
