@@ -34,3 +34,12 @@ def call_object_eagerly(attend, *arguments):
 def plan_eagerly(plan, *arguments):
     """Calls `plan`."""
     return plan(*arguments)
+
+
+_OF_RANKS = "flash_mlir.distributed sends rows from rank to rank while it computes, which is no operator of a graph"
+
+
+@torch.compiler.disable(**({"reason": _OF_RANKS} if _HAS_REASON else {}))
+def call_ranks_eagerly(function, *arguments, **options):
+    """Calls a function of `flash_mlir.distributed`."""
+    return function(*arguments, **options)

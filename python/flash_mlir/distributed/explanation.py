@@ -1,0 +1,252 @@
+"""Which way a call takes to bring queries and keys together, and what it moves: arithmetic without tensors."""
+
+import dataclasses
+import typing
+
+from .local import Functions
+from .shards import Shards, cut
+from .transfers import SAME_PIECES, Transfers, count_rows
+
+WAYS = "gather", "heads", "ring"
+#: How many bytes of keys and values are worth a group of heads of their own, and how many groups there are at most.
+_GROUP_BYTES = 64 << 20
+_MOST_GROUPS = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """What a call does; numbers of bytes are of the rank that has most.
+
+    Attributes:
+      way: "gather": keys and values are sent to the ranks that need them; "heads": ranks exchange heads; "ring": keys
+        and values are sent in as many steps as there are ranks, and a rank has those of one other rank at a time.
+      why: Why it is this way.
+      head_groups: How many heads of keys are sent at a time, one group while the one before is computed.
+      forward_bytes, backward_bytes: What a rank receives.
+      memory: What a rank holds of other ranks' rows at once, in bytes, in the backward pass with the gradients of
+        these.
+      keys: Of each rank the ranges of positions of keys that it computes with.
+      pairs: Of each rank the pairs of a query and a key that are in these ranges, in millions: how even the work is.
+    """
+
+    way: str
+    why: str
+    head_groups: typing.Tuple
+    forward_bytes: int
+    backward_bytes: int
+    memory: int
+    keys: typing.Tuple
+    pairs: typing.Tuple
+
+    def __str__(self):
+        lines = [f"{self.way}: {self.why}", f"groups of {', '.join(map(str, self.head_groups))} heads of keys"]
+        lines.append(
+            f"a rank receives up to {self.forward_bytes} bytes in the forward pass, and {self.backward_bytes} in "
+            f"the backward pass"
+        )
+        lines.append(f"a rank holds up to {self.memory} bytes of other ranks' rows")
+        for rank, (ranges, pairs) in enumerate(zip(self.keys, self.pairs)):
+            shown = ", ".join(f"{start} to {stop}" for start, stop in ranges) or "none"
+            lines.append(f"rank {rank}: keys {shown}; {pairs:.3f} million pairs")
+        return "\n".join(lines)
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """The sizes of a call."""
+
+    batch: int
+    heads: int
+    key_heads: int
+    dim: int
+    value_dim: int
+    bytes: int
+    shards: Shards
+    key_shards: Shards
+
+    @property
+    def sizes(self):
+        return self.batch, self.heads, self.shards.length, self.key_shards.length
+
+    @property
+    def row_bytes(self):
+        """Of a key and its value, for all heads."""
+        return self.batch * self.key_heads * (self.dim + self.value_dim) * self.bytes
+
+
+def choose_groups(shape, head_groups):
+    """How many heads of keys are sent at a time; it does not depend on the number of ranks.
+
+    Raises:
+      ValueError: The sizes of groups are not of all heads.
+    """
+    heads = shape.key_heads
+    if isinstance(head_groups, tuple):
+        if sum(head_groups) != heads or min(head_groups) < 1:
+            raise ValueError(
+                f"head_groups is {head_groups}; expected positive sizes of groups of {heads} heads of keys"
+            )
+        return head_groups
+    if head_groups is None:
+        head_groups = min(_MOST_GROUPS, shape.key_shards.length * shape.row_bytes // _GROUP_BYTES)
+    return _cut_heads(heads, max(1, min(head_groups, heads)))
+
+
+def _cut_heads(heads, count):
+    ends = cut(heads, count)
+    return tuple([stop - start for start, stop in zip(ends, ends[1:])])
+
+
+def _make_transfers(functions, shape, rows, is_ring, same_bits):
+    """The `Transfers` of a call; `rows` are of packed rows, or None."""
+    # What is remembered keeps no arrays of this call.
+    functions = functions.without_arrays()
+
+    def find_ranges(piece):
+        return functions.find_keys(piece, shape.sizes) if rows is None else rows.find_keys(piece)
+
+    return Transfers(shape.shards, shape.key_shards, find_ranges, is_ring, same_bits)
+
+
+def choose(functions, shape, way=None, head_groups=None, memory=None, same_bits=False, rows=None):
+    """(`Transfers` or None where heads are exchanged, `Explanation`).
+
+    Raises:
+      ValueError: The way does not fit the call; the message says why.
+    """
+    what = ("way", shape, way, head_groups, memory, same_bits, None if rows is None else rows.key)
+    return functions.remember(what, lambda: _choose(functions, shape, way, head_groups, memory, same_bits, rows))
+
+
+def _choose(functions, shape, way, head_groups, memory, same_bits, rows):
+    _check(shape, way, same_bits, rows)
+    groups = choose_groups(shape, head_groups)
+    ranks, heads = range(shape.shards.ranks), shape.key_heads
+    transfers = _make_transfers(functions, shape, rows, False, same_bits)
+    needs = tuple([transfers.needs(rank, 0) for rank in ranks])
+    received = max(map(transfers.count_received, ranks)) * shape.row_bytes
+    can_exchange = heads % len(ranks) == 0 and rows is None and not same_bits
+    of_heads = _count_bytes_of_heads(shape) if can_exchange else None
+
+    def get_held(groups):
+        """What a rank holds: keys of two units, and gradients of one."""
+        units = 1 if len(groups) * transfers.steps == 1 else 2
+        return (units + 1) * max(map(transfers.count_held, ranks)) * max(groups) * shape.row_bytes // heads
+
+    why = "way= says so"
+    if way is None:
+        way, why = "gather", f"a rank receives up to {received} bytes of keys and values"
+        if can_exchange and len(ranks) > 1 and 2 * of_heads < received:
+            way = "heads"
+            why = f"a rank receives {of_heads} bytes of all, where keys and values alone would be {received}"
+        elif memory is not None and get_held(groups) > memory:
+            least = get_held((1,) * heads)
+            if least <= memory:
+                counts = range(len(groups), heads + 1)
+                groups = next(
+                    each for each in (_cut_heads(heads, count) for count in counts) if get_held(each) <= memory
+                )
+                why = f"{why}, of few heads at a time, since memory= is {memory} bytes"
+            elif rows is not None or same_bits:
+                what = "packed rows" if rows is not None else "same_bits=True"
+                raise ValueError(
+                    f"memory is {memory}, and {what} need {least} bytes, for one head of keys at a time; "
+                    "there is no ring for these"
+                )
+            else:
+                way = "heads" if can_exchange else "ring"
+                why = f"keys and values of one head would take {least} bytes, and memory= is {memory}"
+    if way == "heads":
+        return None, _explain_heads(shape, why, of_heads)
+    if way == "ring":
+        transfers = _make_transfers(functions, shape, None, True, False)
+        groups = (heads,) if head_groups is None else groups
+    received, gradients = (
+        max(map(count, ranks)) * shape.row_bytes
+        for count in (transfers.count_received, transfers.count_received_gradients)
+    )
+    pairs = tuple([sum(map(_count_pairs, transfers.list_pieces(rank))) for rank in ranks])
+    found = Explanation(way, why, groups, received, received + gradients, get_held(groups), needs, pairs)
+    return transfers, found
+
+
+def _count_pairs(piece):
+    return (piece.stop - piece.start) * count_rows(piece.ranges) / 1e6
+
+
+def _explain_heads(shape, why, received):
+    ranks, (_, _, queries, keys) = shape.shards.ranks, shape.sizes
+    row = shape.batch * (shape.dim + shape.value_dim) * shape.bytes
+    # Queries, keys, values and results of a rank's heads, and the gradients of these.
+    held = 2 * row * (queries * shape.heads + keys * shape.key_heads) // ranks
+    pairs = (queries * keys / ranks / 1e6,) * ranks
+    groups = (shape.key_heads // ranks,)
+    return Explanation("heads", why, groups, received, received, held, (((0, keys),),) * ranks, pairs)
+
+
+def _check(shape, way, same_bits, rows):
+    ranks = shape.shards.ranks
+    if way is not None and way not in WAYS:
+        raise ValueError(f"way is {way!r}; expected one of {', '.join(map(repr, WAYS))}, or None")
+    if way == "heads" and shape.key_heads % ranks:
+        raise ValueError(
+            f"way is 'heads', and {shape.key_heads} heads of keys are no multiple of {ranks} ranks; take 'gather'"
+        )
+    if way in ("heads", "ring") and rows is not None:
+        raise ValueError(f"way is {way!r}, and there are offsets; packed rows are gathered")
+    if not same_bits:
+        return
+    if way in ("heads", "ring"):
+        raise ValueError(
+            f"way is {way!r}, and same_bits=True; the same bits for any number of ranks have gathered keys alone"
+        )
+    ends = {place * shape.shards.length // SAME_PIECES for place in range(SAME_PIECES + 1)}
+    for piece in (piece for each in shape.shards.pieces for piece in each):
+        if not ends.issuperset(piece):
+            raise ValueError(
+                f"same_bits=True, and the piece {piece} is not of whole {SAME_PIECES}ths of the sequence; "
+                "balanced shards of 1, 2, 4 and 8 ranks are, and contiguous ones of 16, too"
+            )
+
+
+def _count_bytes_of_heads(shape):
+    """What a rank receives where heads are exchanged: all rows of its heads, and its rows of the results of others."""
+    ranks, most = shape.shards.ranks, 0
+    for rank in range(ranks):
+        here, keys_here = shape.shards.count(rank), shape.key_shards.count(rank)
+        queries = (shape.sizes[2] - here) * (shape.heads // ranks) * shape.dim
+        keys = (shape.sizes[3] - keys_here) * (shape.key_heads // ranks) * (shape.dim + shape.value_dim)
+        results = here * (shape.heads - shape.heads // ranks) * shape.value_dim
+        most = max(most, queries + keys + results)
+    return most * shape.batch * shape.bytes
+
+
+def explain(
+    shards,
+    heads,
+    key_heads=None,
+    dim=128,
+    value_dim=None,
+    mask=None,
+    score=None,
+    batch=1,
+    bytes=2,
+    key_shards=None,
+    way=None,
+    head_groups=None,
+    memory=None,
+    same_bits=False,
+):
+    """The `Explanation` of a call of `attention` with these sizes and as many ranks as the shards are of, none of
+    which is needed.
+
+    Args:
+      shards, key_shards: `Shards` of the queries, and of the keys where they are others.
+      heads, key_heads, dim, value_dim, batch: The sizes of the call, with as many key heads as heads and a value_dim
+        of dim if left out.
+      bytes: Of an element.
+      mask, score, way, head_groups, memory, same_bits: As `attention`.
+    """
+    key_heads, value_dim = heads if key_heads is None else key_heads, dim if value_dim is None else value_dim
+    shape = Shape(batch, heads, key_heads, dim, value_dim, bytes, shards, shards if key_shards is None else key_shards)
+    return choose(Functions(mask, score), shape, way, head_groups, memory, same_bits)[1]

@@ -1,0 +1,90 @@
+"""Attention for which ranks exchange heads: each has all rows of some heads, computes these, and sends the results
+back.
+
+Known as Ulysses. Masks see the whole sequence, and each rank computes as much as any other, whatever the mask is.
+"""
+
+import torch
+
+from .exchange import Exchange
+
+
+class Rows(torch.autograd.Function):
+    """All rows of this rank's part of the heads, of each rank's rows of all heads; the gradient goes the other way."""
+
+    @staticmethod
+    def forward(ctx, group, rank, pieces, *arrays):
+        ctx.of_call = group, rank, pieces
+        return to_heads(group, rank, pieces, *arrays)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return (None, None, None, *to_rows(*ctx.of_call, *grads))
+
+
+class Heads(torch.autograd.Function):
+    """The inverse of `Rows`."""
+
+    @staticmethod
+    def forward(ctx, group, rank, pieces, *arrays):
+        ctx.of_call = group, rank, pieces
+        results = to_rows(group, rank, pieces, *arrays)
+        return results if len(results) > 1 else results[0]
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return (None, None, None, *to_heads(*ctx.of_call, *grads))
+
+
+def _count(pieces):
+    return sum(stop - start for start, stop in pieces)
+
+
+def to_heads(group, rank, shards, *arrays):
+    """Of arrays (batch, heads, this rank's rows, ...) of all heads, all rows of this rank's heads, in the order of
+    positions.
+    """
+    exchange, results = Exchange(group), []
+    for array, pieces in zip(arrays, shards):
+        ranks, heads = len(pieces), array.shape[1] // len(pieces)
+        for peer in range(ranks):
+            exchange.send(peer, array[:, peer * heads : (peer + 1) * heads].movedim(2, 0).contiguous())
+        mine = array[:, rank * heads : (rank + 1) * heads].movedim(2, 0)
+        whole = mine.new_empty(sum(map(_count, pieces)), *mine.shape[1:])
+        received = []
+        for peer, each in enumerate(pieces):
+            if peer == rank:
+                received.append(mine)
+            elif len(each) == 1:
+                received.append(whole[each[0][0] : each[0][1]])
+            else:
+                received.append(mine.new_empty(_count(each), *mine.shape[1:]))
+            exchange.receive(peer, received[-1])
+        results.append((whole, pieces, received))
+    exchange.start().wait()
+    for whole, pieces, received in results:
+        for peer, (each, rows) in enumerate(zip(pieces, received)):
+            if peer != rank and len(each) == 1:
+                continue
+            place = 0
+            for start, stop in each:
+                whole[start:stop] = rows[place : place + stop - start]
+                place += stop - start
+    return tuple([whole.movedim(0, 2) for whole, _, _ in results])
+
+
+def to_rows(group, rank, shards, *arrays):
+    """Of arrays (batch, this rank's heads, all rows, ...) this rank's rows of all heads."""
+    exchange, results = Exchange(group), []
+    for array, pieces in zip(arrays, shards):
+        rows = array.movedim(2, 0).contiguous()
+        received = []
+        for peer, each in enumerate(pieces):
+            parts = [rows[start:stop] for start, stop in each]
+            part = parts[0] if len(parts) == 1 else torch.cat(parts) if parts else rows[:0]
+            exchange.send(peer, part)
+            received.append(part if peer == rank else rows.new_empty(_count(pieces[rank]), *rows.shape[1:]))
+            exchange.receive(peer, received[-1])
+        results.append(received)
+    exchange.start().wait()
+    return tuple([torch.cat([rows.movedim(0, 2) for rows in received], 1) for received in results])

@@ -1,0 +1,210 @@
+"""Which keys a mask may show to queries of a range of positions, as far as the host can know it.
+
+The condition of a mask is computed with intervals in place of positions: for each block of queries and each block of
+  keys it may
+hold, may not hold, or both. What a mask reads from arrays is not known, so that both are possible.
+"""
+
+import math
+
+import numpy
+
+from ..values import BOOL, FLOAT, INDEX, get_operands
+from ..graphs import in_order
+
+#: Into how many blocks the keys of a sequence, and the queries of a piece, are cut at most, and how long the former
+#: are at least.
+_KEY_BLOCKS = 512
+_QUERY_BLOCKS = 16
+_LEAST_BLOCK = 16
+#: Ranges of keys with less than this part of all their keys between them are computed at once.
+_GAP = 0.125
+
+_ALL = (-math.inf, math.inf)
+_EITHER = (True, True)
+
+
+class Bounds:
+    """Between which numbers the integers in an expression lie, and which truth values are possible.
+
+    Args:
+      symbols: For each symbol the arrays (least, greatest), which broadcast with each other.
+    """
+
+    def __init__(self, symbols):
+        self.symbols = symbols
+        self._known = {}
+
+    def get(self, root):
+        """(least, greatest) of an integer; (whether it may be true, whether it may be false) of a truth value."""
+        with numpy.errstate(all="ignore"):
+            for value in in_order([root], get_operands, self._known):
+                # The value is kept, so that its id stays its own.
+                self._known[id(value)] = (self._find(value), value)
+        return self._known[id(root)][0]
+
+    def _find(self, value):
+        op = value.op
+        if value.type == FLOAT:
+            return None
+        if op == "symbol":
+            return self.symbols[value.operands[0]]
+        if op == "constant":
+            number = value.operands[0]
+            return (number, not number) if value.type == BOOL else (float(number), float(number))
+        if op == "load":
+            return _EITHER if value.type == BOOL else _ALL
+        operands = [self._known[id(operand)][0] for operand in value.operands]
+        found = getattr(self, f"_{op}", None)
+        if found is None or any(operand is None for operand in operands):
+            return _EITHER if value.type == BOOL else _ALL
+        result = found(value, *operands)
+        return result if value.type == BOOL else _without_nan(result)
+
+    def _and(self, value, left, right):
+        if value.type == INDEX:
+            return _ALL
+        return left[0] & right[0], left[1] | right[1]
+
+    def _or(self, value, left, right):
+        if value.type == INDEX:
+            return _ALL
+        return left[0] | right[0], left[1] & right[1]
+
+    def _xor(self, value, left, right):
+        if value.type == INDEX:
+            return _ALL
+        return (left[0] & right[1]) | (left[1] & right[0]), (left[0] & right[0]) | (left[1] & right[1])
+
+    def _not(self, value, operand):
+        return operand[1], operand[0]
+
+    def _lt(self, value, left, right):
+        return left[0] < right[1], left[1] >= right[0]
+
+    def _le(self, value, left, right):
+        return left[0] <= right[1], left[1] > right[0]
+
+    def _eq(self, value, left, right):
+        is_single = (left[0] == left[1]) & (right[0] == right[1]) & (left[0] == right[0])
+        return (left[0] <= right[1]) & (right[0] <= left[1]), numpy.logical_not(is_single)
+
+    def _ne(self, value, left, right):
+        return self._eq(value, left, right)[::-1]
+
+    def _add(self, value, left, right):
+        return left[0] + right[0], left[1] + right[1]
+
+    def _sub(self, value, left, right):
+        return left[0] - right[1], left[1] - right[0]
+
+    def _mul(self, value, left, right):
+        products = [x * y for x in left for y in right]
+        return _least(*products), _greatest(*products)
+
+    def _floordiv(self, value, left, right):
+        if value.operands[1].op != "constant" or value.operands[1].operands[0] <= 0:
+            return _ALL
+        return numpy.floor(left[0] / right[0]), numpy.floor(left[1] / right[0])
+
+    def _mod(self, value, left, right):
+        if value.operands[1].op != "constant" or value.operands[1].operands[0] <= 0:
+            return _ALL
+        number = right[0]
+        # Without a multiple between the ends, remainders grow with the number.
+        is_one = numpy.floor(left[0] / number) == numpy.floor(left[1] / number)
+        return numpy.where(is_one, left[0] % number, 0.0), numpy.where(is_one, left[1] % number, number - 1)
+
+    def _select(self, value, condition, a, b):
+        if value.type == BOOL:
+            return tuple([(condition[0] & x) | (condition[1] & y) for x, y in zip(a, b)])
+        only_a, only_b = ~numpy.asarray(condition[1]), ~numpy.asarray(condition[0])
+        low, high = numpy.minimum(a[0], b[0]), numpy.maximum(a[1], b[1])
+        low = numpy.where(only_a, a[0], numpy.where(only_b, b[0], low))
+        return low, numpy.where(only_a, a[1], numpy.where(only_b, b[1], high))
+
+
+def _least(*arrays):
+    result = arrays[0]
+    for array in arrays[1:]:
+        result = numpy.fmin(result, array)
+    return result
+
+
+def _greatest(*arrays):
+    result = arrays[0]
+    for array in arrays[1:]:
+        result = numpy.fmax(result, array)
+    return result
+
+
+def _without_nan(ends):
+    """Where infinities have no difference or product, nothing is known."""
+    low, high = ends
+    is_lost = numpy.isnan(low) | numpy.isnan(high)
+    if not numpy.any(is_lost):
+        return ends
+    return numpy.where(is_lost, -math.inf, low), numpy.where(is_lost, math.inf, high)
+
+
+def get_bounds(queries, keys, sizes):
+    """`Bounds` for the positions in ranges; `sizes` are (batch, heads, query length, key length).
+
+    `queries` and `keys` are (first, last), numbers or arrays that broadcast with each other.
+    """
+    batch, heads, query_length, key_length = sizes
+    symbols = {"b": (0.0, batch - 1.0), "h": (0.0, heads - 1.0), "i": queries, "j": keys}
+    symbols.update(nq=(float(query_length),) * 2, nk=(float(key_length),) * 2)
+    return Bounds(symbols)
+
+
+def find_keys(condition, piece, sizes):
+    """The ranges of keys that queries of a piece may see, in order."""
+    start, stop = piece
+    key_length = sizes[3]
+    if start == stop or key_length == 0:
+        return ()
+    block = max(_LEAST_BLOCK, -(-key_length // _KEY_BLOCKS))
+    ends = numpy.unique(numpy.linspace(start, stop, _QUERY_BLOCKS + 1).astype(numpy.int64))
+    firsts = numpy.arange(0, key_length, block)
+    queries = ends[:-1, None].astype(float), ends[1:, None] - 1.0
+    keys = firsts[None].astype(float), numpy.minimum(firsts + block, key_length)[None] - 1.0
+    may_be_seen, _ = get_bounds(queries, keys, sizes).get(condition)
+    shape = len(ends) - 1, len(firsts)
+    seen = numpy.flatnonzero(numpy.broadcast_to(may_be_seen, shape).any(0))
+    if not len(seen):
+        return ()
+    found = []
+    for first in seen.tolist():
+        if found and found[-1][1] == first:
+            found[-1][1] += 1
+        else:
+            found.append([first, first + 1])
+    ranges = [(first * block, min(stop * block, key_length)) for first, stop in found]
+    ranges[0] = _tighten(condition, piece, ranges[0], sizes, block)
+    return _join(ranges)
+
+
+def _tighten(condition, piece, keys, sizes, block):
+    """The range without the first keys that no query sees, which the mask of a window has the same number of for
+    each piece.
+    """
+    start, stop = keys
+    firsts = numpy.arange(start, min(start + block, stop), dtype=float)[None]
+    ends = numpy.unique(numpy.linspace(*piece, _QUERY_BLOCKS + 1).astype(numpy.int64))
+    queries = ends[:-1, None].astype(float), ends[1:, None] - 1.0
+    may_be_seen, _ = get_bounds(queries, (firsts, firsts), sizes).get(condition)
+    seen = numpy.flatnonzero(numpy.broadcast_to(may_be_seen, (len(ends) - 1, firsts.shape[1])).any(0))
+    return (start + int(seen[0]) if len(seen) else start), stop
+
+
+def _join(ranges):
+    """Ranges with small gaps between them as one: each is another kernel, and its results are merged."""
+    total = ranges[-1][1] - ranges[0][0]
+    joined = [ranges[0]]
+    for start, stop in ranges[1:]:
+        if start - joined[-1][1] < _GAP * total:
+            joined[-1] = joined[-1][0], stop
+        else:
+            joined.append((start, stop))
+    return tuple(joined)

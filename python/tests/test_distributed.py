@@ -1,0 +1,358 @@
+"""flash_mlir.distributed, with two and four processes (distributed_ranks.py) that exchange rows by gloo."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import distributed_ranks  # noqa: E402
+
+import flash_mlir as flash  # noqa: E402
+from flash_mlir import distributed  # noqa: E402
+
+SCRIPT = pathlib.Path(__file__).parent / "distributed_ranks.py"
+# Kernels are compiled for where pieces lie, so that four ranks take other ones; they run what depends on their number.
+OF_FOUR = (
+    "masks[causal] masks[sinks] masks[array] uneven[causal] ring[causal] heads[causal] packed[function] "
+    "dtensors bits not_sent"
+).split()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Runs all cases once for a number of ranks."""
+    done = {}
+
+    def run(ranks, names):
+        if ranks not in done:
+            done[ranks] = start(tmp_path_factory.mktemp(f"ranks{ranks}"), ranks, names)
+        return done[ranks]
+
+    return run
+
+
+def start(folder, ranks, names):
+    processes = []
+    for rank in range(ranks):
+        command = [sys.executable, SCRIPT, str(rank), str(ranks), str(folder / "address"), str(folder), ",".join(names)]
+        with open(folder / f"log{rank}", "w") as log:
+            processes.append(subprocess.Popen(command, stdout=log, stderr=log))
+    for rank, process in enumerate(processes):
+        assert process.wait(timeout=900) == 0, (folder / f"log{rank}").read_text()
+    return json.loads((folder / "0").read_text())
+
+
+@pytest.mark.parametrize("name", distributed_ranks.CASES)
+def test_two(results, name):
+    failure = results(2, distributed_ranks.CASES)[name]
+    assert failure is None, failure
+
+
+@pytest.mark.parametrize("name", OF_FOUR)
+def test_four(results, name):
+    failure = results(4, OF_FOUR)[name]
+    assert failure is None, failure
+
+
+LOSS = """
+import datetime, os, sys, time
+import torch, torch.distributed as dist
+from flash_mlir import Error, distributed
+address, rank, how = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+dist.init_process_group("gloo", f"file://{address}", timeout=datetime.timedelta(seconds=4), rank=rank, world_size=2)
+query = torch.randn(1, 1, 32, 8)
+distributed.attention(query, query, query)
+if rank == 1:
+    if how == "sleeps":
+        time.sleep(12)
+    os._exit(0)
+start = time.time()
+try:
+    distributed.attention(query, query, query)
+except Error as error:
+    print(error)
+    print("after", time.time() - start)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("how", ["ends", "sleeps"])
+def test_lost_rank(tmp_path, how):
+    """A rank that ends, or that takes no part, ends the others with a message within the group's timeout."""
+    command = [sys.executable, "-c", LOSS, str(tmp_path / "address")]
+    other = subprocess.Popen([*command, "1", how])
+    done = subprocess.run([*command, "0", how], capture_output=True, text=True, timeout=300)
+    other.wait()
+    assert "rank 0 cannot exchange rows with the ranks 1 of its group: one of them has ended" in done.stdout, (
+        done.stdout + done.stderr
+    )
+    assert float(done.stdout.split("after ")[1]) < 10
+
+
+def test_no_group():
+    with pytest.raises(RuntimeError, match="there is no process group"):
+        distributed.attention(QUERY, KEY, KEY)
+
+
+@pytest.fixture(scope="module")
+def group(tmp_path_factory):
+    """A group of this process."""
+    torch.distributed.init_process_group(
+        "gloo", f"file://{tmp_path_factory.mktemp('group') / 'address'}", rank=0, world_size=1
+    )
+    yield torch.distributed.group.WORLD
+    torch.distributed.destroy_process_group()
+
+
+def test_shards():
+    shards = distributed.Shards(91, 4)
+    assert sorted(position for rank in range(4) for position in shards.positions(rank).tolist()) == list(range(91))
+    assert shards.pieces[3] == ((34, 56),) and len(shards.pieces[0]) == 2
+    assert max(map(shards.count, range(4))) - min(map(shards.count, range(4))) <= 2
+    assert distributed.Shards(91, 4, "contiguous").pieces == (((0, 22),), ((22, 45),), ((45, 68),), ((68, 91),))
+    assert shards == distributed.Shards(91, 4, shards.pieces) and hash(shards) == hash(distributed.Shards(91, 4))
+    assert distributed.Shards(0, 2).pieces == ((), ())
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ((-1, 2), "length is -1; it must not be negative"),
+        ((8, 0), "ranks is 0; there must be at least one"),
+        ((8, 2, "striped"), "layout is 'striped'; expected 'balanced', 'contiguous' or a list"),
+        ((8, 2, [[(0, 8)]]), "layout has the pieces of 1 ranks; expected 2"),
+        ((8, 2, [[(0, 4)], [(5, 8)]]), "position 4 belongs to no rank"),
+        ((8, 2, [[(0, 4)], [(3, 8)]]), "position 3 belongs to two ranks"),
+        ((8, 2, [[(0, 4)], [(4, 7)]]), "the pieces end at 7; expected 8, the length"),
+        ((8, 1, [[(5, 4), (0, 8)]]), "layout has the piece (5, 4); expected 0 <= start <= stop"),
+    ],
+)
+def test_shards_errors(arguments, message):
+    with pytest.raises(ValueError) as caught:
+        distributed.Shards(*arguments)
+    assert message in str(caught.value)
+    with pytest.raises(TypeError, match="expected for each rank a list of pieces"):
+        distributed.Shards(8, 2, [1, 2])
+
+
+QUERY = torch.zeros(1, 4, 32, 8)
+KEY = torch.zeros(1, 2, 32, 8)
+BAD = [
+    ((np.zeros((1, 4, 32, 8)), KEY, KEY), {}, TypeError, "query is a ndarray; expected a tensor of PyTorch"),
+    ((QUERY, KEY[0], KEY), {}, ValueError, "expected (batch, heads, rows, D), or all of them without the batch"),
+    ((QUERY, KEY.half(), KEY), {}, TypeError, "key has the dtype torch.float16, and query torch.float32"),
+    ((QUERY, KEY.to("meta"), KEY), {}, ValueError, "key is on meta, and query on cpu"),
+    ((QUERY, KEY, KEY[:, :, 1:]), {}, ValueError, "all but the last dimension must agree"),
+    ((QUERY, KEY[..., :4], KEY), {}, ValueError, "key has the head dimension 4; expected 8"),
+    (
+        (QUERY, KEY.expand(2, -1, -1, -1), KEY.expand(2, -1, -1, -1)),
+        {},
+        ValueError,
+        "key has the batch size 2; expected 1",
+    ),
+    ((QUERY, QUERY[:, :3], QUERY[:, :3]), {}, ValueError, "query has 4 heads and key 3"),
+    ((QUERY, KEY, KEY), {"mask": 3}, TypeError, "mask is a int; expected a Mask or a function"),
+    ((QUERY, KEY, KEY), {"score": 3}, TypeError, "score is a int; expected a function"),
+    ((QUERY, KEY, KEY), {"scale": "x"}, TypeError, "scale is a str"),
+    ((QUERY, KEY, KEY), {"group": 3}, TypeError, "group is a int; expected a group of torch.distributed"),
+    ((QUERY, KEY, KEY), {"shards": 3}, TypeError, "shards is a int; expected flash_mlir.distributed.Shards"),
+    (
+        (QUERY, KEY, KEY),
+        {"shards": distributed.Shards(64, 2)},
+        ValueError,
+        "shards is for 2 ranks, and the group has 1",
+    ),
+    (
+        (QUERY, KEY, KEY),
+        {"shards": distributed.Shards(64, 1)},
+        ValueError,
+        "a tensor has 32 rows on rank 0, where shards has 64",
+    ),
+    (
+        (QUERY, KEY, KEY),
+        {"way": "star"},
+        ValueError,
+        "way is 'star'; expected one of 'gather', 'heads', 'ring', or None",
+    ),
+    (
+        (QUERY, KEY, KEY),
+        {"way": "ring", "same_bits": True},
+        ValueError,
+        "the same bits for any number of ranks have gathered keys alone",
+    ),
+    ((QUERY, KEY, KEY), {"head_groups": 0}, ValueError, "head_groups is 0; it must be at least 1"),
+    (
+        (QUERY, KEY, KEY),
+        {"head_groups": (1, 2)},
+        ValueError,
+        "head_groups is (1, 2); expected positive sizes of groups of 2 heads",
+    ),
+    ((QUERY, KEY, KEY), {"schedule": "tile=3"}, ValueError, "tile"),
+    ((QUERY, KEY, KEY), {"sink": torch.zeros(3)}, ValueError, "sink is (3,); expected a tensor of shape (4,)"),
+    (
+        (QUERY, KEY, KEY),
+        {"lengths": torch.zeros(3)},
+        ValueError,
+        "lengths have the shape (3,); expected one for each batch",
+    ),
+    (
+        (QUERY, KEY, KEY),
+        {"lengths": torch.zeros(1)},
+        TypeError,
+        "lengths have the dtype torch.float32; expected integers",
+    ),
+    (
+        (QUERY, KEY, KEY),
+        {"lengths": torch.ones(1).long(), "mask": flash.key_lengths(np.array([3]))},
+        ValueError,
+        "lengths are given twice",
+    ),
+    (
+        (QUERY, KEY, KEY),
+        {"offsets": torch.tensor([0, 32])},
+        ValueError,
+        "expected (rows, heads, D), as offsets are given",
+    ),
+]
+ROWS = QUERY[0].transpose(0, 1), KEY[0].transpose(0, 1), KEY[0].transpose(0, 1)
+BAD += [
+    (ROWS, {"offsets": torch.tensor([0, 40])}, ValueError, "offsets end at 40, and the ranks have 32 rows"),
+    (ROWS, {"offsets": torch.tensor([0, 20, 10])}, ValueError, "offsets decrease, or are negative"),
+    (ROWS, {"offsets": torch.tensor([0.0, 20])}, TypeError, "float32; expected int32 or int64"),
+    (ROWS, {"offsets": torch.tensor([0, 20]), "way": "ring"}, ValueError, "packed rows are gathered"),
+    (
+        ROWS,
+        {"offsets": torch.tensor([0, 20]), "lengths": torch.ones(1).long()},
+        ValueError,
+        "lengths and offsets are given",
+    ),
+    (ROWS, {"offsets": torch.tensor([0, 20]), "memory": 1}, ValueError, "packed rows need"),
+]
+
+
+@pytest.mark.parametrize("arguments, options, kind, message", BAD, ids=range(len(BAD)))
+def test_errors(group, arguments, options, kind, message):
+    with pytest.raises(kind) as caught:
+        distributed.attention(*arguments, **options)
+    assert message in str(caught.value)
+
+
+def test_more_errors(group):
+    with pytest.raises(ValueError, match="mask is a Plan, and no plan is of parts"):
+        distributed.attention(QUERY, KEY, KEY, mask=flash.plan(flash.causal(), QUERY, KEY))
+    with pytest.raises(NotImplementedError, match="unshard has no gradients"):
+        distributed.unshard(QUERY.clone().requires_grad_())
+    with pytest.raises(ValueError, match="x has size 32 in dimension -2, and shards are of 64 positions"):
+        distributed.shard(QUERY, shards=distributed.Shards(64, 1))
+    with pytest.raises(ValueError, match="shards is for 2 ranks, and the group has 1"):
+        distributed.shard(QUERY, shards=distributed.Shards(32, 2))
+    with pytest.raises(TypeError, match="shards is a list"):
+        distributed.shard(QUERY, shards=[])
+    query = QUERY.clone().requires_grad_()
+    (grad,) = torch.autograd.grad(distributed.attention(query, KEY, KEY).sum(), query, retain_graph=True)
+    with pytest.raises(NotImplementedError, match="attention has no second derivative"):
+        torch.autograd.grad(distributed.attention(query, KEY, KEY).sum(), query, create_graph=True)
+    with pytest.raises(TypeError, match="lengths is a int; expected an array of int32"):
+        distributed.decode(QUERY, KEY, KEY, 3)
+    with pytest.raises(ValueError, match="interleave is 0; it must be at least 1"):
+        distributed.decode(QUERY, KEY, KEY, torch.ones(1).int(), interleave=0)
+    with pytest.raises(ValueError, match="query and key have 3 and 4 dimensions; expected 4"):
+        distributed.decode(QUERY[0], KEY, KEY, torch.ones(1).int())
+    with pytest.raises(ValueError, match="mask is a Plan"):
+        distributed.decode(QUERY, KEY, KEY, torch.ones(1).int(), mask=flash.plan(flash.causal(), QUERY, KEY))
+    with pytest.raises(ValueError, match="lengths are given twice"):
+        distributed.decode(QUERY, KEY, KEY, torch.ones(1).int(), mask=flash.key_lengths(np.array([3])))
+
+
+def test_one_rank(group):
+    """One rank computes what `attention` does."""
+    query, key, value = (torch.randn(1, heads, 40, 16) for heads in (4, 2, 2))
+    for mask in (None, flash.causal()):
+        torch.testing.assert_close(
+            distributed.attention(query, key, value, mask=mask), flash.attention(query, key, value, mask=mask)
+        )
+
+
+def test_explain():
+    """The way, the bytes and the work of a call, by arithmetic."""
+    causal, shards = flash.causal(), distributed.Shards(1 << 15, 2)
+    found = distributed.explain(shards, 64, mask=causal)
+    row = 64 * 256 * 2
+    # Rank 0 has the first and the last quarter, and needs the half between; rank 1 needs no key of the last quarter.
+    assert found.way == "gather" and found.keys == (((0, 1 << 15),), ((0, 3 << 13),))
+    assert found.forward_bytes == (1 << 14) * row
+    # Gradients of the keys of rank 1 come from rank 0.
+    assert found.backward_bytes == 2 * (1 << 14) * row
+    assert found.pairs[0] == pytest.approx(found.pairs[1]) or len(found.head_groups) == 8
+    many = distributed.explain(distributed.Shards(1 << 17, 16), 64, mask=causal)
+    assert many.way == "heads" and "keys and values alone would be" in many.why and "16" not in many.way
+    grouped = distributed.explain(distributed.Shards(1 << 17, 16), 64, 8, mask=causal, head_groups=2)
+    assert grouped.way == "gather"
+    less = distributed.explain(distributed.Shards(1 << 17, 16), 64, 8, mask=causal, head_groups=2, memory=1 << 28)
+    assert less.way == "gather" and len(less.head_groups) > len(grouped.head_groups) == 2 and less.memory <= 1 << 28
+    ring = distributed.explain(distributed.Shards(1 << 17, 16), 64, 8, mask=causal, memory=1 << 20)
+    assert ring.way == "ring" and "memory= is 1048576" in ring.why and ring.memory < less.memory
+    exchanged = distributed.explain(distributed.Shards(1 << 17, 8), 64, 8, mask=causal, memory=1 << 20)
+    assert exchanged.way == "heads" and "memory= is 1048576" in exchanged.why
+    window = distributed.explain(distributed.Shards(1 << 17, 64), 64, 8, mask=causal & flash.window(left=4095))
+    assert window.way == "gather" and window.forward_bytes <= 2 * 4095 * 8 * 256 * 2
+    text = str(window)
+    assert "gather: a rank receives up to" in text and "rank 63: keys" in text
+    with pytest.raises(ValueError, match="8 heads of keys are no multiple of 16 ranks"):
+        distributed.explain(distributed.Shards(1 << 17, 16), 64, 8, way="heads")
+    with pytest.raises(ValueError, match="is not of whole 16ths of the sequence"):
+        distributed.explain(distributed.Shards(96, 3), 64, same_bits=True)
+
+
+@pytest.mark.parametrize("name", distributed_ranks.MASKS)
+def test_ranges(name):
+    """No key that a mask shows is left out, and what is computed is not much more."""
+    make, keep = distributed_ranks.MASKS[name]
+    if keep is None:
+        return
+    size, ranks = 96, 4
+    shards = distributed.Shards(size, ranks)
+    found = distributed.explain(shards, 4, mask=make())
+    kept = (
+        keep(0, torch.arange(4)[:, None, None], torch.arange(size)[:, None], torch.arange(size))
+        .expand(4, size, size)
+        .any(0)
+    )
+    for rank, ranges in enumerate(found.keys):
+        seen = torch.zeros(size, dtype=torch.bool)
+        for start, stop in ranges:
+            seen[start:stop] = True
+        assert not (kept[shards.positions(rank)].any(0) & ~seen).any()
+    assert name not in ("causal", "window") or sum(found.pairs) * 1e6 < 2.2 * kept.sum()
+
+
+def test_kernels_do_not_depend_on_places(group):
+    """Pieces of a causal mask and of a window anywhere have one program, and so have functions of distances."""
+    from flash_mlir.distributed.local import Functions, Part
+
+    slopes = torch.ones(4)
+    for mask, score in (
+        (flash.causal() & flash.window(left=20), None),
+        (lambda b, h, q, k: (k <= q) & (q - k < 30) & ((q - k) % 2 == 0), None),
+        (flash.causal(), lambda s, b, h, q, k: s - slopes[h] * (q - k)),
+    ):
+        functions, configs = Functions(mask, score), set()
+        for start in (64, 128, 192):
+            part = Part((start, start + 64), (start - 32, start + 64), (1, 4, 256, 256))
+            program = functions.get_program(part, None, False, False, (None, None), None)
+            configs.add(program.config)
+            assert all(isinstance(source, int) for source in program.sources)
+        assert len(configs) == 1
+    # Elsewhere what reads arrays reads the place, too.
+    functions = Functions(None, lambda s, b, h, q, k: s + slopes[h] * (q % 7))
+    programs = [
+        functions.get_program(
+            Part((start, start + 64), (0, 256), (1, 4, 256, 256)), None, False, False, (None, None), None
+        )
+        for start in (64, 128)
+    ]
+    assert programs[0].config == programs[1].config and "q" in programs[0].sources
