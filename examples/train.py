@@ -2,6 +2,7 @@
 
     python train.py                              on the GPU if there is one
     python train.py --device cpu --steps 20 --layers 1 --dim 64 --heads 2 --rows 512 --length 128
+    python train.py --ranks 2 --rows 131072 --length 65536      on two GPUs, beside one
 
 A batch is documents of different lengths, packed one behind the other without padding: all layers
 compute rows, and attention takes the offsets of the documents (flash_attn_varlen_func), ALiBi's slopes
@@ -10,13 +11,18 @@ and the rest as a matrix of the scores' size. The script trains twice with
 the former and once with the latter, from the same start and with the same batches. It
 fails if the first two differ in any bit of a loss or a parameter, or if the losses of the last two
 do not agree.
+
+With --ranks, as many processes share the rows of each batch (flash_mlir.distributed), each with its part of them on a GPU of
+its own, or all on the CPU. Their losses are compared with those of one process that has all rows.
 """
 
 import argparse
 import math
 import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 import time
 from typing import NamedTuple
 
@@ -24,10 +30,12 @@ from typing import NamedTuple
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.nn import functional
 
 import flash_mlir as flash
+from flash_mlir import distributed
 
 CHARACTERS = 256  # Bytes are the tokens.
 
@@ -39,6 +47,13 @@ class Batch(NamedTuple):
     targets: torch.Tensor
     offsets: torch.Tensor
     lengths: list
+    shards: distributed.Shards = None  # Of which rank which rows are, where each has some.
+
+    def cut(self, rank, ranks):
+        """The rows of a rank, with the offsets of all rows, on the host: so it is known there which keys need not be sent."""
+        shards = distributed.Shards(len(self.tokens), ranks)
+        here = shards.positions(rank, self.tokens.device)
+        return Batch(self.tokens[here], self.targets[here], self.offsets.cpu(), self.lengths, shards)
 
 
 class Batches:
@@ -98,7 +113,17 @@ class Attention(nn.Module):
     def forward(self, x, batch):
         rows, dim = x.shape
         query, key, value = self.project(x).view(rows, 3, self.heads, dim // self.heads).unbind(1)
-        if self.with_flash:
+        if batch.shards is not None:
+            slopes = self.slopes
+            result = distributed.attention(
+                *(query, key, value),
+                mask=flash.causal(),
+                score=lambda s, b, h, q, k: s - slopes[h] * (q - k),
+                sink=self.sink,
+                offsets=batch.offsets,
+                shards=batch.shards,
+            )
+        elif self.with_flash:
             result = flash.flash_attn_varlen_func(
                 *(query, key, value, batch.offsets, batch.offsets),
                 causal=True,
@@ -136,11 +161,13 @@ class Model(nn.Module):
         x = self.embedding(batch.tokens)
         for layer in self.layers:
             x = layer(x, batch)
-        return functional.cross_entropy(self.head(self.norm(x)).float(), batch.targets)
+        losses = functional.cross_entropy(self.head(self.norm(x)).float(), batch.targets, reduction="sum")
+        # A rank's losses are a part of the mean.
+        return losses / sum(batch.lengths)
 
 
-def train(options, with_flash):
-    """Returns the losses, the parameters and the tokens of a second."""
+def train(options, with_flash, ranks=1):
+    """Returns the losses, the parameters and the tokens of a second; `ranks` processes share each batch."""
     # PyTorch's attention with a matrix of biases has no deterministic gradients on every device.
     torch.use_deterministic_algorithms(with_flash)
     torch.manual_seed(0)
@@ -148,6 +175,8 @@ def train(options, with_flash):
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.rate)
     batches, losses, warm_up, start = Batches(options), [], min(3, options.steps // 2), 0.0
     made = [batches.make(step) for step in range(options.steps)]
+    if ranks > 1:
+        made = [batch.cut(dist.get_rank(), ranks) for batch in made]
     for step, batch in enumerate(made):
         if step == warm_up:
             if options.device == "cuda":
@@ -157,12 +186,50 @@ def train(options, with_flash):
             loss = model(batch)
         optimizer.zero_grad()
         loss.backward()
+        loss = loss.detach()
+        if ranks > 1:
+            # Each rank has the gradients of its own rows' losses.
+            for part in (loss, *(parameter.grad for parameter in model.parameters())):
+                dist.all_reduce(part)
         optimizer.step()
-        losses.append(loss.detach())
+        losses.append(loss)
     losses = torch.stack(losses).cpu()
     seconds = time.perf_counter() - start
     rate = (options.steps - warm_up) * options.rows / seconds
     return losses, [parameter.detach().cpu() for parameter in model.parameters()], rate
+
+
+def work(options):
+    """One process of several, of which the first one leaves the losses in a file."""
+    if options.device == "cuda":
+        torch.cuda.set_device(options.rank)
+    backend = "nccl" if options.device == "cuda" else "gloo"
+    dist.init_process_group(backend, f"file://{options.folder}/address", rank=options.rank, world_size=options.ranks)
+    losses, _, rate = train(options, True, options.ranks)
+    if options.rank == 0:
+        torch.save((losses, rate), f"{options.folder}/losses")
+    dist.destroy_process_group()
+    return 0
+
+
+def compare_ranks(options):
+    """Trains with several processes, and with one."""
+    one, _, one_rate = train(options, with_flash=True)
+    if options.device == "cuda":
+        torch.cuda.empty_cache()
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, os.path.abspath(__file__), *sys.argv[1:], "--folder", folder]
+        processes = [subprocess.Popen([*command, "--rank", str(rank)]) for rank in range(options.ranks)]
+        if any([process.wait() for process in processes]):
+            return 1
+        losses, rate = torch.load(f"{folder}/losses")
+    for step in sorted({*range(0, options.steps, max(options.steps // 8, 1)), options.steps - 1}):
+        print(f"step {step:4}  loss of {options.ranks} processes {losses[step]:.4f}, of one {one[step]:.4f}")
+    print(f"{options.ranks} processes {rate:,.0f} tokens/s, one {one_rate:,.0f} tokens/s")
+    difference = abs(float(losses.mean() - one.mean()) / float(one.mean()))
+    agree = difference <= (1e-2 if options.bf16 else 1e-3)
+    print(f"the mean losses differ by {difference:.1e}", "" if agree else ": TOO MUCH")
+    return 0 if agree and losses[-1] < losses[0] else 1
 
 
 def main():
@@ -176,9 +243,16 @@ def main():
     parser.add_argument("--length", type=int, default=2048, help="of documents; they have from 1/8 to 9/8 of it, or less at the end")
     parser.add_argument("--rate", type=float, default=1e-3, help="of learning")
     parser.add_argument("--f32", dest="bf16", action="store_false", help="no autocast to bfloat16")
+    parser.add_argument("--ranks", type=int, default=1, help="processes that share the rows of a batch")
+    parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.device == "cpu":
         options.bf16 = False
+    if options.rank is not None:
+        return work(options)
+    if options.ranks > 1:
+        return compare_ranks(options)
 
     first, parameters, rate = train(options, with_flash=True)
     again, same_parameters, _ = train(options, with_flash=True)

@@ -21,6 +21,14 @@ def test_train():
     assert "two runs of flash_mlir have the same bits" in done.stdout
 
 
+def test_ranks():
+    """Two processes that share the rows of each batch have the losses of one."""
+    sizes = "--device cpu --steps 8 --layers 1 --dim 32 --heads 2 --rows 200 --length 100 --ranks 2"
+    done = subprocess.run([sys.executable, SCRIPT, *sizes.split()], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "loss of 2 processes" in done.stdout and "TOO MUCH" not in done.stdout
+
+
 def attend_with_mask(query, key, value, offsets, _, causal, alibi_slopes, learnable_sink):
     """The same rows as one, with a mask of documents."""
     ids = torch.searchsorted(offsets[1:].contiguous(), torch.arange(len(query)), right=True)

@@ -26,7 +26,8 @@ class Explanation:
       memory: What a rank holds of other ranks' rows at once, in bytes, in the backward pass with the gradients of
         these.
       keys: Of each rank the ranges of positions of keys that it computes with.
-      pairs: Of each rank the pairs of a query and a key that are in these ranges, in millions: how even the work is.
+      pairs: Of each rank the pairs of a query and a key that are computed, in millions and to some hundredths: how even
+        the work is. Of packed rows they are all pairs of a piece of the queries and its range of keys.
     """
 
     way: str
@@ -165,13 +166,15 @@ def _choose(functions, shape, way, head_groups, memory, same_bits, rows):
         max(map(count, ranks)) * shape.row_bytes
         for count in (transfers.count_received, transfers.count_received_gradients)
     )
-    pairs = tuple([sum(map(_count_pairs, transfers.list_pieces(rank))) for rank in ranks])
+
+    def count_pairs(piece):
+        if rows is None:
+            return functions.count_pairs((piece.start, piece.stop), shape.sizes)
+        return (piece.stop - piece.start) * count_rows(piece.ranges)
+
+    pairs = tuple([sum(map(count_pairs, transfers.list_pieces(rank))) / 1e6 for rank in ranks])
     found = Explanation(way, why, groups, received, received + gradients, get_held(groups), needs, pairs)
     return transfers, found
-
-
-def _count_pairs(piece):
-    return (piece.stop - piece.start) * count_rows(piece.ranges) / 1e6
 
 
 def _explain_heads(shape, why, received):

@@ -158,7 +158,11 @@ class _Runner:
         program, lengths, sink, captured = self._prepare(piece, keys, heads, is_first, query.device)
         asked = [number for number, source in enumerate(program.sources) if source in wrt]
         operands = self._to_rows(query, key, value, output)
-        lses = [each if each is None or self._call.packed is None else each[0].contiguous() for each in (lse, lse_grad)]
+        # Kernels take a log-sum-exp without gaps.
+        lses = [
+            each if each is None else (each if self._call.packed is None else each[0]).contiguous()
+            for each in (lse, lse_grad)
+        ]
         grads = program.function.differentiate(
             *operands, lses[0], *self._to_rows(output_grad), lses[1], lengths, sink, captured, asked
         )

@@ -37,7 +37,7 @@ from ..masks import Mask
 from ..preparation import SYMBOLS, get_mask
 from ..programs import Variant, get_function, with_packing, with_schedules
 from ..values import get_operands
-from .visible import Bounds, find_keys, get_bounds
+from .visible import Bounds, count_pairs, find_keys, get_bounds
 
 _MAX_KNOWN = 1024
 _known = {}
@@ -106,6 +106,12 @@ class Functions:
             return ranges
         behind = get_bounds((piece[0] + 0.0, piece[1] - 1.0), (end + 0.0, sizes[3] - 1.0), sizes).get(self.condition)[0]
         return ranges if behind else (*ranges[:-1], (ranges[-1][0], end))
+
+    def count_pairs(self, piece, sizes):
+        """How many pairs of a query of a piece and a key are computed, to some hundredths."""
+        if self.condition is None:
+            return (piece[1] - piece[0]) * sizes[3]
+        return self.remember(("pairs", piece, sizes), lambda: count_pairs(self.condition, piece, sizes))
 
     def sees_later(self):
         """Whether a query may see keys behind it, in any sequence of as many queries as keys."""

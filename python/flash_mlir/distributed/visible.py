@@ -158,43 +158,50 @@ def get_bounds(queries, keys, sizes):
     return Bounds(symbols)
 
 
+def _look(condition, piece, sizes, blocks):
+    """(the ends of blocks of queries, those of blocks of keys, which pairs of blocks may be seen)."""
+    key_length = sizes[3]
+    block = max(_LEAST_BLOCK, -(-key_length // _KEY_BLOCKS))
+    query_ends = numpy.unique(numpy.linspace(*piece, blocks + 1).astype(numpy.int64))
+    key_ends = numpy.append(numpy.arange(0, key_length, block), key_length)
+    queries = query_ends[:-1, None].astype(float), query_ends[1:, None] - 1.0
+    keys = key_ends[None, :-1].astype(float), key_ends[None, 1:] - 1.0
+    may_be_seen, _ = get_bounds(queries, keys, sizes).get(condition)
+    return query_ends, key_ends, numpy.broadcast_to(may_be_seen, (len(query_ends) - 1, len(key_ends) - 1))
+
+
+def count_pairs(condition, piece, sizes):
+    """How many pairs of a query of a piece and a key a mask may keep, to some hundredths."""
+    if piece[0] == piece[1] or sizes[3] == 0:
+        return 0
+    query_ends, key_ends, seen = _look(condition, piece, sizes, 4 * _QUERY_BLOCKS)
+    return int(numpy.diff(query_ends) @ seen.astype(numpy.int64) @ numpy.diff(key_ends))
+
+
 def find_keys(condition, piece, sizes):
     """The ranges of keys that queries of a piece may see, in order."""
-    start, stop = piece
-    key_length = sizes[3]
-    if start == stop or key_length == 0:
+    if piece[0] == piece[1] or sizes[3] == 0:
         return ()
-    block = max(_LEAST_BLOCK, -(-key_length // _KEY_BLOCKS))
-    ends = numpy.unique(numpy.linspace(start, stop, _QUERY_BLOCKS + 1).astype(numpy.int64))
-    firsts = numpy.arange(0, key_length, block)
-    queries = ends[:-1, None].astype(float), ends[1:, None] - 1.0
-    keys = firsts[None].astype(float), numpy.minimum(firsts + block, key_length)[None] - 1.0
-    may_be_seen, _ = get_bounds(queries, keys, sizes).get(condition)
-    shape = len(ends) - 1, len(firsts)
-    seen = numpy.flatnonzero(numpy.broadcast_to(may_be_seen, shape).any(0))
-    if not len(seen):
-        return ()
+    _, ends, seen = _look(condition, piece, sizes, _QUERY_BLOCKS)
     found = []
-    for first in seen.tolist():
-        if found and found[-1][1] == first:
-            found[-1][1] += 1
+    for block in numpy.flatnonzero(seen.any(0)).tolist():
+        if found and found[-1][1] == ends[block]:
+            found[-1] = found[-1][0], int(ends[block + 1])
         else:
-            found.append([first, first + 1])
-    ranges = [(first * block, min(stop * block, key_length)) for first, stop in found]
-    ranges[0] = _tighten(condition, piece, ranges[0], sizes, block)
-    return _join(ranges)
+            found.append((int(ends[block]), int(ends[block + 1])))
+    if not found:
+        return ()
+    found[0] = _tighten(condition, piece, found[0], sizes, int(ends[1]))
+    return _join(found)
 
 
 def _tighten(condition, piece, keys, sizes, block):
-    """The range without the first keys that no query sees, which the mask of a window has the same number of for
-    each piece.
-    """
+    """The range without the first keys that no query sees: under a window, pieces have the same number of others."""
     start, stop = keys
-    firsts = numpy.arange(start, min(start + block, stop), dtype=float)[None]
-    ends = numpy.unique(numpy.linspace(*piece, _QUERY_BLOCKS + 1).astype(numpy.int64))
-    queries = ends[:-1, None].astype(float), ends[1:, None] - 1.0
+    firsts = numpy.arange(start, min(start + block, stop), dtype=float)
+    queries = piece[0] + 0.0, piece[1] - 1.0
     may_be_seen, _ = get_bounds(queries, (firsts, firsts), sizes).get(condition)
-    seen = numpy.flatnonzero(numpy.broadcast_to(may_be_seen, (len(ends) - 1, firsts.shape[1])).any(0))
+    seen = numpy.flatnonzero(numpy.broadcast_to(may_be_seen, firsts.shape))
     return (start + int(seen[0]) if len(seen) else start), stop
 
 
