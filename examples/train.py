@@ -12,8 +12,8 @@ the former and once with the latter, from the same start and with the same batch
 fails if the first two differ in any bit of a loss or a parameter, or if the losses of the last two
 do not agree.
 
-With --ranks, as many processes share the rows of each batch (flash_mlir.distributed), each with its part of them on a GPU of
-its own, or all on the CPU. Their losses are compared with those of one process that has all rows.
+With --ranks, as many processes share the rows of each batch (flash_mlir.distributed), each with its part of them
+on a GPU of its own, or all on the CPU. Their losses are compared with those of one process that has all rows.
 """
 
 import argparse
@@ -50,7 +50,7 @@ class Batch(NamedTuple):
     shards: distributed.Shards = None  # Of which rank which rows are, where each has some.
 
     def cut(self, rank, ranks):
-        """The rows of a rank, with the offsets of all rows, on the host: so it is known there which keys need not be sent."""
+        """The rows of a rank, with the offsets of all on the host, where it is known then which keys need not be sent."""
         shards = distributed.Shards(len(self.tokens), ranks)
         here = shards.positions(rank, self.tokens.device)
         return Batch(self.tokens[here], self.targets[here], self.offsets.cpu(), self.lengths, shards)

@@ -67,7 +67,7 @@ def get_shared_mask(function):
     return as_mask(function) if arrays else known
 
 
-def _get_scale(scale):
+def get_scale(scale):
     refuse_gradient(scale, "scale")
     try:
         number = None if isinstance(scale, (str, bytes)) else to_float32(scale, "scale")
@@ -117,7 +117,7 @@ def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None, 
         score_key = id(score.value)
         arrays += score.arrays
     if scale is not None:
-        scale = _get_scale(scale)
+        scale = get_scale(scale)
     key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key, packed, schedule)
     prepared = _prepared.get(key)
     if prepared is None:

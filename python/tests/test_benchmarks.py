@@ -30,3 +30,26 @@ def test_serving():
     results = [each for each in found if "differ" in each]
     assert {each["what"] for each in results} == names - {"card"}
     assert all(each["differ"].keys() == each["us"].keys() and max(each["differ"].values()) < 1e-4 for each in results)
+
+
+def test_context_parallel():
+    sizes = "--device=cpu --dtype=float32 --tokens 64 --heads 2/2 --dim 16 --masks causal --rounds 1 --link 1 --check 64".split()
+    command = [sys.executable, BENCHMARKS / "context_parallel.py", *sizes, "--ours", "ours", "heads=way:heads,head_groups:1"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    found = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [each["what"] for each in found] == ["card", "link", "check", "check", "attention", "attention"]
+    assert all(each["agree"] and each["same_bits_again"] for each in found[2:4])
+    for each in found[4:]:
+        assert {"one", "ours", "ours alone", "heads", "heads alone"} <= each["ms"].keys() == each["tflops_per_gpu"].keys()
+        assert each["way"] == {"ours": ["gather", [2]], "heads": ["heads", [1]]}
+
+
+def test_context_parallel_model():
+    """More ranks take less time, up to what links allow."""
+    rates = "--tflops 600 500 --host-gb-per-s 250 --network-gb-per-s 45 --tokens 131072 --ranks 8 64".split()
+    command = [sys.executable, BENCHMARKS / "context_parallel_model.py", *rates]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
+    for eight, many in zip(*[iter(map(json.loads, run.stdout.splitlines()))] * 2):
+        assert eight["ranks"] == 8 and 0.9 < eight["of_ranks"] <= 1 and many["of_ranks"] < eight["of_ranks"]
+        assert 1 <= eight["uneven"] < 1.05 and eight["times_one"] < many["times_one"] < 64

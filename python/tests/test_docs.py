@@ -1,4 +1,4 @@
-"""The examples of docs/python.md, docs/ragged-rows.md and docs/serving.md run, each after those before it, and those of README.md, each by itself."""
+"""The examples of the pages in PAGES run, each after those before it, and those of README.md, each by itself."""
 
 import contextlib
 import importlib.metadata
@@ -15,8 +15,6 @@ from conftest import assert_close, reference
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "python.md"
-
-
 @pytest.fixture
 def scope(monkeypatch):
     """The globals of a module that can be imported: torch.compile looks up a function's globals by its module's name."""
@@ -33,7 +31,10 @@ def is_there(name, version):
     return numbers[0] >= numbers[1]
 
 
-@pytest.mark.parametrize("page", [PAGE, PAGE.with_name("ragged-rows.md"), PAGE.with_name("serving.md")], ids=lambda page: page.stem)
+PAGES = [PAGE, *map(PAGE.with_name, ("ragged-rows.md", "serving.md", "distributed.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_examples(scope, page):
     for number, match in enumerate(re.finditer(r"```python\n(.*?)```", page.read_text(), re.S)):
         text = match[1]

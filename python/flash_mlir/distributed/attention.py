@@ -9,7 +9,7 @@ from .. import checking
 from ..expressions import is_array
 from ..operands import to_tensor
 from ..plans import Plan
-from ..preparation import _get_scale, autocast
+from ..preparation import get_scale, autocast
 from ..programs import check_schedule
 from . import heads as of_heads
 from .explanation import Shape, choose
@@ -200,7 +200,7 @@ def _attend(
         options["head_groups"] = tuple([_check_number("head_groups", each) for each in options["head_groups"]])
     else:
         options["head_groups"] = _check_number("head_groups", options["head_groups"])
-    scale = None if scale is None else _get_scale(scale)
+    scale = None if scale is None else get_scale(scale)
     functions = Functions(mask, score)
     lengths = _choose_lengths(lengths, functions.lengths, query, offsets is not None)
     rank_of_query = query.dim()

@@ -8,7 +8,7 @@ from .. import lowering, packing
 from ..expressions import BATCH, HEAD, KEY, QUERY, Tensor, query_length
 from ..merging import merge
 from ..plans import Plan
-from ..preparation import _get_scale
+from ..preparation import get_scale
 from ..programs import Variant, check_schedule, get_function, with_packing, with_schedules
 from .attention import _check_group, _check_number, _check_tensors
 from .exchange import gather_parts
@@ -135,7 +135,7 @@ def decode(
         each.requires_grad for each in (query, key, value, *filter(torch.is_tensor, (sink, *functions.arrays)))
     ):
         raise NotImplementedError("decode has no gradients; call it under torch.no_grad(), or take attention")
-    scale = None if scale is None else _get_scale(scale)
+    scale = None if scale is None else get_scale(scale)
     mine = _count(lengths, rank, ranks, interleave).int()
     packed, of_pages = (None, None), ()
     if page_table is not None:

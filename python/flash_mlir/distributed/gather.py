@@ -1,9 +1,8 @@
 """Attention of a rank's queries to keys that other ranks send, and its gradients.
 
 Heads of keys are sent in groups: while one is computed, the next one is under way. In the backward pass keys are sent
-  again, so
-that no rank keeps more of them than two groups, and gradients of keys go back to their rank while the next group is
-computed.
+again, so that no rank keeps more of them than two groups, and gradients of keys go back to their rank while the next
+group is computed.
 """
 
 import itertools
@@ -57,7 +56,7 @@ class _Keys:
         transfers, rank = call.transfers, call.rank
         self._ranges = transfers.needs(rank, step)
         rows = count_rows(self._ranges)
-        self._exchange, self._buffers = Exchange(call.group), []
+        self._exchange, self._buffers, own = Exchange(call.group), [], []
         if transfers.ranks == 1 and self._ranges == transfers.key_shards.pieces[0]:
             self._buffers = [array[:, first:last].permute(2, 0, 1, 3) for array in (key, value)]
             return
@@ -75,10 +74,13 @@ class _Keys:
                     for _, place, count in transfers.list_overlaps(peer, self._ranges):
                         self._exchange.receive(peer, buffer[place : place + count])
             if rank in transfers.get_owners(rank, step):
-                for start, place, count in transfers.list_overlaps(rank, self._ranges):
-                    buffer[place : place + count] = mine[start : start + count]
+                own.append((buffer, mine))
             self._buffers.append(buffer)
         self._exchange.start()
+        # While others are under way.
+        for buffer, mine in own:
+            for start, place, count in transfers.list_overlaps(rank, self._ranges):
+                buffer[place : place + count] = mine[start : start + count]
 
     def wait(self):
         self._exchange.wait()
@@ -121,11 +123,9 @@ class _Runner:
         call = self._call
         part = call.make_part(piece, keys, heads)
         # A sink takes part once.
-        sink = (
-            self._sink[heads[0] * call.per_key_head : heads[1] * call.per_key_head]
-            if is_first and self._sink is not None
-            else None
-        )
+        sink = None
+        if is_first and self._sink is not None:
+            sink = self._sink[heads[0] * call.per_key_head : heads[1] * call.per_key_head]
         lengths = None
         if self._lengths is not None:
             lengths = (self._lengths - keys[0]).clamp(0, keys[1] - keys[0])

@@ -1,8 +1,7 @@
 """Which keys a mask may show to queries of a range of positions, as far as the host can know it.
 
 The condition of a mask is computed with intervals in place of positions: for each block of queries and each block of
-  keys it may
-hold, may not hold, or both. What a mask reads from arrays is not known, so that both are possible.
+keys it may hold, may not hold, or both. What a mask reads from arrays is not known, so that both are possible.
 """
 
 import math
