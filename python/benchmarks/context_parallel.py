@@ -5,7 +5,7 @@
 
 It starts the processes itself. Each line of JSON is of one shape: milliseconds of a forward and a backward pass,
 medians of rounds in which all are called in alternation, and how many times as fast as one GPU that is. `--ours` are
-the calls of flash_mlir.distributed that are compared, as a name and options: "gather4=head_groups:4",
+the calls of flash_mlir.distributed that are compared, as a name and options: "gather4=head_groups:4,ahead:1",
 "mixed=head_groups:8+24+24+8", "heads=way:heads", "same=same_bits:1". For each of these there is, too, what it takes
 without exchanges (`alone`, whose results are wrong), what a rank receives, and what memory it takes beyond operands
 and results. `--check` compares results and gradients with one GPU's first. `link` lines have the rate of the exchange
@@ -65,6 +65,8 @@ class Ranks:
         if self.is_cuda:
             torch.cuda.set_device(self.device)
             more = {"device_id": self.device}
+            if options.priority:
+                more["pg_options"] = dist.ProcessGroupNCCL.Options(is_high_priority_stream=True)
         dist.init_process_group(
             "nccl" if self.is_cuda else "gloo",
             f"file://{options.address}",
@@ -231,7 +233,7 @@ def measure_shape(ranks, tokens, heads, key_heads, dim, name, is_forward):
         found["times_one"] = {each: round(times["one"] / ms, 3) for each, ms in times.items() if each != "one"}
     for ours, more in given.items():
         explained = distributed.attention(*tensors, mask=mask, shards=shards, explain=True, **more)
-        found.setdefault("way", {})[ours] = [explained.way, list(explained.head_groups)]
+        found.setdefault("way", {})[ours] = [explained.way, list(explained.head_groups), explained.ahead]
         moved = explained.forward_bytes + (0 if is_forward else explained.backward_bytes)
         found.setdefault("received_mib", {})[ours] = round(moved / 2**20, 1)
         found.setdefault("memory_mib", {})[ours] = (ranks.measure_memory(functions[ours][0]) or 0) >> 20
@@ -336,6 +338,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--check", type=int, default=0, metavar="TOKENS", help="compare results of so many tokens")
     parser.add_argument("--link", type=int, nargs="*", default=[512], metavar="MIB")
+    parser.add_argument("--priority", action="store_true", help="a stream of high priority for NCCL")
     parser.add_argument("--no-torch", action="store_true")
     parser.add_argument("--no-one", action="store_true", help="without one GPU")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)

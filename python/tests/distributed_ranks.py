@@ -220,7 +220,7 @@ def scores():
 
     causal = flash.causal(), lambda b, h, q, k: k <= q
     compare(*causal, alibi, torch.randn(HEADS), read=(slopes, bias), head_groups=(1, 1))
-    compare(None, None, alibi, read=(slopes, bias))
+    compare(None, None, alibi, read=(slopes, bias), head_groups=2, ahead=0)
     compare(*causal, alibi, torch.randn(HEADS), read=(slopes, bias), way="ring")
     if dist.get_world_size() == 2:
         compare(*causal, alibi, torch.randn(HEADS), read=(slopes, bias), way="heads")

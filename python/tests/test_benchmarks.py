@@ -34,7 +34,7 @@ def test_serving():
 
 def test_context_parallel():
     sizes = "--device=cpu --dtype=float32 --tokens 64 --heads 2/2 --dim 16 --masks causal --rounds 1 --link 1 --check 64".split()
-    command = [sys.executable, BENCHMARKS / "context_parallel.py", *sizes, "--ours", "ours", "heads=way:heads,head_groups:1"]
+    command = [sys.executable, BENCHMARKS / "context_parallel.py", *sizes, "--ours", "ours=head_groups:1+1", "heads=way:heads,head_groups:1"]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
     found = [json.loads(line) for line in run.stdout.splitlines()]
@@ -42,7 +42,7 @@ def test_context_parallel():
     assert all(each["agree"] and each["same_bits_again"] for each in found[2:4])
     for each in found[4:]:
         assert {"one", "ours", "ours alone", "heads", "heads alone"} <= each["ms"].keys() == each["tflops_per_gpu"].keys()
-        assert each["way"] == {"ours": ["gather", [2]], "heads": ["heads", [1]]}
+        assert each["way"] == {"ours": ["gather", [1, 1], 1], "heads": ["heads", [1], 0]}
 
 
 def test_context_parallel_model():

@@ -191,6 +191,7 @@ BAD = [
         ValueError,
         "head_groups is (1, 2); expected positive sizes of groups of 2 heads",
     ),
+    ((QUERY, KEY, KEY), {"ahead": -1}, ValueError, "ahead is -1; it must be at least 0"),
     ((QUERY, KEY, KEY), {"schedule": "tile=3"}, ValueError, "tile"),
     ((QUERY, KEY, KEY), {"sink": torch.zeros(3)}, ValueError, "sink is (3,); expected a tensor of shape (4,)"),
     (

@@ -36,6 +36,7 @@ def attention(
     offsets=None,
     way=None,
     head_groups=None,
+    ahead=None,
     memory=None,
     same_bits=False,
     schedule=None,
@@ -63,6 +64,7 @@ def attention(
       way: "gather", "heads" or "ring"; left out it is chosen by sizes (docs/distributed.md).
       head_groups: In how many groups heads of keys are sent, each while the one before is computed; or how many heads
         of keys each group has.
+      ahead: How many of these groups are under way beside the one that is computed.
       memory: How many bytes a rank may hold of other ranks' rows; by it heads are sent in more groups, or in a ring.
       same_bits: Whether results and gradients of query, key and value have the same bits for 1, 2, 4 and 8 ranks.
       schedule, gradient_schedule: Keys of schedules, as `flash_mlir.Attention` has them.
@@ -84,7 +86,13 @@ def attention(
             mask=mask, score=score, scale=scale, lengths=lengths, sink=sink, return_lse=return_lse, shards=shards
         )
         given.update(
-            key_shards=key_shards, offsets=offsets, way=way, head_groups=head_groups, memory=memory, same_bits=same_bits
+            key_shards=key_shards,
+            offsets=offsets,
+            way=way,
+            head_groups=head_groups,
+            ahead=ahead,
+            memory=memory,
+            same_bits=same_bits,
         )
         given.update(schedule=schedule, gradient_schedule=gradient_schedule, explain=explain)
         return call_ranks_eagerly(attention, query, key, value, group, **given)
@@ -99,7 +107,7 @@ def attention(
         (query, key, value), group, shards, key_shards, wrap = unwrap(query, key, value)
     else:
         wrap = None
-    options = dict(way=way, head_groups=head_groups, memory=memory, same_bits=bool(same_bits))
+    options = dict(way=way, head_groups=head_groups, ahead=ahead, memory=memory, same_bits=bool(same_bits))
     given = group, mask, score, scale, lengths, sink, return_lse, shards, key_shards, offsets
     results = _attend(query, key, value, *given, options, (schedule, gradient_schedule), explain)
     return results if wrap is None or explain else wrap(results)
@@ -148,12 +156,12 @@ def _check_operands(query, key, value, is_packed):
         )
 
 
-def _check_number(name, number):
+def _check_number(name, number, least=1):
     if number is None:
         return None
     number = operator.index(number)
-    if number < 1:
-        raise ValueError(f"{name} is {number}; it must be at least 1")
+    if number < least:
+        raise ValueError(f"{name} is {number}; it must be at least {least}")
     return number
 
 
@@ -196,6 +204,7 @@ def _attend(
         if keys is not None:
             check_schedule(name, keys)
     options["memory"] = _check_number("memory", options["memory"])
+    options["ahead"] = _check_number("ahead", options["ahead"], 0)
     if isinstance(options["head_groups"], (tuple, list)):
         options["head_groups"] = tuple([_check_number("head_groups", each) for each in options["head_groups"]])
     else:
@@ -241,7 +250,16 @@ def _attend(
     if transfers is None:
         output, lse = _exchange_heads(group, rank, shape, given, query, key, value, lengths, sink, arrays, return_lse)
     else:
-        of_call = transfers, shape.sizes, shape.key_heads, explanation.head_groups, scale, schedules, rows
+        of_call = (
+            transfers,
+            shape.sizes,
+            shape.key_heads,
+            explanation.head_groups,
+            explanation.ahead,
+            scale,
+            schedules,
+            rows,
+        )
         output, lse = Gather.apply(Call(group, rank, functions, *of_call), query, key, value, lengths, sink, *arrays)
     if offsets is not None:
         output, lse = output[0].transpose(0, 1), lse[0]
@@ -290,7 +308,7 @@ def _exchange_heads(group, rank, shape, given, query, key, value, lengths, sink,
     whole, keys = Shards(sizes[2], 1), Shards(sizes[3], 1)
     transfers = Transfers(whole, keys, lambda piece: ((0, sizes[3]),) if sizes[3] else ())
     of_rank = shape.heads // ranks
-    call = Call(None, 0, functions, transfers, sizes, shape.key_heads, (key.shape[1],), scale, schedules, None)
+    call = Call(None, 0, functions, transfers, sizes, shape.key_heads, (key.shape[1],), 0, scale, schedules, None)
     call.first_head = of_rank * rank
     if sink is not None:
         sink = sink[of_rank * rank : of_rank * (rank + 1)]

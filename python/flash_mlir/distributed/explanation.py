@@ -11,6 +11,8 @@ WAYS = "gather", "heads", "ring"
 #: How many bytes of keys and values are worth a group of heads of their own, and how many groups there are at most.
 _GROUP_BYTES = 64 << 20
 _MOST_GROUPS = 8
+#: How many bytes of keys and values are under way at once, unless a group has more.
+_AHEAD_BYTES = 2 << 30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +23,8 @@ class Explanation:
       way: "gather": keys and values are sent to the ranks that need them; "heads": ranks exchange heads; "ring": keys
         and values are sent in as many steps as there are ranks, and a rank has those of one other rank at a time.
       why: Why it is this way.
-      head_groups: How many heads of keys are sent at a time, one group while the one before is computed.
+      head_groups: How many heads of keys are sent at a time, in groups.
+      ahead: How many of these groups are under way while one is computed.
       forward_bytes, backward_bytes: What a rank receives.
       memory: What a rank holds of other ranks' rows at once, in bytes, in the backward pass with the gradients of
         these.
@@ -33,6 +36,7 @@ class Explanation:
     way: str
     why: str
     head_groups: typing.Tuple
+    ahead: int
     forward_bytes: int
     backward_bytes: int
     memory: int
@@ -40,7 +44,10 @@ class Explanation:
     pairs: typing.Tuple
 
     def __str__(self):
-        lines = [f"{self.way}: {self.why}", f"groups of {', '.join(map(str, self.head_groups))} heads of keys"]
+        lines = [
+            f"{self.way}: {self.why}",
+            f"groups of {', '.join(map(str, self.head_groups))} heads of keys, {self.ahead} ahead",
+        ]
         lines.append(
             f"a rank receives up to {self.forward_bytes} bytes in the forward pass, and {self.backward_bytes} in "
             f"the backward pass"
@@ -109,17 +116,17 @@ def _make_transfers(functions, shape, rows, is_ring, same_bits):
     return Transfers(shape.shards, shape.key_shards, find_ranges, is_ring, same_bits)
 
 
-def choose(functions, shape, way=None, head_groups=None, memory=None, same_bits=False, rows=None):
+def choose(functions, shape, way=None, head_groups=None, ahead=None, memory=None, same_bits=False, rows=None):
     """(`Transfers` or None where heads are exchanged, `Explanation`).
 
     Raises:
       ValueError: The way does not fit the call; the message says why.
     """
-    what = ("way", shape, way, head_groups, memory, same_bits, None if rows is None else rows.key)
-    return functions.remember(what, lambda: _choose(functions, shape, way, head_groups, memory, same_bits, rows))
+    what = ("way", shape, way, head_groups, ahead, memory, same_bits, None if rows is None else rows.key)
+    return functions.remember(what, lambda: _choose(functions, shape, way, head_groups, ahead, memory, same_bits, rows))
 
 
-def _choose(functions, shape, way, head_groups, memory, same_bits, rows):
+def _choose(functions, shape, way, head_groups, ahead, memory, same_bits, rows):
     _check(shape, way, same_bits, rows)
     groups = choose_groups(shape, head_groups)
     ranks, heads = range(shape.shards.ranks), shape.key_heads
@@ -129,23 +136,28 @@ def _choose(functions, shape, way, head_groups, memory, same_bits, rows):
     can_exchange = heads % len(ranks) == 0 and rows is None and not same_bits
     of_heads = _count_bytes_of_heads(shape) if can_exchange else None
 
-    def get_held(groups):
-        """What a rank holds: keys of two units, and gradients of one."""
-        units = 1 if len(groups) * transfers.steps == 1 else 2
-        return (units + 1) * max(map(transfers.count_held, ranks)) * max(groups) * shape.row_bytes // heads
+    def get_group_bytes(groups):
+        return max(map(transfers.count_held, ranks)) * max(groups) * shape.row_bytes // heads
 
+    def get_held(groups, ahead):
+        """What a rank holds: keys of the units that are under way, and gradients of one."""
+        return (min(ahead + 1, len(groups) * transfers.steps) + 1) * get_group_bytes(groups)
+
+    if ahead is None and memory is None:
+        ahead = max(1, min(len(groups) - 1, _AHEAD_BYTES // max(get_group_bytes(groups), 1)))
+    ahead = 1 if ahead is None else ahead
     why = "way= says so"
     if way is None:
         way, why = "gather", f"a rank receives up to {received} bytes of keys and values"
         if can_exchange and len(ranks) > 1 and 2 * of_heads < received:
             way = "heads"
             why = f"a rank receives {of_heads} bytes of all, where keys and values alone would be {received}"
-        elif memory is not None and get_held(groups) > memory:
-            least = get_held((1,) * heads)
+        elif memory is not None and get_held(groups, ahead) > memory:
+            least = get_held((1,) * heads, ahead)
             if least <= memory:
                 counts = range(len(groups), heads + 1)
                 groups = next(
-                    each for each in (_cut_heads(heads, count) for count in counts) if get_held(each) <= memory
+                    each for each in (_cut_heads(heads, count) for count in counts) if get_held(each, ahead) <= memory
                 )
                 why = f"{why}, of few heads at a time, since memory= is {memory} bytes"
             elif rows is not None or same_bits:
@@ -173,7 +185,7 @@ def _choose(functions, shape, way, head_groups, memory, same_bits, rows):
         return (piece.stop - piece.start) * count_rows(piece.ranges)
 
     pairs = tuple([sum(map(count_pairs, transfers.list_pieces(rank))) / 1e6 for rank in ranks])
-    found = Explanation(way, why, groups, received, received + gradients, get_held(groups), needs, pairs)
+    found = Explanation(way, why, groups, ahead, received, received + gradients, get_held(groups, ahead), needs, pairs)
     return transfers, found
 
 
@@ -184,7 +196,7 @@ def _explain_heads(shape, why, received):
     held = 2 * row * (queries * shape.heads + keys * shape.key_heads) // ranks
     pairs = (queries * keys / ranks / 1e6,) * ranks
     groups = (shape.key_heads // ranks,)
-    return Explanation("heads", why, groups, received, received, held, (((0, keys),),) * ranks, pairs)
+    return Explanation("heads", why, groups, 0, received, received, held, (((0, keys),),) * ranks, pairs)
 
 
 def _check(shape, way, same_bits, rows):
@@ -237,6 +249,7 @@ def explain(
     key_shards=None,
     way=None,
     head_groups=None,
+    ahead=None,
     memory=None,
     same_bits=False,
 ):
@@ -248,8 +261,8 @@ def explain(
       heads, key_heads, dim, value_dim, batch: The sizes of the call, with as many key heads as heads and a value_dim
         of dim if left out.
       bytes: Of an element.
-      mask, score, way, head_groups, memory, same_bits: As `attention`.
+      mask, score, way, head_groups, ahead, memory, same_bits: As `attention`.
     """
     key_heads, value_dim = heads if key_heads is None else key_heads, dim if value_dim is None else value_dim
     shape = Shape(batch, heads, key_heads, dim, value_dim, bytes, shards, shards if key_shards is None else key_shards)
-    return choose(Functions(mask, score), shape, way, head_groups, memory, same_bits)[1]
+    return choose(Functions(mask, score), shape, way, head_groups, ahead, memory, same_bits)[1]

@@ -1,10 +1,11 @@
 """Attention of a rank's queries to keys that other ranks send, and its gradients.
 
-Heads of keys are sent in groups: while one is computed, the next one is under way. In the backward pass keys are sent
-again, so that no rank keeps more of them than two groups, and gradients of keys go back to their rank while the next
+Heads of keys are sent in groups: while one is computed, the next ones are under way. In the backward pass keys are sent
+again, so that no rank keeps more of them than some groups, and gradients of keys go back to their rank while the next
 group is computed.
 """
 
+import collections
 import itertools
 
 import torch
@@ -25,6 +26,7 @@ class Call:
       sizes: (batch, heads, query length, key length) of the whole sequence.
       key_heads: How many heads keys have.
       head_groups: How many of them are sent at a time.
+      ahead: How many groups are under way beside the one that is computed.
       scale, schedules: As `attention` has them.
       packed: `packed.Rows` of packed rows, or None.
 
@@ -32,7 +34,10 @@ class Call:
     heads of queries share a head of keys.
     """
 
-    def __init__(self, group, rank, functions, transfers, sizes, key_heads, head_groups, scale, schedules, packed):
+    def __init__(
+        self, group, rank, functions, transfers, sizes, key_heads, head_groups, ahead, scale, schedules, packed
+    ):
+        self.ahead = ahead
         self.group, self.rank, self.functions, self.transfers = group, rank, functions, transfers
         self.sizes, self.scale, self.schedules, self.packed = sizes, scale, schedules, packed
         self.first_head, self.per_key_head = 0, sizes[1] // key_heads
@@ -176,13 +181,17 @@ class _Runner:
 
 
 def _list_units(call, start):
-    """Yields (unit, what `start` makes of it), when the next one has been started, too."""
-    following = start(call.units[0]) if call.units else None
-    for number, unit in enumerate(call.units):
-        current, following = following, None
-        if number + 1 < len(call.units):
-            following = start(call.units[number + 1])
-        yield unit, current
+    """Yields (unit, what `start` makes of it), when as many as may be under way have been started behind it.
+
+    An exchange begins after what is on the stream when it is started: what is started before the first kernel waits for
+    none.
+    """
+    started = collections.deque()
+    waiting = iter(call.units)
+    for unit in call.units:
+        while len(started) <= call.ahead and (following := next(waiting, None)) is not None:
+            started.append(start(following))
+        yield unit, started.popleft()
 
 
 def compute(call, query, key, value, lengths, sink, arrays):
