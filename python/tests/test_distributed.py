@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import random
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ import distributed_ranks  # noqa: E402
 
 import flash_mlir as flash  # noqa: E402
 from flash_mlir import distributed  # noqa: E402
+from flash_mlir.distributed.local import Functions, Part  # noqa: E402
 
 SCRIPT = pathlib.Path(__file__).parent / "distributed_ranks.py"
 # Kernels are compiled for where pieces lie, so that four ranks take other ones; they run what depends on their number.
@@ -336,8 +338,6 @@ def test_ranges(name):
 
 def test_kernels_do_not_depend_on_places(group):
     """Pieces of a causal mask and of a window anywhere have one program, and so have functions of distances."""
-    from flash_mlir.distributed.local import Functions, Part
-
     slopes = torch.ones(4)
     for mask, score in (
         (flash.causal() & flash.window(left=20), None),
@@ -360,3 +360,75 @@ def test_kernels_do_not_depend_on_places(group):
         for start in (64, 128)
     ]
     assert programs[0].config == programs[1].config and "q" in programs[0].sources
+
+
+class Draw:
+    """Random masks and score functions, as text in which positions are q, k, h and b, and lengths nq and nk."""
+
+    def __init__(self, seed):
+        self._random = random.Random(seed)
+        self.choose, self.draw = self._random.choice, self._random.randint
+
+    def number(self, depth=2):
+        if depth == 0 or self._random.random() < 0.25:
+            return self.choose(
+                ["q", "k", "q", "k", "h", "b", "nq", "nk", str(self.draw(-3, 40)), "array[q]", "array[k]"]
+            )
+        operation, left = self.choose("+ - - * // % minimum maximum abs".split()), self.number(depth - 1)
+        if operation in ("*", "//", "%"):
+            return f"({left} {operation} {self.draw(-3, 3) if operation == '*' else self.draw(1, 9)})"
+        if operation == "abs":
+            return f"abs({left})"
+        right = self.number(depth - 1)
+        return f"{operation}({left}, {right})" if operation[0] == "m" else f"({left} {operation} {right})"
+
+    def condition(self, depth=2):
+        if depth and self._random.random() < 0.7:
+            return f"({self.condition(depth - 1)} {self.choose('&|^')} {self.condition(depth - 1)})"
+        if self._random.random() < 0.35:
+            return self.choose(["(k <= q)", "(k <= q + nk - nq)", "~(k < q - 13)", "(k < 7)", "(q - k < 20)"])
+        return f"(q * 0 + {self.number()} {self.choose(['<', '<=', '>', '==', '!='])} {self.number()})"
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_random_parts(number):
+    """Random masks and scores, for pieces of queries and ranges of keys anywhere, are those of the whole."""
+    seed = random.randrange(1 << 30)
+    draw = Draw(seed)
+    mask, score = draw.condition(), f"s + weights[h] * {draw.number()} * 0.05"
+    array, weights = torch.randint(0, 5, (200,)), torch.rand(4)
+    print(seed, mask, score)
+    queries, keys = draw.choose([(64, 64), (97, 97), (40, 110)])
+    names = dict(array=array, weights=weights)
+    traced = dict(names, nq=flash.query_length, nk=flash.key_length, minimum=flash.minimum, maximum=flash.maximum)
+    computed = dict(names, nq=torch.tensor(queries), nk=torch.tensor(keys))
+    computed["minimum"], computed["maximum"] = (
+        lambda x, y, f=f: f(torch.as_tensor(x), torch.as_tensor(y)) for f in (torch.minimum, torch.maximum)
+    )
+    keep, add = (eval(text, computed) for text in (f"lambda b, h, q, k: {mask}", f"lambda s, b, h, q, k: {score}"))
+    functions = Functions(eval(f"lambda b, h, q, k: {mask}", traced), eval(f"lambda s, b, h, q, k: {score}", traced))
+    b, h = torch.arange(2)[:, None, None, None], torch.arange(4)[:, None, None]
+    q, k = torch.arange(queries)[:, None], torch.arange(keys)
+    kept = keep(b, h, q, k).expand(2, 4, queries, keys)
+    start = draw.draw(0, queries - 1)
+    stop, first = draw.draw(start + 1, queries), draw.choose([0, 2])
+    sizes = (2, 4, queries, keys)
+    ranges = functions.find_keys((start, stop), sizes)
+    seen = torch.zeros(keys, dtype=torch.bool)
+    for low, high in ranges:
+        seen[low:high] = True
+    assert not (kept[:, :, start:stop].flatten(0, 2).any(0) & ~seen).any()
+    for low, high in {*ranges[:1], (draw.draw(0, keys // 2), keys)}:
+        part = Part((start, stop), (low, high), sizes, first, 2)
+        program = functions.get_program(part, None, False, False, (None, None), None)
+        query, key, value = (torch.randn(2, 2, count, 16) for count in (stop - start, high - low, high - low))
+        captured = functions.get_captured(program, part, functions.arrays, query.device)
+        output, lse = program.function.run(query, key, value, None, None, captured)
+        places = b, h[first : first + 2], q[start:stop], k[low:high]
+        expected, expected_lse = distributed_ranks.reference(
+            *(each.double() for each in (query, key, value)),
+            lambda *_: kept[:, first : first + 2, start:stop, low:high],
+            lambda s, *_: add(s, *places),
+        )
+        torch.testing.assert_close(output.double(), expected, rtol=1e-3, atol=1e-3)
+        torch.testing.assert_close(lse.double(), expected_lse, rtol=1e-3, atol=1e-3)
