@@ -85,9 +85,11 @@ void flash::fitToLengths(const Problem &problem, const Machine &target,
   if (splits) {
     schedule.splitCtas.reset();
     schedule.splitKeys = keys;
+    // Without roundings that depend on the rows that are rescaled together.
     if (schedule.features)
       *schedule.features &=
-          ~(ScheduleFeatures::Persistent | ScheduleFeatures::ClaimTiles);
+          ~(ScheduleFeatures::Persistent | ScheduleFeatures::ClaimTiles |
+            ScheduleFeatures::LazyRescale);
   } else if (schedule.has(ScheduleFeatures::Persistent)) {
     // Few need nothing to count them.
     *schedule.features ^= hasFewTiles(problem, target, *proposed.queryTile)

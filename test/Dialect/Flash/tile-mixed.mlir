@@ -1,5 +1,5 @@
-// Blocks that claim tiles of packed queries over pages take them from both ends: prompts and tokens at the same time. Without pages, and
-// where each block has a tile, those that the mask makes longest go first.
+// Blocks take tiles of packed queries over pages from both ends: prompts and tokens at the same time. Without pages those that the mask
+// makes longest go first.
 // RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-refine-visits --split-input-file | FileCheck %s
 
 !q = tensor<1x4x?x64xf16>
@@ -24,12 +24,31 @@ func.func @mixed(%q: !q, %of: !n, %k: tensor<?x2x16x64xf16>, %table: tensor<?x?x
 !ks = tensor<?x2x?x64xf16>
 !n = tensor<?xi32>
 // CHECK-LABEL: func @blocks(
-// CHECK:         flash.kernel {{.*}} rows({{.*}} order(<longest_first>)
+// CHECK:         flash.kernel {{.*}} rows({{.*}} order(<both_ends>)
 func.func @blocks(%q: !q, %of: !n, %k: tensor<?x2x16x64xf16>, %table: tensor<?x?xi32>, %n: !n, %e: !q) -> !q {
   %qs, %nq = flash.unpack %q by %of : !q, !n -> !qs, !n
   %ks = flash.unpage %k by %table lengths(%n : !n) : tensor<?x2x16x64xf16>, tensor<?x?xi32> -> !ks
   %os = flash.attention %qs, %ks, %ks mask(#flash.causal) query_lengths(%nq : !n) key_lengths(%n : !n)
       schedule(<query_tile = 128, key_tile = 128, packed_heads = 2, features = specialize_warps>) : (!qs, !ks, !ks) -> !qs
+  %o = flash.pack %os by %of into %e : !qs, !n into !q
+  return %o : !q
+}
+
+// -----
+
+// Splits of few queries are many blocks for each sequence.
+!q = tensor<1x4x?x64xf16>
+!qs = tensor<?x4x?x64xf16>
+!ks = tensor<?x2x?x64xf16>
+!n = tensor<?xi32>
+// CHECK-LABEL: func @splits(
+// CHECK:         flash.kernel
+// CHECK-NOT:     both_ends
+func.func @splits(%q: !q, %of: !n, %k: tensor<?x2x16x64xf16>, %table: tensor<?x?xi32>, %n: !n, %e: !q) -> !q {
+  %qs, %nq = flash.unpack %q by %of : !q, !n -> !qs, !n
+  %ks = flash.unpage %k by %table lengths(%n : !n) : tensor<?x2x16x64xf16>, tensor<?x?xi32> -> !ks
+  %os = flash.attention %qs, %ks, %ks mask(#flash.causal) query_lengths(%nq : !n) key_lengths(%n : !n)
+      schedule(<query_tile = 64, key_tile = 128, packed_heads = 2, num_splits = 2>) : (!qs, !ks, !ks) -> !qs
   %o = flash.pack %os by %of into %e : !qs, !n into !q
   return %o : !q
 }

@@ -556,7 +556,6 @@ void Tiler::run() {
         OrderAttr::get(b.getContext(), TileOrder::SplitsFastest));
   // Prompts beside tokens of sequences whose keys are cached.
   if (rowsOfKernel && !splits.maySplit() &&
-      schedule.has(ScheduleFeatures::ClaimTiles) &&
       online.getKey().getDefiningOp<UnpageOp>())
     kernel.setOrderAttr(OrderAttr::get(b.getContext(), TileOrder::BothEnds));
   {

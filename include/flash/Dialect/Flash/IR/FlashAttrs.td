@@ -225,8 +225,8 @@ def Flash_OrderAttr : Flash_Attr<"Order", "order"> {
       tiles of one number of all heads follow each other. For persistent CTAs where such
       tiles take as long, whatever others do: what the CTAs of a wave get is then
       alike.
-    - `both_ends`: of all heads the last tile, then the first one, the last but one, and so on to the middle. For CTAs
-      that claim tiles of sequences behind each other, of which some have prompts, which multiply, and others tokens,
+    - `both_ends`: of all heads the last tile, then the first one, the last but one, and so on to the middle. For
+      sequences behind each other, of which some have prompts, which multiply, and others tokens,
       which read memory: engines put one kind in front of the other, and CTAs have both at the same time.
     - `splits_fastest`: as `linear`, with the first dimension the fastest: where only the device knows how many of
       the splits there have keys, the others end between them, while these read memory.
