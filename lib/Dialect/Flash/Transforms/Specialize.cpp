@@ -396,11 +396,10 @@ func::FuncOp Specialize::copyForCalls(AttentionOp op) {
     mapping.map(each, body->getArgument(llvm::find(from, each) - from.begin()));
   auto copy = cast<AttentionOp>(b.clone(*op, mapping));
   copy->setOperands(body->getArguments().take_front(op->getNumOperands()));
-  // Of packed rows they say where sequences are, which blocks search for.
-  if (getProblem(op).hasPackedRows) {
-    copy.getQueryLengthsMutable().clear();
+  // The keys of packed rows are not split by what lengths may be, as a batch
+  // would be that does not lie behind each other.
+  if (getProblem(op).hasPackedRows)
     copy.getKeyLengthsMutable().clear();
-  }
   copy.getOutput().setType(op.getOutput().getType().clone(output));
   if (op.getLse())
     copy.getLse().setType(
