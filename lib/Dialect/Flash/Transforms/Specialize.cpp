@@ -396,8 +396,7 @@ func::FuncOp Specialize::copyForCalls(AttentionOp op) {
     mapping.map(each, body->getArgument(llvm::find(from, each) - from.begin()));
   auto copy = cast<AttentionOp>(b.clone(*op, mapping));
   copy->setOperands(body->getArguments().take_front(op->getNumOperands()));
-  // The keys of packed rows are not split by what lengths may be, as a batch
-  // would be that does not lie behind each other.
+  // The keys of packed rows are not split by what lengths may be.
   if (getProblem(op).hasPackedRows)
     copy.getKeyLengthsMutable().clear();
   copy.getOutput().setType(op.getOutput().getType().clone(output));
