@@ -232,6 +232,8 @@ def measure_shape(ranks, tokens, heads, key_heads, dim, name, is_forward):
     if "one" in times:
         found["times_one"] = {each: round(times["one"] / ms, 3) for each, ms in times.items() if each != "one"}
     for ours, more in given.items():
+        if ours in errors:
+            continue
         explained = distributed.attention(*tensors, mask=mask, shards=shards, explain=True, **more)
         found.setdefault("way", {})[ours] = [explained.way, list(explained.head_groups), explained.ahead]
         moved = explained.forward_bytes + (0 if is_forward else explained.backward_bytes)
@@ -259,6 +261,11 @@ def check(ranks, tokens, heads, key_heads, dim, name):
         ours, more = read_options(text)
         parts = [distributed.shard(each.detach(), shards=shards) for each in inputs]
         query, key, value = (each.requires_grad_() for each in parts[:3])
+        try:
+            distributed.attention(query, key, value, mask=mask, shards=shards, explain=True, **more)
+        except ValueError as error:
+            ranks.say(what="check", tokens=tokens, mask=name, call=ours, failed=str(error))
+            continue
         results = []
         for _ in range(2):
             output = distributed.attention(query, key, value, mask=mask, shards=shards, **more)

@@ -233,7 +233,12 @@ BAD += [
         ValueError,
         "lengths and offsets are given",
     ),
-    (ROWS, {"offsets": torch.tensor([0, 20]), "memory": 1}, ValueError, "packed rows need"),
+    (
+        ROWS,
+        {"offsets": torch.tensor([0, 20]), "memory": 1},
+        ValueError,
+        "and packed rows and same_bits=True have no ring",
+    ),
 ]
 
 
@@ -300,10 +305,12 @@ def test_explain():
     assert grouped.way == "gather"
     less = distributed.explain(distributed.Shards(1 << 17, 16), 64, 8, mask=causal, head_groups=2, memory=1 << 28)
     assert less.way == "gather" and len(less.head_groups) > len(grouped.head_groups) == 2 and less.memory <= 1 << 28
-    ring = distributed.explain(distributed.Shards(1 << 17, 16), 64, 8, mask=causal, memory=1 << 20)
-    assert ring.way == "ring" and "memory= is 1048576" in ring.why and ring.memory < less.memory
-    exchanged = distributed.explain(distributed.Shards(1 << 17, 8), 64, 8, mask=causal, memory=1 << 20)
-    assert exchanged.way == "heads" and "memory= is 1048576" in exchanged.why
+    ring = distributed.explain(distributed.Shards(1 << 17, 16), 64, 8, mask=causal, memory=1 << 26)
+    assert ring.way == "ring" and "do not fit in memory=67108864" in ring.why and ring.memory <= 1 << 26
+    with pytest.raises(ValueError, match="memory is 1024, and an exchange of heads needs"):
+        distributed.explain(distributed.Shards(1 << 17, 8), 64, 8, way="heads", memory=1 << 10)
+    with pytest.raises(ValueError, match="memory is 1024, and a ring of one head of keys at a time needs"):
+        distributed.explain(distributed.Shards(1 << 17, 16), 64, 8, mask=causal, memory=1 << 10)
     window = distributed.explain(distributed.Shards(1 << 17, 64), 64, 8, mask=causal & flash.window(left=4095))
     assert window.way == "gather" and window.forward_bytes <= 2 * 4095 * 8 * 256 * 2
     text = str(window)

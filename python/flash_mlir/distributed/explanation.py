@@ -130,50 +130,54 @@ def _choose(functions, shape, way, head_groups, ahead, memory, same_bits, rows):
     _check(shape, way, same_bits, rows)
     groups = choose_groups(shape, head_groups)
     ranks, heads = range(shape.shards.ranks), shape.key_heads
-    transfers = _make_transfers(functions, shape, rows, False, same_bits)
-    needs = tuple([transfers.needs(rank, 0) for rank in ranks])
-    received = max(map(transfers.count_received, ranks)) * shape.row_bytes
-    can_exchange = heads % len(ranks) == 0 and rows is None and not same_bits
-    of_heads = _count_bytes_of_heads(shape) if can_exchange else None
+    gather = _make_transfers(functions, shape, rows, False, same_bits)
+    needs = tuple([gather.needs(rank, 0) for rank in ranks])
+    received = max(map(gather.count_received, ranks)) * shape.row_bytes
+    exchanged = None
+    if heads % len(ranks) == 0 and rows is None and not same_bits:
+        exchanged = _explain_heads(shape)
 
-    def get_group_bytes(groups):
-        return max(map(transfers.count_held, ranks)) * max(groups) * shape.row_bytes // heads
-
-    def get_held(groups, ahead):
+    def get_held(transfers, groups, ahead):
         """What a rank holds: keys of the units that are under way, and gradients of one."""
-        return (min(ahead + 1, len(groups) * transfers.steps) + 1) * get_group_bytes(groups)
+        units = min(ahead + 1, len(groups) * transfers.steps) + 1
+        return units * max(map(transfers.count_held, ranks)) * max(groups) * shape.row_bytes // heads
 
-    if ahead is None and memory is None:
-        ahead = max(1, min(len(groups) - 1, _AHEAD_BYTES // max(get_group_bytes(groups), 1)))
-    ahead = 1 if ahead is None else ahead
+    def find_groups(transfers, groups):
+        """Groups that `memory` has room for, at least as many as these; None where there are none."""
+        for count in range(len(groups), heads + 1):
+            groups = groups if count == len(groups) else _cut_heads(heads, count)
+            if memory is None or get_held(transfers, groups, ahead) <= memory:
+                return groups
+        return None
+
+    if ahead is None:
+        room = _AHEAD_BYTES // max(get_held(gather, groups, 0) // 2, 1)
+        ahead = max(1, min(len(groups) - 1, room)) if memory is None else 1
     why = "way= says so"
     if way is None:
-        way, why = "gather", f"a rank receives up to {received} bytes of keys and values"
-        if can_exchange and len(ranks) > 1 and 2 * of_heads < received:
-            way = "heads"
-            why = f"a rank receives {of_heads} bytes of all, where keys and values alone would be {received}"
-        elif memory is not None and get_held(groups, ahead) > memory:
-            least = get_held((1,) * heads, ahead)
-            if least <= memory:
-                counts = range(len(groups), heads + 1)
-                groups = next(
-                    each for each in (_cut_heads(heads, count) for count in counts) if get_held(each, ahead) <= memory
-                )
-                why = f"{why}, of few heads at a time, since memory= is {memory} bytes"
-            elif rows is not None or same_bits:
-                what = "packed rows" if rows is not None else "same_bits=True"
-                raise ValueError(
-                    f"memory is {memory}, and {what} need {least} bytes, for one head of keys at a time; "
-                    "there is no ring for these"
-                )
-            else:
-                way = "heads" if can_exchange else "ring"
-                why = f"keys and values of one head would take {least} bytes, and memory= is {memory}"
+        way, why, groups = _find_way(
+            shape,
+            groups,
+            exchanged,
+            received,
+            memory,
+            rows is None and not same_bits,
+            lambda: find_groups(gather, groups),
+        )
+    elif way == "gather":
+        groups = find_groups(gather, groups)
     if way == "heads":
-        return None, _explain_heads(shape, why, of_heads)
+        if memory is not None and exchanged.memory > memory:
+            raise ValueError(f"memory is {memory}, and an exchange of heads needs {exchanged.memory} bytes")
+        return None, dataclasses.replace(exchanged, why=why)
+    transfers = gather
     if way == "ring":
         transfers = _make_transfers(functions, shape, None, True, False)
-        groups = (heads,) if head_groups is None else groups
+        groups = find_groups(transfers, (heads,) if head_groups is None else groups)
+    if groups is None:
+        least = get_held(transfers, (1,) * heads, ahead)
+        hint = ", and packed rows and same_bits=True have no ring" if rows is not None or same_bits else ""
+        raise ValueError(f"memory is {memory}, and a {way} of one head of keys at a time needs {least} bytes{hint}")
     received, gradients = (
         max(map(count, ranks)) * shape.row_bytes
         for count in (transfers.count_received, transfers.count_received_gradients)
@@ -185,18 +189,34 @@ def _choose(functions, shape, way, head_groups, ahead, memory, same_bits, rows):
         return (piece.stop - piece.start) * count_rows(piece.ranges)
 
     pairs = tuple([sum(map(count_pairs, transfers.list_pieces(rank))) / 1e6 for rank in ranks])
-    found = Explanation(way, why, groups, ahead, received, received + gradients, get_held(groups, ahead), needs, pairs)
-    return transfers, found
+    held = get_held(transfers, groups, ahead)
+    return transfers, Explanation(way, why, groups, ahead, received, received + gradients, held, needs, pairs)
 
 
-def _explain_heads(shape, why, received):
+def _find_way(shape, groups, exchanged, received, memory, can_ring, find_groups):
+    """(way, why, groups of heads, None where memory has no room for the way)."""
+    fits = exchanged is not None and (memory is None or exchanged.memory <= memory)
+    if fits and shape.shards.ranks > 1 and 2 * exchanged.forward_bytes < received:
+        why = f"a rank receives {exchanged.forward_bytes} bytes of all, where keys and values alone would be {received}"
+        return "heads", why, groups
+    why, found = f"a rank receives up to {received} bytes of keys and values", find_groups()
+    if found is not None:
+        return "gather", why if found == groups else f"{why}, of few heads at a time for memory={memory}", found
+    if not can_ring:
+        return "gather", why, None
+    way = "heads" if fits else "ring"
+    return way, f"keys and values of one head do not fit in memory={memory}", groups
+
+
+def _explain_heads(shape):
     ranks, (_, _, queries, keys) = shape.shards.ranks, shape.sizes
     row = shape.batch * (shape.dim + shape.value_dim) * shape.bytes
     # Queries, keys, values and results of a rank's heads, and the gradients of these.
     held = 2 * row * (queries * shape.heads + keys * shape.key_heads) // ranks
+    received = _count_bytes_of_heads(shape)
     pairs = (queries * keys / ranks / 1e6,) * ranks
     groups = (shape.key_heads // ranks,)
-    return Explanation("heads", why, groups, 0, received, received, held, (((0, keys),),) * ranks, pairs)
+    return Explanation("heads", "", groups, 0, received, received, held, (((0, keys),),) * ranks, pairs)
 
 
 def _check(shape, way, same_bits, rows):

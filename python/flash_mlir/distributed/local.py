@@ -49,7 +49,7 @@ class Functions:
 
     def __init__(self, mask, score):
         self.mask = self.condition = self.lengths = self.score = None
-        self.arrays, self._keys = (), []
+        self.arrays = ()
         tensors = ()
         if isinstance(mask, Mask):
             self.mask, key = mask, mask
