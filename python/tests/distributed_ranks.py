@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import sys
+import time
 import traceback
 
 import torch
@@ -219,11 +220,8 @@ def scores():
         return s - slopes[h] * abs(q - k) + bias[k]
 
     causal = flash.causal(), lambda b, h, q, k: k <= q
-    compare(*causal, alibi, torch.randn(HEADS), read=(slopes, bias), head_groups=(1, 1))
-    compare(None, None, alibi, read=(slopes, bias), head_groups=2, ahead=0)
-    compare(*causal, alibi, torch.randn(HEADS), read=(slopes, bias), way="ring")
-    if dist.get_world_size() == 2:
-        compare(*causal, alibi, torch.randn(HEADS), read=(slopes, bias), way="heads")
+    compare(*causal, alibi, torch.randn(HEADS), read=(slopes, bias), head_groups=(1, 1), ahead=0)
+    compare(None, None, alibi, read=(slopes, bias), way="ring")
 
 
 @case()
@@ -485,12 +483,14 @@ def main():
     found = {}
     for name in names.split(","):
         torch.manual_seed(0)
+        start = time.time()
         try:
             CASES[name]()
             found[name] = None
         except Exception:
             found[name] = traceback.format_exc()
             print(name, found[name], file=sys.stderr, flush=True)
+        print(f"{name}: {time.time() - start:.1f} s", flush=True)
         # A rank that has failed would leave the others behind in the next case.
         failures = [None] * int(ranks)
         dist.all_gather_object(failures, found[name])
