@@ -252,6 +252,10 @@ def test_errors(group, arguments, options, kind, message):
 def test_more_errors(group):
     with pytest.raises(ValueError, match="mask is a Plan, and no plan is of parts"):
         distributed.attention(QUERY, KEY, KEY, mask=flash.plan(flash.causal(), QUERY, KEY))
+    with pytest.raises(ValueError, match="this process does not belong to the group"):
+        distributed.attention(QUERY, KEY, KEY, group=torch.distributed.GroupMember.NON_GROUP_MEMBER)
+    with flash.checks(), pytest.raises(ValueError, match="lengths has 33 for batch 0, and there are 32 keys"):
+        distributed.decode(QUERY, KEY, KEY, torch.tensor([33]).int())
     with pytest.raises(NotImplementedError, match="unshard has no gradients"):
         distributed.unshard(QUERY.clone().requires_grad_())
     with pytest.raises(ValueError, match="x has size 32 in dimension -2, and shards are of 64 positions"):

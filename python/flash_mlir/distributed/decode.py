@@ -4,7 +4,7 @@ parallelism.
 
 import torch
 
-from .. import lowering, packing
+from .. import checking, lowering, packing
 from ..expressions import BATCH, HEAD, KEY, QUERY, Tensor, query_length
 from ..merging import merge
 from ..plans import Plan
@@ -146,6 +146,8 @@ def decode(
     given = query.shape[2], rank, ranks, interleave, scale, sink is not None, packed, schedule
     program = functions.remember(("decode", *given), lambda: _Program(functions, *given))
     captured = tuple([lengths if source is None else functions.arrays[source] for source in program.sources])
+    if checking.is_on:
+        checking.check_call(program.config, query, key, value, mine, sink, captured + of_pages)
     with torch.no_grad():
         output, lse = program.function.run(query, key, value, mine, sink, captured + of_pages)
         if ranks > 1:

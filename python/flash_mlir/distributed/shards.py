@@ -106,15 +106,14 @@ def get_group(group):
     if not dist.is_initialized():
         raise RuntimeError("there is no process group; call torch.distributed.init_process_group before")
     group = dist.group.WORLD if group is None else group
+    if group is dist.GroupMember.NON_GROUP_MEMBER:
+        raise ValueError("this process does not belong to the group")
     if not isinstance(group, dist.ProcessGroup):
         raise TypeError(
             f"group is a {type(group).__name__}; expected a group of torch.distributed, such as that of new_group "
             f"or DeviceMesh.get_group"
         )
-    rank = dist.get_rank(group)
-    if rank < 0:
-        raise ValueError("this process does not belong to the group")
-    return group, rank, dist.get_world_size(group)
+    return group, dist.get_rank(group), dist.get_world_size(group)
 
 
 def check_shards(name, shards, count, rank, ranks):
