@@ -8,6 +8,7 @@
 #include "Patterns.h"
 
 #include "SharedTile.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -23,7 +24,8 @@ using namespace flash;
 // read behind them.
 static constexpr int64_t columnsOfChunk = 16, chunksAtATime = 4;
 
-/// Two neighbours of f8E4M3FN, in a word of 16 bits, as f16 in a register.
+/// Two neighbours of f8E4M3FN, in a word of 16 bits, as f16 in a register, over
+/// what `getUnit` says.
 static Value widenE4M3(ThreadBuilder &t, Value pair) {
   OpBuilder &b = t.b;
   Type i32 = b.getI32Type();
@@ -44,19 +46,12 @@ static Value widenE4M3(ThreadBuilder &t, Value pair) {
   auto both = [&](Value x, Value y) -> Value {
     return arith::OrIOp::create(b, t.loc, x, y);
   };
-  // Each byte in a half of a register. With its digits where f16 has them it
-  // is 2^-8 of what it should be, also below the least normal number.
+  // Each byte in a half of a register, with its digits where f16 has them, also
+  // below the least normal number.
   Value word = arith::ExtUIOp::create(b, t.loc, i32, pair);
   word = both(word, shift(word, 8));
   Value magnitude = keep(word, 0x007f007f);
   Value halves = both(shift(magnitude, 7), shift(keep(word, 0x00800080), 8));
-  auto type = VectorType::get({2}, b.getF16Type());
-  Value scale = arith::ConstantOp::create(
-      b, t.loc,
-      DenseElementsAttr::get(type, b.getF16FloatAttr(0x1p8).getValue()));
-  Value scaled = arith::MulFOp::create(
-      b, t.loc, LLVM::BitcastOp::create(b, t.loc, type, halves), scale);
-  halves = LLVM::BitcastOp::create(b, t.loc, i32, scaled);
   // A magnitude of ones is NaN: one more has the eighth digit, of which ones
   // become in the exponent of f16 and behind it.
   Value isNaN =
@@ -65,7 +60,15 @@ static Value widenE4M3(ThreadBuilder &t, Value pair) {
   return both(halves, arith::SubIOp::create(b, t.loc, shift(isNaN, 8), isNaN));
 }
 
-/// Two neighbours of 8 bits, in a word of 16, as f32.
+/// What the elements that `widenPair` gives are multiplied by. The exponents of
+/// f8E4M3FN and f16 have biases of 7 and 15. They are not multiplied as f16,
+/// since kernels take f16 below the least normal number for 0 where they
+/// multiply.
+static double getUnit(ThreadBuilder &t, Type element) {
+  return isa<IntegerType>(element) || t.machine().convertsE4M3 ? 1 : 0x1p8;
+}
+
+/// Two neighbours of 8 bits, in a word of 16, as f32, over the unit.
 static std::array<Value, 2> widenPair(ThreadBuilder &t, Value pair,
                                       Type element) {
   OpBuilder &b = t.b;
@@ -92,11 +95,11 @@ public:
   int64_t getNumSteps() const { return llvm::divideCeil(count, threads); }
   /// Whether all threads have a chunk in the step.
   bool isWhole(int64_t step) const { return (step + 1) * threads <= count; }
-  /// The number, the row and the first column of the thread's chunk.
+  /// The number of the thread's chunk, and its row and its first column.
   Value getNumber(ThreadBuilder &t, int64_t step) const {
     return t.add(t.thread(), t.constant(step * threads));
   }
-  std::pair<Value, Value> getPosition(ThreadBuilder &t, Value number) const;
+  std::pair<Value, Value> getPosition(ThreadBuilder &t, int64_t step) const;
 
 private:
   int64_t inRow, count, threads;
@@ -104,35 +107,45 @@ private:
 } // namespace
 
 std::pair<Value, Value> Chunks::getPosition(ThreadBuilder &t,
-                                            Value number) const {
+                                            int64_t step) const {
   constexpr int64_t chunks = 4, rowsOfGroup = 8;
-  if (inRow % chunks != 0)
+  if (inRow % chunks != 0) {
+    Value number = getNumber(t, step);
     return {t.div(number, inRow), t.mul(t.rem(number, inRow), columnsOfChunk)};
+  }
   // Eight lanes read or write 128 bytes at a time, which are to be in all
   // banks. They have four chunks of two rows: with rows that differ in their
   // lowest digit the swizzle puts even chunks of one and odd ones of the other
   // there, where they write every other chunk; and with rows that differ in the
   // third digit different halves of 128 bytes, where they read neighbours.
   constexpr int64_t otherRow = 5;
-  Value chunk = t.rem(number, chunks);
-  Value isOther = t.rem(t.div(number, chunks), 2);
-  Value row = t.rem(t.div(number, 2 * chunks), rowsOfGroup / 2);
-  row = t.xorWith(row, t.mul(isOther, otherRow));
-  Value group = t.div(number, chunks * rowsOfGroup);
-  chunk = t.add(chunk, t.mul(t.rem(group, inRow / chunks), chunks));
-  row = t.add(row, t.mul(t.div(group, inRow / chunks), rowsOfGroup));
+  Value lane = t.lane(), isOther = t.rem(t.div(lane, chunks), 2);
+  Value row = t.xorWith(t.div(lane, 2 * chunks), t.mul(isOther, otherRow));
+  // Of a single warp all but the lane's part is a constant.
+  int64_t warps = threads / threadsOfWarp;
+  Value group = t.constant(step * warps);
+  if (warps > 1)
+    group = t.add(group, t.warp());
+  Value chunk =
+      t.add(t.mul(t.rem(group, inRow / chunks), chunks), t.rem(lane, chunks));
+  row = t.add(t.mul(t.div(group, inRow / chunks), rowsOfGroup), row);
   return {row, t.mul(chunk, columnsOfChunk)};
 }
 
-/// The scale of a row, of which the op's region says what it is.
+/// The scale of a row, of which the op's region says what it is, times the
+/// unit.
 static Value emitScale(ThreadBuilder &t, tile::PutDequantizedOp op, Value row) {
   Block &body = op.getScale().front();
   IRMapping mapping;
   mapping.map(body.getArgument(0), row);
   for (Operation &inner : body.without_terminator())
     t.b.clone(inner, mapping);
-  return mapping.lookupOrDefault(
+  Value scale = mapping.lookupOrDefault(
       cast<tile::YieldOp>(body.getTerminator()).getResult());
+  double unit = getUnit(t, op.getTile().getType().getElementType());
+  return unit == 1 ? scale
+                   : arith::MulFOp::create(t.b, t.loc, scale, t.f32(unit))
+                         .getResult();
 }
 
 /// The 16 elements of a chunk, in two chunks of 16 bits.
@@ -187,10 +200,9 @@ convertPutDequantized(tile::PutDequantizedOp op,
   };
   int64_t steps = chunks.getNumSteps();
   SmallVector<std::pair<Value, Value>> positions;
-  SmallVector<Value> numbers, scales;
+  SmallVector<Value> scales;
   for (int64_t step = 0; step < steps; ++step) {
-    numbers.push_back(chunks.getNumber(t, step));
-    positions.push_back(chunks.getPosition(t, numbers.back()));
+    positions.push_back(chunks.getPosition(t, step));
     // All of them are on their way at the same time.
     if (chunks.isWhole(step))
       scales.push_back(emitScale(t, op, positions.back().first));
@@ -208,7 +220,7 @@ convertPutDequantized(tile::PutDequantizedOp op,
   if (whole == steps)
     return Value();
   Value exists = arith::CmpIOp::create(
-      b, t.loc, arith::CmpIPredicate::ult, numbers.back(),
+      b, t.loc, arith::CmpIPredicate::ult, chunks.getNumber(t, steps - 1),
       t.constant(from.getRows() * from.getColumns() / columnsOfChunk));
   OpBuilder::InsertionGuard guard(b);
   auto choice = scf::IfOp::create(b, t.loc, exists);

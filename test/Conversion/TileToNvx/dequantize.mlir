@@ -14,7 +14,10 @@ gpu.module @kernels {
   // SM90:         gpu.return
   // SM80-LABEL: gpu.func @e4m3
   // SM80-NOT:     llvm.inline_asm
-  // SM80:         arith.constant dense<2.560000e+02> : vector<2xf16>
+  // The exponents have other biases.
+  // SM80:         %[[UNIT:.*]] = arith.constant 2.560000e+02 : f32
+  // SM80:         arith.mulf %{{.*}}, %[[UNIT]] : f32
+  // SM80-NOT:     arith.mulf {{.*}}f16
   // SM80:         nvvm.convert.f32x2.to.bf16x2
   gpu.func @e4m3(%from: !tile.smem<16x128xf8E4M3FN, swizzle = 128>, %to: !tile.smem<16x128xbf16, swizzle = 128>, %s: f32) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
     tile.put_dequantized %from to %to : !tile.smem<16x128xf8E4M3FN, swizzle = 128> to !tile.smem<16x128xbf16, swizzle = 128> {

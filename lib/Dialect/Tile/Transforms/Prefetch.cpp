@@ -147,12 +147,31 @@ static std::optional<Loop> analyze(scf::ForOp op) {
   return loop;
 }
 
+/// Of a tile that is dequantized, the wait for what becomes of it, which
+/// follows its release; null of others.
+static RingWaitOp getWaitForDequantized(RingUse &use) {
+  for (Operation *user : use.wait.getTile().getUsers()) {
+    auto dequantize = dyn_cast<RingDequantizeOp>(user);
+    if (!dequantize || dequantize->getBlock() != use.release->getBlock())
+      continue;
+    for (Operation *other : dequantize.getRing().getUsers())
+      if (auto wait = dyn_cast<RingWaitOp>(other);
+          wait && wait->getBlock() == use.release->getBlock() &&
+          use.release->isBeforeInBlock(wait))
+        return wait;
+  }
+  return {};
+}
+
 /// Where a copy's stage has just become free, and all threads meet anyway:
-/// behind the first wait for another ring that follows the release, in this
-/// iteration or the next, or else behind the release.
+/// behind the wait for what it was dequantized to, or the first wait for
+/// another ring that follows the release, in this iteration or the next, or
+/// else behind the release.
 static Place getPlace(Loop &loop, Value ring) {
   RingUse &use = loop.rings[ring];
   int64_t stages = cast<RingType>(ring.getType()).getStages();
+  if (RingWaitOp wait = getWaitForDequantized(use))
+    return {wait, stages};
   for (auto &[other, otherUse] : loop.rings)
     if (use.release->isBeforeInBlock(otherUse.wait))
       return {otherUse.wait, stages};
