@@ -5,7 +5,7 @@ import sys
 
 import numpy
 
-from . import packing
+from . import checking, packing
 from .compiler import Kernel, get_machine
 from .expressions import is_array
 from .masks import is_compiling
@@ -162,6 +162,10 @@ def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blo
             of_scales.append(array)
         quantized.append((_QUANTIZED.get(elements[name]) if of_rows else None, of_rows))
     prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed, schedule)
+    if checking.is_on:
+        # What is read does not depend on elements.
+        stand_ins = [array.to(query.dtype) if is_tensor(array) else array.astype(query.dtype) for array in (key, value)]
+        checking.check_call(prepared.config, query, *stand_ins, lengths, sink, captured + packing.get_arrays(*arrays))
     config = with_quantization(prepared.config, tuple(quantized))
     dims = query.shape[-1], value.shape[-1]
     for name, dim in zip(("query", "value"), dims):

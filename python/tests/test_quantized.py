@@ -155,6 +155,17 @@ def test_errors_of_pages():
         flash.attention(dim, k[..., :12], v, key_scale=1, value_scale=1, page_table=table[:2], key_lengths=lengths[:2])
 
 
+def test_checks():
+    table, places = np.arange(7, dtype=np.float32), np.arange(8)
+    options = arrays(score=lambda s, b, h, q, k: s + table[places[k]])
+    with flash.checks():
+        flash.attention(**arrays())
+        with pytest.raises(ValueError, match="table is read out of range: the index of dimension 0 is not below its size, 7"):
+            flash.attention(**options)
+        with pytest.raises(ValueError, match="lengths has 9 for batch 0, and there are 8 keys"):
+            flash.attention(**arrays(lengths=np.array([9])))
+
+
 def test_pytorch():
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
