@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelParts.h"
+#include "flash/Support/ElementType.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -111,8 +112,7 @@ std::string flash::completeSm80Schedule(const Problem &problem,
                    "{0}; the nearest is {1}",
                    *schedule.queryTile,
                    llvm::alignTo(*schedule.queryTile, rowsOfWarp));
-  // What a matrix instruction sums over: m16n8k16, or m16n8k8 of 32 bits.
-  int64_t keysPerStep = problem.getElementBits() == 32 ? 8 : 16;
+  int64_t keysPerStep = ElementType::find(problem.element)->productStep;
   if (*schedule.keyTile % keysPerStep != 0) {
     std::string text;
     llvm::raw_string_ostream(text)

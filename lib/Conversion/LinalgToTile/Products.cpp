@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockConverter.h"
+#include "flash/Support/ElementType.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -139,8 +140,9 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
     return getElementTypeOrSelf(operand->get().getType());
   };
   Type element = getElement(product->a);
+  const ElementType *known = ElementType::find(element);
   if (!type->getElementType().isF32() || element != getElement(product->b) ||
-      !isa<Float16Type, BFloat16Type, Float32Type>(element))
+      !known || !known->isFactor())
     return refuse(op, "a product is of two matrices of f16, bf16 or f32, and "
                       "sums in f32");
   Value sum;

@@ -13,6 +13,7 @@
 #include "flash/Analysis/ScoreRegion.h"
 #include "flash/Schedule/Models.h"
 #include "flash/Schedule/Warpgroups.h"
+#include "flash/Support/ElementType.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -296,10 +297,11 @@ std::string flash::findBlockFault(std::optional<ArrayRef<int64_t>> blockSizes,
   return "";
 }
 
-/// Of the keys of a tile; tensor cores sum over twice as many with 16 bits.
+/// Of the keys of a tile: tensor cores sum over as many at a time.
 static int64_t getKeyMultiple(AttentionOpInterface op, const Machine &machine) {
-  bool areHalf = !op.getQuery().getType().getElementType().isF32();
-  return machine.isGpu() && areHalf ? 2 * tileMultiple : tileMultiple;
+  return machine.isGpu()
+             ? ElementType::find(op.getQuery().getType())->productStep
+             : tileMultiple;
 }
 
 /// Of the tiles that the machine can have and that fit, the nearest.
