@@ -396,6 +396,24 @@ func::FuncOp Specialize::copyForCalls(AttentionOp op) {
     mapping.map(each, body->getArgument(llvm::find(from, each) - from.begin()));
   auto copy = cast<AttentionOp>(b.clone(*op, mapping));
   copy->setOperands(body->getArguments().take_front(op->getNumOperands()));
+  // The models know of elements that are converted as they are read.
+  b.setInsertionPoint(copy);
+  for (auto [rows, argument] :
+       {std::pair(Value(op.getKey()), body->getArgument(1)),
+        std::pair(Value(op.getValue()), body->getArgument(2))}) {
+    auto dequantize = rows.getDefiningOp<DequantizeOp>();
+    if (!dequantize)
+      continue;
+    auto type = cast<RankedTensorType>(argument.getType());
+    argument.setType(type.clone(getElementTypeOrSelf(dequantize.getSource())));
+    Value scale = body->addArgument(RankedTensorType::get({1}, b.getF32Type()),
+                                    op.getLoc());
+    copy->setOperand(
+        argument.getArgNumber(),
+        DequantizeOp::create(b, op.getLoc(), type, argument, scale));
+  }
+  func.setFunctionType(b.getFunctionType(body->getArgumentTypes(), {}));
+  b.setInsertionPointToEnd(body);
   // The keys of packed rows are not split by what lengths may be.
   if (getProblem(op).hasPackedRows)
     copy.getKeyLengthsMutable().clear();
