@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelParts.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "flash/Support/ElementType.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -22,6 +23,8 @@ constexpr int64_t registersBesideTiles = 32;
 constexpr int64_t leastKeyTile = 16;
 // Elements of 8 bits that a thread copies at once, 16 bytes.
 constexpr int64_t quantizedColumns = 16;
+// Blocks of one warp that convert keys and values on a multiprocessor.
+constexpr int64_t mostQuantizedBlocks = 12;
 /// What a thread needs is such that the registers of a multiprocessor are
 /// enough for so many warps.
 int64_t countWarpsPerMultiprocessor(const Machine &target) {
@@ -88,6 +91,20 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
   while (isTooLarge() && *schedule.queryTile > rowsOfWarp)
     *schedule.queryTile /= 2;
   chooseSplitKV(problem, target, schedule);
+  // One warp waits for its copies and converts them itself: many small blocks
+  // do both at the same time (docs/lab/2026-11-28-caches-of-8-bits.md).
+  if (problem.isDequantized() && *schedule.queryTile == rowsOfWarp) {
+    schedule.keyTile = leastKeyTile;
+    Schedule staged = schedule;
+    staged.stages = 1;
+    int64_t blocks = mostQuantizedBlocks;
+    while (blocks > countWarpsPerMultiprocessor(target) &&
+           getSharedBytes(problem, staged) > getSharedLimit(target, blocks))
+      --blocks;
+    if (schedule.splitCtas)
+      schedule.splitCtas =
+          std::min(target.multiprocessors * blocks, mostSplitCtas);
+  }
   return schedule;
 }
 

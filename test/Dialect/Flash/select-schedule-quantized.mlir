@@ -3,7 +3,7 @@
 // RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule --split-input-file --verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: func @decode
-// CHECK: schedule(<query_tile = 16, key_tile = 32, packed_heads = 4, warps = 1, stages = 1, features = none, split_ctas = 1056>)
+// CHECK: schedule(<query_tile = 16, key_tile = 16, packed_heads = 4, warps = 1, stages = 1, features = none, split_ctas = 1584>)
 !q = tensor<32x32x1x128xbf16>
 !k = tensor<32x8x8192x128xbf16>
 func.func @decode(%q: !q, %k: tensor<32x8x8192x128xf8E4M3FN>, %v: !k, %s: tensor<1xf32>) -> !q {
