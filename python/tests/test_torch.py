@@ -758,7 +758,8 @@ def test_kinds_of_tensors(make_tensors):
         "query is a nested tensor": torch.nested.nested_tensor([query[0], query[1]]),
         "query has dtype torch.qint8": torch.quantize_per_tensor(query, 0.1, 0, torch.qint8),
         "query has dtype torch.complex64": query.to(torch.complex64),
-        "query has dtype torch.float8_e4m3fn": query.to(torch.float8_e4m3fn),
+        "query has dtype torch.float8_e5m2": query.to(torch.float8_e5m2),
+        "query is float8_e4m3fn of shape": query.to(torch.float8_e4m3fn),
         "query is uint8 of shape": query.to(torch.uint8),
     }
     for message, tensor in kinds.items():
