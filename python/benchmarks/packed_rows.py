@@ -2,11 +2,11 @@
 
     python packed_rows.py [--tokens 32768] [--only lengths equal bits] [--runs 1000]
 
-All are called from PyTorch, and each figure is the median of rounds, of one call of each, behind a pause in which the host queues it. `lengths` has
-documents of several lengths, causal: TFLOP/s of the pairs that are there, forward and in gradients (5 products for 2).
-`equal` has packed rows that are a batch of equal ones, and what each allocates beyond its operands. `bits` compares
-results: of many runs, of each document alone, and of a CUDA graph with other offsets. Lines of JSON; the status is 1 if
-bits differ or results are off.
+All are called from PyTorch, and each figure is the median of rounds, of one call of each, behind a pause in which the
+host queues it. `lengths` has documents of several lengths, causal: TFLOP/s of the pairs that are there, forward and in
+gradients (5 products for 2). `equal` has packed rows that are a batch of equal ones, and what each allocates beyond its
+operands. `bits` compares results: of many runs, of each document alone, and of a CUDA graph with other offsets. Lines of
+JSON; the status is 1 if bits differ or results are off.
 """
 
 import argparse
