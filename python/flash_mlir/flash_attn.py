@@ -169,6 +169,11 @@ def _check_rank(name, array):
         raise ValueError(f"{name} {found}; without offsets it is (batch, length, heads, head dimension)")
 
 
+def _attend(q, k, v, arrays, return_lse, out, options):
+    names = "query_offsets", "key_offsets", "page_table", "key_lengths"
+    return attention(q, k, v, return_lse=return_lse, out=out, **dict(zip(names, arrays)), **options)
+
+
 def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_table=None, key_lengths=None, out=None, names=None):
     """Attention of rows with the heads behind them, packed where there are offsets, and of keys in pages where there is a table.
     `names` are what the caller calls the arrays of sequences, of which errors speak."""
@@ -185,13 +190,15 @@ def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_t
     arrays = *offsets, page_table, key_lengths
     returns_two = return_attn_probs or return_lse
     of_sequences = get_arrays(*arrays)
-    if is_compiling() or not of_sequences or "key_scale" in options:
-        names = "query_offsets", "key_offsets", "page_table", "key_lengths"
-        results = attention(q, k, v, return_lse=returns_two, out=place, **dict(zip(names, arrays)), **options)
+    if is_compiling() or not of_sequences:
+        results = _attend(q, k, v, arrays, returns_two, place, options)
     else:
         try:
-            call = read_call(q, k, v, get_key(*arrays, k), of_sequences, return_lse=returns_two, **options)
-            results = run_call(*call, place)
+            if "key_scale" in options:
+                results = _attend(q, k, v, arrays, returns_two, place, options)
+            else:
+                call = read_call(q, k, v, get_key(*arrays, k), of_sequences, return_lse=returns_two, **options)
+                results = run_call(*call, place)
         except (TypeError, ValueError) as error:
             raise rename(error, **names) from None
     if offsets[0] is None:

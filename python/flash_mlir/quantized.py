@@ -12,7 +12,7 @@ from .masks import is_compiling
 from .operands import cast, get_dtype, is_tensor, to_lengths, to_rows, write
 from .plans import Plan
 from .preparation import autocast, prepare
-from .programs import get_captures, get_classes, get_kernel, get_parts, with_quantization, with_signs
+from .programs import get_captures, get_classes, get_function, get_kernel, get_parts, with_quantization, with_signs
 
 #: The elements of 8 bits, as programs have them, and the ones that are multiplied.
 _QUANTIZED = {"float8_e4m3fn": "f8E4M3FN", "int8": "i8"}
@@ -36,6 +36,10 @@ def _find_gradient(**arrays):
     return next((name for name, array in arrays.items() if is_tensor(array) and array.requires_grad), None)
 
 
+def _describe_gradient(name):
+    return f"{name} requires gradients, and there are none of attention with keys and values of 8 bits; call it under torch.no_grad()"
+
+
 def _refuse(query, key, value, mask, blocks, sink, scales):
     """Raises an error for what is not possible with keys and values of 8 bits."""
     if is_compiling():
@@ -47,9 +51,7 @@ def _refuse(query, key, value, mask, blocks, sink, scales):
         raise ValueError(f"key_scale or value_scale is given beside {given}, which is of keys of 16 bits; give a mask in its place")
     found = _find_gradient(query=query, key=key, value=value, sink=sink, **{f"{name}_scale": scale for name, scale in scales.items()})
     if found:
-        raise NotImplementedError(
-            f"{found} requires gradients, and there are none of attention with keys and values of 8 bits; call it under torch.no_grad()"
-        )
+        raise NotImplementedError(_describe_gradient(found))
 
 
 def _check_operands(query, key, value, packed, scales):
@@ -104,25 +106,22 @@ def _read_scale(name, scale, like, rows, sequences, kind_of_keys):
     raise ValueError(f"{operand} has the shape {shape}; expected a number, {of_heads}, one for each sequence and key head{others}")
 
 
-def _check_pages(packed, key, table, lengths):
-    """Raises an error for pages and lengths on the host that there are not."""
-    if lengths is None or (is_tensor(lengths) and lengths.is_cuda):
+def _check_call(config, query, key, value, lengths, sink, captured):
+    """Raises the error that the call on keys and values of 16 bits would."""
+    found = _find_gradient(**{capture[0]: array for capture, array in zip(get_captures(config), captured)})
+    if found:
+        raise NotImplementedError(_describe_gradient(found))
+    if is_tensor(query) and query.is_cuda:
+        # Nobody looks at what lies on the device, and the program at other sizes.
+        if key.shape[-1] != query.shape[-1]:
+            raise ValueError(f"key has head dimension {key.shape[-1]}, query has {query.shape[-1]}; they must agree")
+        if value.shape[:-1] != key.shape[:-1]:
+            raise ValueError(f"value has the shape {tuple(value.shape)}, key {tuple(key.shape)}; all but the last must agree")
         return
-    lengths = numpy.asarray(lengths)
-    is_paged = packing.is_paged(packed)
-    page = key.shape[1] if is_paged else 0
-    room = table.shape[1] * page if is_paged else key.shape[2]
-    wrong = numpy.flatnonzero((lengths < 0) | (lengths > room))
-    if wrong.size:
-        raise ValueError(f"key_lengths[{wrong[0]}] is {lengths[wrong[0]]}; lengths are from 0 to {room}")
-    if not is_paged or len(lengths) != table.shape[0]:
-        return
-    table = numpy.asarray(table)
-    used = numpy.arange(table.shape[1]) * page < lengths[:, None]
-    wrong = numpy.argwhere(used & ((table < 0) | (table >= key.shape[0])))
-    if len(wrong):
-        b, i = wrong[0]
-        raise ValueError(f"page_table[{b}, {i}] is {table[b, i]}; pages in which there are keys are from 0 to {key.shape[0] - 1}")
+    # Of keys and values nothing but sizes is looked at: what stands for them has no memory until it is written.
+    empty = sys.modules["torch"].empty if is_tensor(query) else numpy.empty
+    stand_ins = [empty(tuple(array.shape), dtype=query.dtype) for array in (key, value)]
+    get_function(config).check(query, *stand_ins, lengths, sink, captured)
 
 
 def _get_kernel(config, element, dims, device, sizes):
@@ -152,7 +151,6 @@ def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blo
     key, value = (array if scales[name] is not None else autocast(query, array, array)[1] for name, array in zip(_OPERANDS, (key, value)))
     elements = _check_operands(query, key, value, packed, scales)
     kind = packing.get_kind_of_keys(packed or (None, None))
-    _check_pages(packed, key, *arrays[2:])
     quantized, of_scales = [], []
     sequences = {"packed": lambda: arrays[1].shape[0] - 1, "pages": lambda: arrays[2].shape[0]}.get(kind, lambda: key.shape[0])()
     for name in _OPERANDS:
@@ -162,15 +160,16 @@ def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blo
             of_scales.append(array)
         quantized.append((_QUANTIZED.get(elements[name]) if of_rows else None, of_rows))
     prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed, schedule)
+    dims = query.shape[-1], value.shape[-1]
+    for name, dim in zip(("query", "value"), dims):
+        if not 1 <= dim <= 256 or dim % 8:
+            raise ValueError(f"{name} has head dimension {dim}; with key_scale or value_scale multiples of 8 up to 256 are possible")
+    _check_call(prepared.config, query, key, value, lengths, sink, captured + packing.get_arrays(*arrays))
     if checking.is_on:
         # What is read does not depend on elements.
         stand_ins = [array.to(query.dtype) if is_tensor(array) else array.astype(query.dtype) for array in (key, value)]
         checking.check_call(prepared.config, query, *stand_ins, lengths, sink, captured + packing.get_arrays(*arrays))
     config = with_quantization(prepared.config, tuple(quantized))
-    dims = query.shape[-1], value.shape[-1]
-    for name, dim in zip(("query", "value"), dims):
-        if not 1 <= dim <= 256 or dim % 8:
-            raise ValueError(f"{name} has head dimension {dim}; with key_scale or value_scale multiples of 8 up to 256 are possible")
     of_queries = "packed" if packed and packed[0] is not None else "batch"
     rows = [_put_heads_first(query, of_queries), _put_heads_first(key, kind), _put_heads_first(value, kind)]
     sizes = [tuple(array.shape) for array in rows]

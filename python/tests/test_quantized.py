@@ -110,6 +110,9 @@ def test_doors_of_flash_attention():
     options = dict(cu_seqlens_q=np.array([0, 4, 5, 11], np.int32), seqused_k=lengths, block_table=table, causal=True)
     expected = flash.flash_attn_varlen_func(rows, dequantize(k, 0.5, q.dtype), dequantize(v, 2, q.dtype), **options)
     assert same(flash.flash_attn_varlen_func(rows, k, v, k_descale=0.5, v_descale=2.0, **options), expected)
+    options["seqused_k"] = np.array([65, 0, 33], np.int32)
+    with pytest.raises(ValueError, match=r"^seqused_k\[0\] is 65; lengths are from 0 to 64, the rows that block_table has room for$"):
+        flash.flash_attn_varlen_func(rows, k, v, k_descale=0.5, **options)
 
 
 def arrays(**changes):
@@ -136,6 +139,8 @@ def arrays(**changes):
         (dict(query=np.zeros((2, 3, 16), np.float16)), ValueError, "query has 3 dimensions; with key_scale or value_scale it is"),
         (dict(blocks=1), ValueError, "key_scale or value_scale is given beside blocks"),
         (dict(key_lengths=np.array([9], np.int32)), ValueError, r"key_lengths\[0\] is 9; lengths are from 0 to 8"),
+        (dict(query=np.zeros((1, 2, 3, 32), np.float16)), ValueError, "key has head dimension 16, query has 32; they must agree"),
+        (dict(lengths=np.array([8, 8])), ValueError, r"lengths is .*; expected integers of shape \(1,\), one for each batch"),
     ],
 )
 def test_errors(changes, error, message):
@@ -148,11 +153,32 @@ def test_errors_of_pages():
     k, v, _, table, lengths = make_pages(rng, F8)
     q = np.zeros((3, 4, 2, 32), np.float16)
     table[2, 1] = 16
-    with pytest.raises(ValueError, match=r"page_table\[2, 1\] is 16; pages in which there are keys are from 0 to 15"):
+    with pytest.raises(ValueError, match=r"page_table\[2, 1\] is 16, of a page in which there are keys; such pages are from 0 to 15"):
         flash.attention(q, k, v, key_scale=1, value_scale=1, page_table=table, key_lengths=lengths)
+    table[2, 1] = 15
+    with pytest.raises(ValueError, match=r"value is float16 of shape \(9, 16, 2, 32\), key .*; the numbers of pages must agree"):
+        flash.attention(q, k, v[:9], key_scale=1, value_scale=1, page_table=table, key_lengths=lengths)
+    with pytest.raises(ValueError, match="value has length 8, key has 16; they must agree"):
+        flash.attention(q, k, v[:, :8], key_scale=1, value_scale=1, page_table=table, key_lengths=lengths)
     dim = np.zeros((3, 4, 2, 12), np.float16)
     with pytest.raises(ValueError, match="query has head dimension 12; with key_scale or value_scale multiples of 8 up to 256 are possible"):
         flash.attention(dim, k[..., :12], v, key_scale=1, value_scale=1, page_table=table[:2], key_lengths=lengths[:2])
+
+
+def test_errors_of_sequences():
+    """What arrays on the host say is looked at as that of keys of 16 bits is: nothing is read out of range, and no gradient is lost."""
+    rng = np.random.default_rng(8)
+    q, offsets = rng.standard_normal((11, 4, 32)).astype(np.float16), np.array([0, 20, 50], np.int32)
+    k, v = (draw(rng, (50, 2, 32), np.int8)[0] for _ in "kv")
+    bias = np.zeros(30, np.float32)
+    options = dict(query_offsets=np.array([0, 4, 11], np.int32), score=lambda s, b, h, q, k: s + bias[k], key_scale=1, value_scale=1)
+    flash.attention(q, k, v, key_offsets=offsets, **options)
+    for wrong, message in [([0, 20, 51], r"key_offsets\[2\] is 51"), ([0, 51, 50], r"key_offsets\[1\] is 51"), ([5, 3, 50], r"key_offsets\[1\] is 3, after 5")]:
+        with pytest.raises(ValueError, match=f"{message}; offsets do not decrease and are from 0 to 50, the rows of key"):
+            flash.attention(q, k, v, key_offsets=np.array(wrong, np.int32), **options)
+    bias = np.zeros(29, np.float32)
+    with pytest.raises(ValueError, match="bias has size 29 in dimension 0, where k goes from 0 to 29 in sequence 1"):
+        flash.attention(q, k, v, key_offsets=offsets, **options)
 
 
 def test_checks():
@@ -176,7 +202,12 @@ def test_pytorch():
     assert isinstance(got, torch.Tensor) and torch.equal(got, expected)
     with pytest.raises(NotImplementedError, match="query requires gradients, and there are none of attention with keys and values of 8 bits"):
         flash.attention(q.requires_grad_(), k, v, key_scale=1, value_scale=1)
+    bias = torch.zeros(40, requires_grad=True)
+    options = dict(score=lambda s, b, h, q, k: s + bias[k], key_scale=scale, value_scale=0.5)
+    with pytest.raises(NotImplementedError, match="bias requires gradients, and there are none of attention with keys and values of 8 bits"):
+        flash.attention(q.detach(), k, v, **options)
     with torch.no_grad():
         assert torch.equal(flash.attention(q, k, v, key_scale=scale, value_scale=0.5), expected)
+        torch.testing.assert_close(flash.attention(q, k, v, **options), expected)
     with pytest.raises(TypeError, match="and key_scale, by which it is dequantized, is missing"):
         flash.attention(q.detach(), k, v)
