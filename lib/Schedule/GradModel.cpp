@@ -16,7 +16,6 @@
 using namespace flash;
 using llvm::formatv;
 
-// Of a vector in the CPU, and the rows of a matrix instruction.
 // Stages where nobody says.
 static constexpr int64_t defaultStages = 2;
 

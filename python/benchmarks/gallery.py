@@ -18,6 +18,7 @@ import statistics
 import time
 
 import torch
+from peers import CYCLES_OF_HOST
 from torch.nn.attention import flex_attention as flex
 
 import flash_mlir as flash
@@ -223,7 +224,7 @@ def measure(function, flush):
     for _ in range(23):
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         flush.zero_()
-        torch.cuda._sleep(2_000_000)
+        torch.cuda._sleep(CYCLES_OF_HOST)
         start.record()
         function()
         end.record()

@@ -1,5 +1,4 @@
-//===- Dequantize.h - Rows of 8 bits as rows that are multiplied -*- C++
-//-*-===//
+//===- Dequantize.h - Rows of 8 bits as factors -----------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

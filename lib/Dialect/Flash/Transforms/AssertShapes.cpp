@@ -511,8 +511,7 @@ void ShapeAsserter::run() {
     if (auto dequantize = rows.getDefiningOp<DequantizeOp>())
       scales(dequantize);
   for (Value rows : {key, value})
-    if (auto view = dyn_cast_if_present<UnpageOp>(
-            AddressOpInterface::ofRows(rows).getOperation()))
+    if (UnpageOp view = UnpageOp::ofRows(rows))
       pages(view);
   for (Value lengths :
        {op.getLengths(), op.getQueryLengths(), op.getKeyLengths()})

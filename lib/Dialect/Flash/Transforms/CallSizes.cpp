@@ -137,8 +137,7 @@ FailureOr<size_t> CallAxes::add(AttentionOp op, StringRef name,
 static UnpageOp getUnpage(Value tensor) {
   while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
     tensor = cast.getSource();
-  return dyn_cast_if_present<UnpageOp>(
-      AddressOpInterface::ofRows(tensor).getOperation());
+  return UnpageOp::ofRows(tensor);
 }
 
 FailureOr<CallAxes> CallAxes::of(func::FuncOp func) {

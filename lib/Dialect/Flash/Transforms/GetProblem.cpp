@@ -129,8 +129,7 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
     if (!problem.isGradient && *length && !ShapedType::isDynamic(query[0]))
       *length = llvm::divideCeil(**length, std::max<int64_t>(query[0], 1));
   }
-  problem.keysInPages = isa_and_present<UnpageOp>(
-      AddressOpInterface::ofRows(op.getKey()).getOperation());
+  problem.keysInPages = static_cast<bool>(UnpageOp::ofRows(op.getKey()));
   problem.masksInRegion = masksElements(op.getScore());
   problem.masksPositions = op.getMask().has_value();
   problem.isMasked = problem.masksPositions || problem.masksInRegion;

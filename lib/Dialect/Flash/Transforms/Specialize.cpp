@@ -322,8 +322,7 @@ void Specialize::refineOperands(AttentionOp op, const Operands &sizes,
 /// of which there have to be known how many.
 void Specialize::fixHeads(AttentionOp op) {
   auto unpack = op.getQuery().getDefiningOp<UnpackOp>();
-  auto unpage = dyn_cast_if_present<UnpageOp>(
-      AddressOpInterface::ofRows(op.getKey()).getOperation());
+  UnpageOp unpage = UnpageOp::ofRows(op.getKey());
   if (!machine.isGpu() || !unpack || !unpage)
     return;
   constexpr int64_t heads = 1;
@@ -462,8 +461,7 @@ void Specialize::setMultiples(AttentionOp op, const Schedule &schedule) {
   int64_t multiples[] = {getMultiple(sizes->query[last], queriesOfTile),
                          getMultiple(sizes->key[last], keysOfTile)};
   // Keys in pages end at lengths, whatever there is room for.
-  if (isa_and_present<UnpageOp>(
-          AddressOpInterface::ofRows(op.getKey()).getOperation()))
+  if (UnpageOp::ofRows(op.getKey()))
     multiples[1] = 1;
   if (multiples[0] != 1 || multiples[1] != 1)
     op.setMultiples(multiples);

@@ -473,6 +473,26 @@ LogicalResult CountUpOp::verify() {
   return verifyCounts(*this, getCounts().getType(), getIndices().size());
 }
 
+/// Whether an op stands in the body of a kernel, behind nothing that must
+/// follow it.
+template <typename Op>
+static LogicalResult verifyComesFirst(Op op, const Twine &before) {
+  Block *body = op->getBlock();
+  if (!body->isEntryBlock() || !isa<FunctionOpInterface>(op->getParentOp()))
+    return op.emitOpError("must stand in the body of a kernel, where all "
+                          "threads come to it; move it out of ")
+           << op->getParentOp()->getName();
+  for (Operation &earlier :
+       llvm::make_range(body->begin(), Block::iterator(op))) {
+    if (!Op::mustFollow(&earlier))
+      continue;
+    InFlightDiagnostic error = op.emitOpError("must come before ") << before;
+    error.attachNote(earlier.getLoc()) << "move it in front of this";
+    return error;
+  }
+  return success();
+}
+
 bool EndBlockIfOp::mustFollow(Operation *op) {
   // Rings say that there is memory, and dependencies are of all blocks.
   if (isa<RingOp, AwaitDependenciesOp, LaunchDependentsOp, EndBlockIfOp>(op))
@@ -485,22 +505,7 @@ bool EndBlockIfOp::mustFollow(Operation *op) {
 }
 
 LogicalResult EndBlockIfOp::verify() {
-  Block *body = (*this)->getBlock();
-  if (!body->isEntryBlock() ||
-      !isa<FunctionOpInterface>((*this)->getParentOp()))
-    return emitOpError("must stand in the body of a kernel, where all threads "
-                       "come to it; move it out of ")
-           << (*this)->getParentOp()->getName();
-  for (Operation &before :
-       llvm::make_range(body->begin(), Block::iterator(*this))) {
-    if (!mustFollow(&before))
-      continue;
-    InFlightDiagnostic error =
-        emitOpError("must come before anything that does more than to read");
-    error.attachNote(before.getLoc()) << "move it in front of this";
-    return error;
-  }
-  return success();
+  return verifyComesFirst(*this, "anything that does more than to read");
 }
 
 bool AwaitDependenciesOp::mustFollow(Operation *op) {
@@ -514,22 +519,8 @@ bool AwaitDependenciesOp::mustFollow(Operation *op) {
 }
 
 LogicalResult AwaitDependenciesOp::verify() {
-  Block *body = (*this)->getBlock();
-  if (!body->isEntryBlock() ||
-      !isa<FunctionOpInterface>((*this)->getParentOp()))
-    return emitOpError("must stand in the body of a kernel, where all threads "
-                       "come to it; move it out of ")
-           << (*this)->getParentOp()->getName();
-  for (Operation &before :
-       llvm::make_range(body->begin(), Block::iterator(*this))) {
-    if (!mustFollow(&before))
-      continue;
-    InFlightDiagnostic error = emitOpError(
-        "must come before anything that may read or write global memory");
-    error.attachNote(before.getLoc()) << "move it in front of this";
-    return error;
-  }
-  return success();
+  return verifyComesFirst(*this,
+                          "anything that may read or write global memory");
 }
 
 LogicalResult PutOp::verify() {

@@ -152,6 +152,11 @@ def Flash_UnpageOp : Flash_Op<"unpage", [Pure, Flash_AddressOpInterface]> {
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// The pages that rows lie in which attention takes; null if they lie in none.
+    static UnpageOp ofRows(::mlir::Value rows) {
+      return ::llvm::dyn_cast_if_present<UnpageOp>(
+          AddressOpInterface::ofRows(rows).getOperation());
+    }
     int64_t getPageRows() { return getMemory().getType().getDimSize(2); }
     // Of AddressOpInterface.
     std::optional<int64_t> getContiguousRows() { return getPageRows(); }
