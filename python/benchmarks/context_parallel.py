@@ -1,15 +1,15 @@
 """Times attention of a sequence that several GPUs share, beside one GPU and beside PyTorch's context_parallel.
 
-    python context_parallel.py --world 2 [--tokens 32768 131072] [--heads 64/64 64/8] [--masks causal window] [--rounds
-    5]
+    python context_parallel.py --world 2 [--tokens 32768 131072] [--heads 64/64 64/8] [--masks causal window]
 
 It starts the processes itself. Each line of JSON is of one shape: milliseconds of a forward and a backward pass,
-medians of rounds in which all are called in alternation, and how many times as fast as one GPU that is. `--ours` are
-the calls of flash_mlir.distributed that are compared, as a name and options: "gather4=head_groups:4,ahead:1",
-"mixed=head_groups:8+24+24+8", "heads=way:heads", "same=same_bits:1". For each of these there is, too, what it takes
-without exchanges (`alone`, whose results are wrong), what a rank receives, and what memory it takes beyond operands
-and results. `--check` compares results and gradients with one GPU's first. `link` lines have the rate of the exchange
-by itself.
+medians of rounds in which all are called in alternation, several calls of each, and how many times as fast as one GPU
+that is. `--ours` are the calls of flash_mlir.distributed that are compared, as a name and options:
+"gather4=head_groups:4,ahead:1", "mixed=head_groups:8+24+24+8", "heads=way:heads", "same=same_bits:1". For each of
+these there is, too, what it takes without exchanges (`alone`, whose results are wrong), what a rank receives, and what
+memory it takes beyond operands, results and what ranks share. `split` is what no exchange can beat: each GPU computes
+its part of the heads, of which it has all rows. `--check` compares results and gradients with one GPU's first. `link`
+lines have the rate of the exchange by itself.
 """
 
 import argparse
@@ -28,7 +28,7 @@ import torch.distributed as dist
 
 import flash_mlir as flash
 from flash_mlir import distributed
-from flash_mlir.distributed import exchange, gather, heads
+from flash_mlir.distributed import exchange, gather, heads, shared
 
 MASKS = {
     "full": (lambda: None, lambda n, w: n * n),
@@ -46,14 +46,16 @@ class _NoExchange(exchange.Exchange):
 
 @contextlib.contextmanager
 def without_exchanges():
-    modules = gather, heads
+    modules, copy = (gather, heads), shared.Shared.copy
     for module in modules:
         module.Exchange = _NoExchange
+    shared.Shared.copy = lambda self, pairs: lambda: None
     try:
         yield
     finally:
         for module in modules:
             module.Exchange = exchange.Exchange
+        shared.Shared.copy = copy
 
 
 class Ranks:
@@ -87,14 +89,17 @@ class Ranks:
         if self.is_cuda:
             torch.cuda.synchronize()
 
-    def once(self, function, alone=False):
-        """Milliseconds of a call on all ranks, or on the first one while others wait."""
+    def measure(self, function, alone=False):
+        """Milliseconds of a call on all ranks, or on the first one while others wait: one of several without pauses,
+        as in training, where the host is ahead.
+        """
         self.wait()
         start = time.perf_counter()
         if not alone or self.rank == 0:
-            function()
+            for _ in range(self.options.calls):
+                function()
         self.wait()
-        return (time.perf_counter() - start) * 1e3
+        return (time.perf_counter() - start) * 1e3 / self.options.calls
 
     def compare(self, functions):
         """Medians of milliseconds of (function, whether it is of one rank) by name; a name that fails has an error."""
@@ -117,7 +122,7 @@ class Ranks:
                 times[name] = []
         for _ in range(self.options.rounds):
             for name, taken in times.items():
-                taken.append(self.once(*functions[name]))
+                taken.append(self.measure(*functions[name]))
         return {name: round(statistics.median(taken), 3) for name, taken in times.items()}, errors
 
     def measure_memory(self, function):
@@ -163,8 +168,8 @@ def make_torch(ranks, tensors, grad, is_causal, heads, key_heads, is_forward):
     """PyTorch's context_parallel on shards of the same sizes, with cuDNN on CUDA; and what closes it."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor.experimental import context_parallel
+    from torch.nn import functional
     from torch.nn.attention import SDPBackend, sdpa_kernel
-    from torch.nn.functional import scaled_dot_product_attention
 
     backend = SDPBackend.CUDNN_ATTENTION if ranks.is_cuda else SDPBackend.FLASH_ATTENTION
     mesh = init_device_mesh(ranks.options.device, (ranks.world,))
@@ -175,7 +180,11 @@ def make_torch(ranks, tensors, grad, is_causal, heads, key_heads, is_forward):
     parts = [each.detach().requires_grad_() for each in buffers]
     more = {} if heads == key_heads else {"enable_gqa": True}
     return step(
-        lambda *x: scaled_dot_product_attention(*x, is_causal=is_causal, **more), parts, grad, is_forward
+        # The context replaces the function of the module.
+        lambda *x: functional.scaled_dot_product_attention(*x, is_causal=is_causal, **more),
+        parts,
+        grad,
+        is_forward,
     ), stack
 
 
@@ -196,6 +205,10 @@ def measure_shape(ranks, tokens, heads, key_heads, dim, name, is_forward):
         functions["one"] = step(lambda *x: flash.attention(*x, mask=mask), whole, draw(heads, tokens), is_forward), True
     elif not options.no_one:
         functions["one"] = None, True
+    if not options.no_one and heads % ranks.world == key_heads % ranks.world == 0:
+        split = [draw(count // ranks.world, tokens).requires_grad_() for count in (heads, key_heads, key_heads)]
+        of_split = draw(heads // ranks.world, tokens)
+        functions["split"] = step(lambda *x: flash.attention(*x, mask=mask), split, of_split, is_forward), False
     for text in options.ours:
         ours, more = read_options(text)
         given[ours] = more
@@ -235,7 +248,12 @@ def measure_shape(ranks, tokens, heads, key_heads, dim, name, is_forward):
         if ours in errors:
             continue
         explained = distributed.attention(*tensors, mask=mask, shards=shards, explain=True, **more)
-        found.setdefault("way", {})[ours] = [explained.way, list(explained.head_groups), explained.ahead]
+        found.setdefault("way", {})[ours] = [
+            explained.way,
+            list(explained.head_groups),
+            explained.ahead,
+            explained.exchange,
+        ]
         moved = explained.forward_bytes + (0 if is_forward else explained.backward_bytes)
         found.setdefault("received_mib", {})[ours] = round(moved / 2**20, 1)
         found.setdefault("memory_mib", {})[ours] = (ranks.measure_memory(functions[ours][0]) or 0) >> 20
@@ -343,6 +361,7 @@ def main():
     parser.add_argument("--layout", default="balanced", choices=["balanced", "contiguous"])
     parser.add_argument("--ours", nargs="+", default=["ours"], help="names and options of calls")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--calls", type=int, default=3, help="calls of a round")
     parser.add_argument("--check", type=int, default=0, metavar="TOKENS", help="compare results of so many tokens")
     parser.add_argument("--link", type=int, nargs="*", default=[512], metavar="MIB")
     parser.add_argument("--priority", action="store_true", help="a stream of high priority for NCCL")

@@ -107,31 +107,43 @@ def compare(
     for each in (sink, *read):
         if each is not None:
             each.grad = None
-    output, lse = distributed.attention(
-        query,
-        key,
-        value,
-        mask=mask,
-        score=score,
-        sink=sink,
-        return_lse=True,
-        shards=shards,
-        key_shards=of_keys,
-        **options,
-    )
-    check("output", output, expected.detach()[:, :, here])
-    check("lse", lse, expected_lse.detach()[:, :, here])
-    ((output * parts[3]).sum() + (torch.where(lse.isfinite(), lse, 0.0) * weight).sum()).backward()
-    for name, part, all_of_it, positions in zip(
-        ("query", "key", "value"), (query, key, value), whole, (here, of_keys.positions(rank), of_keys.positions(rank))
-    ):
-        check(f"gradient of {name}", part.grad, all_of_it.grad[:, :, positions])
-    for each, grad in zip((sink, *read), grads):
-        if each is not None:
-            # Every rank has the part of its own rows.
-            total = each.grad.clone()
-            dist.all_reduce(total)
-            check("gradient of what each rank has", total, grad)
+    results = []
+    for exchange in ("messages",) if options.get("way") in ("heads", "ring") else ("messages", "copies"):
+        for each in (query, key, value, sink, *read):
+            if each is not None:
+                each.grad = None
+        output, lse = distributed.attention(
+            query,
+            key,
+            value,
+            mask=mask,
+            score=score,
+            sink=sink,
+            return_lse=True,
+            shards=shards,
+            key_shards=of_keys,
+            exchange=exchange,
+            **options,
+        )
+        check("output", output, expected.detach()[:, :, here])
+        check("lse", lse, expected_lse.detach()[:, :, here])
+        ((output * parts[3]).sum() + (torch.where(lse.isfinite(), lse, 0.0) * weight).sum()).backward()
+        for name, part, all_of_it, positions in zip(
+            ("query", "key", "value"),
+            (query, key, value),
+            whole,
+            (here, of_keys.positions(rank), of_keys.positions(rank)),
+        ):
+            check(f"gradient of {name}", part.grad, all_of_it.grad[:, :, positions])
+        for each, grad in zip((sink, *read), grads):
+            if each is not None:
+                # Every rank has the part of its own rows.
+                total = each.grad.clone()
+                dist.all_reduce(total)
+                check("gradient of what each rank has", total, grad)
+        results.append([output.detach(), lse.detach(), query.grad, key.grad, value.grad])
+    for one, other in zip(results, results[1:]):
+        assert all(map(torch.equal, one, other)), "messages and copies differ"
     return output
 
 
@@ -302,12 +314,16 @@ def run_packed(offsets, mask, keep, score=None):
     here = distributed.Shards(96, ranks).positions(rank)
     parts = [distributed.shard(each)[0].transpose(0, 1).contiguous() for each in inputs]
     query, key, value = (each.requires_grad_() for each in parts[:3])
-    output, found = distributed.attention(query, key, value, mask=mask, score=score, offsets=offsets, return_lse=True)
-    check("output", output.transpose(0, 1)[None], expected.detach()[:, :, here])
-    check("lse", found[None], lse.detach()[:, :, here])
-    (output * parts[3]).sum().backward()
-    for name, part, all_of_it in zip(("query", "key", "value"), (query, key, value), whole):
-        check(f"gradient of {name}", part.grad.transpose(0, 1)[None], all_of_it.grad[:, :, here])
+    for exchange in ("messages", "copies"):
+        query.grad = key.grad = value.grad = None
+        output, found = distributed.attention(
+            query, key, value, mask=mask, score=score, offsets=offsets, return_lse=True, exchange=exchange
+        )
+        check("output", output.transpose(0, 1)[None], expected.detach()[:, :, here])
+        check("lse", found[None], lse.detach()[:, :, here])
+        (output * parts[3]).sum().backward()
+        for name, part, all_of_it in zip(("query", "key", "value"), (query, key, value), whole):
+            check(f"gradient of {name}", part.grad.transpose(0, 1)[None], all_of_it.grad[:, :, here])
 
 
 @case("causal", "window", "none", "function")
@@ -463,6 +479,32 @@ def not_sent():
         parts[2][:, :, : size - 31] += torch.nan
     output = distributed.attention(*parts, mask=flash.causal() & flash.window(left=31), shards=shards)
     assert rank == 0 or not output.isnan().any()
+
+
+@case()
+def shares():
+    """Memory that ranks share grows, is given back, and is refused where there is no room for it."""
+    for length in (96, 1 << 13, 96):
+        parts = [distributed.shard(each) for each in make(length)[:3]]
+        results = [
+            distributed.attention(*parts, mask=flash.causal(), exchange=exchange) for exchange in ("messages", "copies")
+        ]
+        assert torch.equal(*results)
+        if length == 96:
+            distributed.free_memory()
+
+    def refuse(descriptor, offset, size):
+        raise OSError("No space left on device")
+
+    allocate, os.posix_fallocate = os.posix_fallocate, refuse
+    try:
+        expect(
+            OSError,
+            "No space left on device",
+            lambda: distributed.attention(*parts, mask=flash.causal(), exchange="copies"),
+        )
+    finally:
+        os.posix_fallocate = allocate
 
 
 @case()

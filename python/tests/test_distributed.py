@@ -64,17 +64,17 @@ LOSS = """
 import datetime, os, sys, time
 import torch, torch.distributed as dist
 from flash_mlir import Error, distributed
-address, rank, how = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+address, rank, how, exchange = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
 dist.init_process_group("gloo", f"file://{address}", timeout=datetime.timedelta(seconds=4), rank=rank, world_size=2)
 query = torch.randn(1, 1, 32, 8)
-distributed.attention(query, query, query)
+distributed.attention(query, query, query, exchange=exchange)
 if rank == 1:
     if how == "sleeps":
         time.sleep(12)
     os._exit(0)
 start = time.time()
 try:
-    distributed.attention(query, query, query)
+    distributed.attention(query, query, query, exchange=exchange)
 except Error as error:
     print(error)
     print("after", time.time() - start)
@@ -82,12 +82,12 @@ os._exit(0)
 """
 
 
-@pytest.mark.parametrize("how", ["ends", "sleeps"])
-def test_lost_rank(tmp_path, how):
+@pytest.mark.parametrize("how, exchange", [("ends", "messages"), ("sleeps", "messages"), ("sleeps", "copies")])
+def test_lost_rank(tmp_path, how, exchange):
     """A rank that ends, or that takes no part, ends the others with a message within the group's timeout."""
     command = [sys.executable, "-c", LOSS, str(tmp_path / "address")]
-    other = subprocess.Popen([*command, "1", how])
-    done = subprocess.run([*command, "0", how], capture_output=True, text=True, timeout=300)
+    other = subprocess.Popen([*command, "1", how, exchange])
+    done = subprocess.run([*command, "0", how, exchange], capture_output=True, text=True, timeout=300)
     other.wait()
     assert "rank 0 cannot exchange rows with the ranks 1 of its group: one of them has ended" in done.stdout, (
         done.stdout + done.stderr
@@ -192,6 +192,13 @@ BAD = [
         {"head_groups": (1, 2)},
         ValueError,
         "head_groups is (1, 2); expected positive sizes of groups of 2 heads",
+    ),
+    ((QUERY, KEY, KEY), {"exchange": "post"}, ValueError, "exchange is 'post'; expected one of 'copies', 'messages'"),
+    (
+        (QUERY, KEY, KEY),
+        {"exchange": "copies", "way": "ring"},
+        ValueError,
+        "exchange is 'copies', and the way is 'ring'; ranks copy in a gather",
     ),
     ((QUERY, KEY, KEY), {"ahead": -1}, ValueError, "ahead is -1; it must be at least 0"),
     ((QUERY, KEY, KEY), {"schedule": "tile=3"}, ValueError, "tile"),
@@ -319,6 +326,20 @@ def test_explain():
     assert window.way == "gather" and window.forward_bytes <= 2 * 4095 * 8 * 256 * 2
     text = str(window)
     assert "gather: a rank receives up to" in text and "rank 63: keys" in text
+    copies = distributed.explain(shards, 64, mask=causal, exchange="copies")
+    # Each rank shares its own rows of 3/4 or all positions, and gradients of its own that the other sends.
+    assert copies.exchange == "copies" and copies.head_groups == (8, 48, 8) and copies.ahead == 2
+    assert copies.memory == (1 << 15) * row + (1 << 14) * row and found.exchange == "messages"
+    assert (copies.forward_bytes, copies.backward_bytes) == (found.forward_bytes, found.backward_bytes)
+    assert distributed.explain(shards, 64, 8, mask=causal, exchange="copies").head_groups == (8,)
+    assert distributed.explain(shards, 64, 2, batch=16, mask=causal, exchange="copies").head_groups == (1, 1)
+    contiguous = distributed.Shards(1 << 15, 2, "contiguous")
+    window = causal & flash.window(left=4095)
+    copies = distributed.explain(contiguous, 64, mask=window, exchange="copies")
+    # Rank 0 has all keys that it needs, and shares what the other needs alone.
+    assert copies.memory < ((1 << 14) + 2 * 4096) * row
+    with pytest.raises(ValueError, match="each rank would share .* bytes; they can share 268435456"):
+        distributed.explain(shards, 64, mask=causal, exchange="copies", memory=1 << 28)
     with pytest.raises(ValueError, match="8 heads of keys are no multiple of 16 ranks"):
         distributed.explain(distributed.Shards(1 << 17, 16), 64, 8, way="heads")
     with pytest.raises(ValueError, match="is not of whole 16ths of the sequence"):

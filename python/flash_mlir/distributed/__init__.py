@@ -12,5 +12,6 @@ from .attention import attention
 from .decode import decode, stripe
 from .explanation import Explanation, explain
 from .shards import Shards, shard, unshard
+from .shared import free_memory
 
-__all__ = ["Explanation", "Shards", "attention", "decode", "explain", "shard", "stripe", "unshard"]
+__all__ = ["Explanation", "Shards", "attention", "decode", "explain", "free_memory", "shard", "stripe", "unshard"]

@@ -16,6 +16,7 @@ from .explanation import Shape, choose
 from .gather import Call, Gather
 from .local import Functions
 from .packed import Rows
+from .shared import find_room
 from .shards import Shards, check_shards, get_group
 from .transfers import Transfers
 
@@ -39,6 +40,7 @@ def attention(
     ahead=None,
     memory=None,
     same_bits=False,
+    exchange=None,
     schedule=None,
     gradient_schedule=None,
     explain=False,
@@ -67,8 +69,13 @@ def attention(
       ahead: How many of these groups are under way beside the one that is computed.
       memory: How many bytes a rank may hold of other ranks' rows; by it heads are sent in more groups, or in a ring.
       same_bits: Whether results and gradients of query, key and value have the same bits for 1, 2, 4 and 8 ranks.
+      exchange: "copies": ranks of one host read and write each other's memory, by the GPUs' copy engines; "messages":
+        they send and receive. Left out it is copies where all GPUs of the group reach each other, the way is a gather,
+        and a rank would share no more than a quarter of its memory and than `memory`. What is shared stays until
+        `free_memory`.
       schedule, gradient_schedule: Keys of schedules, as `flash_mlir.Attention` has them.
-      explain: Whether the `Explanation` of the call is returned, and nothing is computed or sent.
+      explain: Whether the `Explanation` of the call is returned, and nothing is computed. All ranks call it, too: the
+        first call of a group finds out whether its ranks may copy.
 
     Returns:
       As `flash_mlir.attention`, of this rank's rows. Gradients of query, key and value are of the sum of all ranks'
@@ -93,6 +100,7 @@ def attention(
             ahead=ahead,
             memory=memory,
             same_bits=same_bits,
+            exchange=exchange,
         )
         given.update(schedule=schedule, gradient_schedule=gradient_schedule, explain=explain)
         return call_ranks_eagerly(attention, query, key, value, group, **given)
@@ -107,7 +115,8 @@ def attention(
         (query, key, value), group, shards, key_shards, wrap = unwrap(query, key, value)
     else:
         wrap = None
-    options = dict(way=way, head_groups=head_groups, ahead=ahead, memory=memory, same_bits=bool(same_bits))
+    options = dict(way=way, head_groups=head_groups, ahead=ahead, memory=memory)
+    options.update(same_bits=bool(same_bits), exchange=exchange)
     given = group, mask, score, scale, lengths, sink, return_lse, shards, key_shards, offsets
     results = _attend(query, key, value, *given, options, (schedule, gradient_schedule), explain)
     return results if wrap is None or explain else wrap(results)
@@ -232,10 +241,14 @@ def _attend(
         shards,
         key_shards,
     )
-    transfers, explanation = choose(functions, shape, **options, rows=rows)
+    _check_group(group, query.device)
+    room = 0
+    # On the CPU ranks copy if a call says so: messages of gloo wait for no kernels.
+    if ranks > 1 and options["exchange"] != "messages" and (query.is_cuda or options["exchange"] == "copies"):
+        room = find_room(group, query.device)
+    transfers, layout, explanation = choose(functions, shape, **options, rows=rows, room=room)
     if explain:
         return explanation
-    _check_group(group, query.device)
     if sink is not None and (not isinstance(sink, torch.Tensor) or tuple(sink.shape) != (shape.heads,)):
         found = tuple(sink.shape) if is_array(sink) else type(sink).__name__
         raise ValueError(f"sink is {found}; expected a tensor of shape ({shape.heads},), one number for each head")
@@ -256,6 +269,7 @@ def _attend(
             shape.key_heads,
             explanation.head_groups,
             explanation.ahead,
+            layout,
             scale,
             schedules,
             rows,
@@ -308,7 +322,7 @@ def _exchange_heads(group, rank, shape, given, query, key, value, lengths, sink,
     whole, keys = Shards(sizes[2], 1), Shards(sizes[3], 1)
     transfers = Transfers(whole, keys, lambda piece: ((0, sizes[3]),) if sizes[3] else ())
     of_rank = shape.heads // ranks
-    call = Call(None, 0, functions, transfers, sizes, shape.key_heads, (key.shape[1],), 0, scale, schedules, None)
+    call = Call(None, 0, functions, transfers, sizes, shape.key_heads, (key.shape[1],), 0, None, scale, schedules, None)
     call.first_head = of_rank * rank
     if sink is not None:
         sink = sink[of_rank * rank : of_rank * (rank + 1)]

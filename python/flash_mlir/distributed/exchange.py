@@ -15,6 +15,19 @@ def _draw_number(group):
     return number
 
 
+def name_ranks(function, rank, peers):
+    """What a function returns, in which this rank waits for others; its errors name them."""
+    try:
+        return function()
+    except RuntimeError as error:
+        text = str(error).strip().splitlines()
+        raise Error(
+            f"rank {rank} cannot exchange rows with the ranks {', '.join(map(str, sorted(peers)))} of its group: one "
+            f"of them has ended, has not called attention within the group's timeout, or has called it with other "
+            f"sizes ({text[0] if text else error!r})"
+        ) from error
+
+
 def _get_ready(group, device):
     """Makes the communicator of a group of all its ranks: later not all of them may have something to send."""
     if device.type != "cuda" or group.group_name in _ready:
@@ -75,17 +88,7 @@ class Exchange:
         self._sent = self._received = ()
 
     def _do(self, function):
-        try:
-            return function()
-        except RuntimeError as error:
-            peers = sorted({peer for peer, _ in (*self._sent, *self._received)})
-            text = str(error).strip().splitlines()
-            raise Error(
-                f"rank {self._rank} cannot exchange rows with the ranks {', '.join(map(str, peers))} of its group: "
-                f"one of them has ended, has "
-                f"not called attention within the group's timeout, or has called it with other sizes "
-                f"({text[0] if text else error!r})"
-            ) from error
+        return name_ranks(function, self._rank, {peer for peer, _ in (*self._sent, *self._received)})
 
 
 def gather_parts(group, tensor):

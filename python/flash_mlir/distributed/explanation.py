@@ -1,16 +1,23 @@
 """Which way a call takes to bring queries and keys together, and what it moves: arithmetic without tensors."""
 
 import dataclasses
+import math
 import typing
 
 from .local import Functions
+from .shared import Layout
 from .shards import Shards, cut
 from .transfers import SAME_PIECES, Transfers, count_rows
 
 WAYS = "gather", "heads", "ring"
+EXCHANGES = "copies", "messages"
 #: How many bytes of keys and values are worth a group of heads of their own, and how many groups there are at most.
 _GROUP_BYTES = 64 << 20
 _MOST_GROUPS = 8
+#: Where ranks copy, the part of the heads for whose keys kernels wait at first, and whose gradients are last, and how
+#: many bytes of keys and values that a rank receives are worth kernels of their own for these.
+_EDGE = 8
+_EDGE_BYTES = 96 << 20
 #: How many bytes of keys and values are under way at once, unless a group has more.
 _AHEAD_BYTES = 2 << 30
 
@@ -25,9 +32,10 @@ class Explanation:
       why: Why it is this way.
       head_groups: How many heads of keys are sent at a time, in groups.
       ahead: How many of these groups are under way while one is computed.
+      exchange: "copies": ranks read and write each other's memory; "messages": they send and receive.
       forward_bytes, backward_bytes: What a rank receives.
       memory: What a rank holds of other ranks' rows at once, in bytes, in the backward pass with the gradients of
-        these.
+        these. With copies it is all memory that it shares, with its own rows.
       keys: Of each rank the ranges of positions of keys that it computes with.
       pairs: Of each rank the pairs of a query and a key that are computed, in millions and to some hundredths: how even
         the work is. Of packed rows they are all pairs of a piece of the queries and its range of keys.
@@ -37,6 +45,7 @@ class Explanation:
     why: str
     head_groups: typing.Tuple
     ahead: int
+    exchange: str
     forward_bytes: int
     backward_bytes: int
     memory: int
@@ -46,7 +55,7 @@ class Explanation:
     def __str__(self):
         lines = [
             f"{self.way}: {self.why}",
-            f"groups of {', '.join(map(str, self.head_groups))} heads of keys, {self.ahead} ahead",
+            f"groups of {', '.join(map(str, self.head_groups))} heads of keys, {self.ahead} ahead, as {self.exchange}",
         ]
         lines.append(
             f"a rank receives up to {self.forward_bytes} bytes in the forward pass, and {self.backward_bytes} in "
@@ -80,6 +89,21 @@ class Shape:
     def row_bytes(self):
         """Of a key and its value, for all heads."""
         return self.batch * self.key_heads * (self.dim + self.value_dim) * self.bytes
+
+
+def _choose_groups_of_copies(shape, head_groups, received):
+    """How many heads of keys are copied at a time.
+
+    All are under way from the start: few heads are the first, as kernels wait for them, and the last, whose gradients
+    wait for kernels, if a rank receives enough bytes.
+    """
+    heads = shape.key_heads
+    if head_groups is not None:
+        return choose_groups(shape, head_groups)
+    if received < _EDGE_BYTES or heads <= 2:
+        return _cut_heads(heads, 1 if received < _EDGE_BYTES else heads)
+    edge = max(1, heads // _EDGE)
+    return edge, heads - 2 * edge, edge
 
 
 def choose_groups(shape, head_groups):
@@ -116,18 +140,57 @@ def _make_transfers(functions, shape, rows, is_ring, same_bits):
     return Transfers(shape.shards, shape.key_shards, find_ranges, is_ring, same_bits)
 
 
-def choose(functions, shape, way=None, head_groups=None, ahead=None, memory=None, same_bits=False, rows=None):
-    """(`Transfers` or None where heads are exchanged, `Explanation`).
+def choose(
+    functions,
+    shape,
+    way=None,
+    head_groups=None,
+    ahead=None,
+    memory=None,
+    same_bits=False,
+    exchange=None,
+    rows=None,
+    room=0,
+):
+    """(`Transfers` or None where heads are exchanged, `Layout` or None where ranks do not copy, `Explanation`).
+
+    `room` is how many bytes each rank may share.
 
     Raises:
       ValueError: The way does not fit the call; the message says why.
     """
-    what = ("way", shape, way, head_groups, ahead, memory, same_bits, None if rows is None else rows.key)
-    return functions.remember(what, lambda: _choose(functions, shape, way, head_groups, ahead, memory, same_bits, rows))
+    given = way, head_groups, ahead, memory, same_bits, exchange
+    what = ("way", shape, *given, None if rows is None else rows.key, room)
+    return functions.remember(what, lambda: _choose(functions, shape, *given, rows, room))
 
 
-def _choose(functions, shape, way, head_groups, ahead, memory, same_bits, rows):
-    _check(shape, way, same_bits, rows)
+def _choose(functions, shape, way, head_groups, ahead, memory, same_bits, exchange, rows, room):
+    if exchange == "copies" and way is None:
+        way = "gather"
+    transfers, explanation = _choose_way(functions, shape, way, head_groups, ahead, memory, same_bits, exchange, rows)
+    if exchange == "copies" and explanation.way != "gather":
+        raise ValueError(f"exchange is 'copies', and the way is {explanation.way!r}; ranks copy in a gather")
+    if exchange == "messages" or shape.shards.ranks == 1 or explanation.way != "gather":
+        return transfers, None, explanation
+    # Under same_bits groups do not depend on the number of ranks.
+    received = shape.key_shards.length * shape.row_bytes // 2 if same_bits else explanation.forward_bytes
+    groups = _choose_groups_of_copies(shape, head_groups, received)
+    layout = Layout(transfers, shape.batch, (shape.dim, shape.value_dim), shape.bytes, groups)
+    most = room if memory is None else min(room, memory)
+    if layout.size <= most:
+        ahead = len(groups) - 1 if ahead is None else ahead
+        more = dict(head_groups=groups, ahead=ahead, exchange="copies", memory=layout.size)
+        return transfers, layout, dataclasses.replace(explanation, **more)
+    if exchange == "copies":
+        raise ValueError(
+            f"exchange is 'copies', for which each rank would share {layout.size} bytes; they can share {most}"
+            + ("" if room else ", as they are not on one host with a GPU for each that reads the others'")
+        )
+    return transfers, None, explanation
+
+
+def _choose_way(functions, shape, way, head_groups, ahead, memory, same_bits, exchange, rows):
+    _check(shape, way, same_bits, exchange, rows)
     groups = choose_groups(shape, head_groups)
     ranks, heads = range(shape.shards.ranks), shape.key_heads
     gather = _make_transfers(functions, shape, rows, False, same_bits)
@@ -190,7 +253,9 @@ def _choose(functions, shape, way, head_groups, ahead, memory, same_bits, rows):
 
     pairs = tuple([sum(map(count_pairs, transfers.list_pieces(rank))) / 1e6 for rank in ranks])
     held = get_held(transfers, groups, ahead)
-    return transfers, Explanation(way, why, groups, ahead, received, received + gradients, held, needs, pairs)
+    return transfers, Explanation(
+        way, why, groups, ahead, "messages", received, received + gradients, held, needs, pairs
+    )
 
 
 def _find_way(shape, groups, exchanged, received, memory, can_ring, find_groups):
@@ -216,11 +281,15 @@ def _explain_heads(shape):
     received = _count_bytes_of_heads(shape)
     pairs = (queries * keys / ranks / 1e6,) * ranks
     groups = (shape.key_heads // ranks,)
-    return Explanation("heads", "", groups, 0, received, received, held, (((0, keys),),) * ranks, pairs)
+    return Explanation("heads", "", groups, 0, "messages", received, received, held, (((0, keys),),) * ranks, pairs)
 
 
-def _check(shape, way, same_bits, rows):
+def _check(shape, way, same_bits, exchange, rows):
     ranks = shape.shards.ranks
+    if exchange is not None and exchange not in EXCHANGES:
+        raise ValueError(
+            f"exchange is {exchange!r}; expected one of {', '.join(map(repr, EXCHANGES))}, or None"
+        )
     if way is not None and way not in WAYS:
         raise ValueError(f"way is {way!r}; expected one of {', '.join(map(repr, WAYS))}, or None")
     if way == "heads" and shape.key_heads % ranks:
@@ -272,6 +341,7 @@ def explain(
     ahead=None,
     memory=None,
     same_bits=False,
+    exchange="messages",
 ):
     """The `Explanation` of a call of `attention` with these sizes and as many ranks as the shards are of, none of
     which is needed.
@@ -281,8 +351,9 @@ def explain(
       heads, key_heads, dim, value_dim, batch: The sizes of the call, with as many key heads as heads and a value_dim
         of dim if left out.
       bytes: Of an element.
-      mask, score, way, head_groups, ahead, memory, same_bits: As `attention`.
+      mask, score, way, head_groups, ahead, memory, same_bits, exchange: As `attention`.
     """
     key_heads, value_dim = heads if key_heads is None else key_heads, dim if value_dim is None else value_dim
     shape = Shape(batch, heads, key_heads, dim, value_dim, bytes, shards, shards if key_shards is None else key_shards)
-    return choose(Functions(mask, score), shape, way, head_groups, ahead, memory, same_bits)[1]
+    given = way, head_groups, ahead, memory, same_bits, exchange
+    return choose(Functions(mask, score), shape, *given, room=math.inf)[2]

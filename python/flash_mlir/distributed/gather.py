@@ -11,9 +11,11 @@ import itertools
 import torch
 
 from .. import checking
+from .copying import copy_rows, to_contiguous
 from .exchange import Exchange
 from .local import Part
-from .transfers import count_rows, find_place
+from .shared import share
+from .transfers import count_rows, find_common, find_place
 
 
 class Call:
@@ -27,6 +29,7 @@ class Call:
       key_heads: How many heads keys have.
       head_groups: How many of them are sent at a time.
       ahead: How many groups are under way beside the one that is computed.
+      layout: `shared.Layout` where ranks copy, None where they send messages.
       scale, schedules: As `attention` has them.
       packed: `packed.Rows` of packed rows, or None.
 
@@ -35,9 +38,9 @@ class Call:
     """
 
     def __init__(
-        self, group, rank, functions, transfers, sizes, key_heads, head_groups, ahead, scale, schedules, packed
+        self, group, rank, functions, transfers, sizes, key_heads, head_groups, ahead, layout, scale, schedules, packed
     ):
-        self.ahead = ahead
+        self.ahead, self.layout = ahead, layout
         self.group, self.rank, self.functions, self.transfers = group, rank, functions, transfers
         self.sizes, self.scale, self.schedules, self.packed = sizes, scale, schedules, packed
         self.first_head, self.per_key_head = 0, sizes[1] // key_heads
@@ -53,48 +56,170 @@ class Call:
 
 
 class _Keys:
-    """The keys and values of a unit, which lie behind each other in the order of their positions."""
+    """The keys and values of a unit, which lie behind each other in the order of their positions, rows outside."""
 
-    def __init__(self, call, unit, key, value):
-        self._call = call
-        first, last, step = unit
-        transfers, rank = call.transfers, call.rank
-        self._ranges = transfers.needs(rank, step)
-        rows = count_rows(self._ranges)
-        self._exchange, self._buffers, own = Exchange(call.group), [], []
-        if transfers.ranks == 1 and self._ranges == transfers.key_shards.pieces[0]:
-            self._buffers = [array[:, first:last].permute(2, 0, 1, 3) for array in (key, value)]
-            return
-        for array in (key, value):
-            # Rows are outside, so that ranges of positions are contiguous.
-            mine = array[:, first:last].permute(2, 0, 1, 3).contiguous()
-            buffer = mine.new_empty(rows, *mine.shape[1:])
-            for peer in range(transfers.ranks):
-                if peer == rank:
-                    continue
-                if rank in transfers.get_owners(peer, step):
-                    for start, _, count in transfers.list_overlaps(rank, transfers.needs(peer, step)):
-                        self._exchange.send(peer, mine[start : start + count])
-                if peer in transfers.get_owners(rank, step):
-                    for _, place, count in transfers.list_overlaps(peer, self._ranges):
-                        self._exchange.receive(peer, buffer[place : place + count])
-            if rank in transfers.get_owners(rank, step):
-                own.append((buffer, mine))
-            self._buffers.append(buffer)
-        self._exchange.start()
-        # While others are under way.
-        for buffer, mine in own:
-            for start, place, count in transfers.list_overlaps(rank, self._ranges):
-                buffer[place : place + count] = mine[start : start + count]
-
-    def wait(self):
-        self._exchange.wait()
-        return self
+    def __init__(self, ranges, buffers, wait):
+        self._ranges, self._buffers, self.wait = ranges, buffers, wait
 
     def get(self, keys):
         """The keys and values of a range, (batch, heads, length, D)."""
         start = find_place(self._ranges, keys[0]) if keys[0] < keys[1] else 0
         return [buffer[start : start + keys[1] - keys[0]].permute(1, 2, 0, 3) for buffer in self._buffers]
+
+
+class _Carrier:
+    """What brings keys to ranks and their gradients back, unit by unit.
+
+    `start_keys` gives the `_Keys` of a unit. `start_gradients` takes of each contribution of this rank its blocks of
+    keys and of values, and gives a function that returns (key (0) or value (1), first row, rows) of all gradients of
+    this rank's keys in the order in which they are added.
+    """
+
+    def __init__(self, call, key, value):
+        self._call, self._arrays = call, (key, value)
+        self._transfers, self._rank = call.transfers, call.rank
+        self._pieces = call.transfers.key_shards.pieces[call.rank]
+        # The next ranks come first, so that not all ask the same one.
+        self._peers = [(call.rank + each) % call.transfers.ranks for each in range(1, call.transfers.ranks)]
+
+    def _get_mine(self, unit):
+        """This rank's keys and values of a unit, rows outside."""
+        first, last, _ = self._call.units[unit]
+        return [array[:, first:last].permute(2, 0, 1, 3) for array in self._arrays]
+
+    def _put_mine(self, ranges, buffers, mine):
+        """Copies this rank's rows into buffers of ranges of keys."""
+        for start, stop in find_common(self._pieces, ranges):
+            for buffer, rows in zip(buffers, mine):
+                copy_rows(_cut(ranges, buffer, start, stop), _cut(self._pieces, rows, start, stop))
+
+    def _is_local(self, step):
+        return self._transfers.is_local(self._rank, step)
+
+
+class _Messages(_Carrier):
+    """Messages of the group, which leave a unit's buffers when it has been computed."""
+
+    def start_keys(self, unit):
+        step, transfers, rank = self._call.units[unit][2], self._transfers, self._rank
+        mine, held, exchange = self._get_mine(unit), transfers.holds(rank, step), Exchange(self._call.group)
+        buffers = mine
+        if not self._is_local(step):
+            buffers = [rows.new_empty(count_rows(held), *rows.shape[1:]) for rows in mine]
+            if rank in transfers.get_owners(rank, step):
+                self._put_mine(held, buffers, mine)
+        sent = (self._pieces, mine) if transfers.is_ring or self._is_local(step) else (held, buffers)
+        for number in range(2):
+            for peer in self._peers:
+                for each in transfers.list_sent(rank, peer, step):
+                    exchange.send(peer, to_contiguous(_cut(sent[0], sent[1][number], *each)))
+                for each in transfers.list_sent(peer, rank, step):
+                    exchange.receive(peer, _cut(held, buffers[number], *each))
+        exchange.start()
+        return _Keys(held, buffers, exchange.wait)
+
+    def start_gradients(self, unit, blocks):
+        first, last, step = self._call.units[unit]
+        transfers, rank, exchange, found = self._transfers, self._rank, Exchange(self._call.group), []
+        for contribution in transfers.list_contributions(rank, step):
+            for number in range(2):
+                for owner in transfers.get_owners(rank, step):
+                    for _, place, count in transfers.list_overlaps(owner, contribution.ranges):
+                        exchange.send(owner, _cut_block(blocks[contribution][number], place, count))
+        for sender, contribution in transfers.list_received_gradients(rank, step):
+            for number, array in enumerate(self._arrays):
+                for start, place, count in transfers.list_overlaps(rank, contribution.ranges):
+                    if sender == rank:
+                        rows = _cut_block(blocks[contribution][number], place, count)
+                    else:
+                        rows = array.new_empty(count, array.shape[0], last - first, array.shape[-1])
+                        exchange.receive(sender, rows)
+                    found.append((number, start, rows))
+        exchange.start()
+
+        def finish():
+            exchange.wait()
+            return found
+
+        return finish
+
+    #: Whether gradients of a unit may be added while the next ones are computed, or all after ranks meet.
+    adds_early = True
+
+    def meet(self):
+        """Messages are waited for one by one."""
+
+
+class _Copies(_Carrier):
+    """Copies in memory that the ranks share; all units have buffers of their own."""
+
+    adds_early = False
+
+    def __init__(self, call, key, value, has_gradients):
+        super().__init__(call, key, value)
+        layout, self._dtype = call.layout, key.dtype
+        self._layout = layout
+        size = layout.size if has_gradients else layout.size_of_keys
+        self._shared, self._waits = share(call.group, key.device, size), []
+        # Nobody reads or writes what is there of the call before.
+        self._shared.meet()
+        ranges = call.transfers.exports(call.rank)
+        for unit in range(len(call.units)):
+            self._put_mine(ranges, self._get_buffers(call.rank, unit), self._get_mine(unit))
+        self._shared.meet()
+
+    def _list_gradients(self, rank, unit):
+        return self._layout.list_gradients(self._shared, self._dtype, rank, unit)
+
+    def _get_buffers(self, rank, unit):
+        return [self._layout.get_keys(self._shared, self._dtype, rank, unit, number) for number in range(2)]
+
+    def start_keys(self, unit):
+        transfers, rank = self._transfers, self._rank
+        held, pairs = transfers.holds(rank, 0), []
+        buffers = self._get_mine(unit) if self._is_local(0) else self._get_buffers(rank, unit)
+        for peer in self._peers:
+            others, ranges = self._get_buffers(peer, unit), transfers.exports(peer)
+            for each in transfers.list_sent(peer, rank, 0):
+                pairs += [(_cut(held, to, *each), _cut(ranges, other, *each)) for to, other in zip(buffers, others)]
+        return _Keys(held, buffers, self._shared.copy(pairs))
+
+    def start_gradients(self, unit, blocks):
+        pairs = []
+        for owner in self._peers:
+            for contribution, number, _, place, count, to in self._list_gradients(owner, unit):
+                if contribution in blocks:
+                    pairs.append((to, _cut_block(blocks[contribution][number], place, count)))
+        self._waits.append(self._shared.copy(pairs))
+
+        def finish():
+            return [
+                (number, start, _cut_block(blocks[contribution][number], place, count) if rows is None else rows)
+                for contribution, number, start, place, count, rows in self._list_gradients(self._rank, unit)
+            ]
+
+        return finish
+
+    def meet(self):
+        # What this rank has written is there when the others read it.
+        for wait in self._waits:
+            wait()
+        self._shared.meet()
+
+
+def _cut(ranges, rows, start, stop):
+    """The rows of the positions from start to stop, of rows of ranges."""
+    place = find_place(ranges, start)
+    return rows[place : place + stop - start]
+
+
+def _cut_block(blocks, place, count):
+    """So many rows from a place on, of blocks that lie behind each other, all of them in one block."""
+    for rows in blocks:
+        if place < len(rows):
+            return rows[place : place + count]
+        place -= len(rows)
+    raise AssertionError(place)
 
 
 class _Merge:
@@ -180,17 +305,17 @@ class _Runner:
         return (*self._from_rows(*grads[:3]), sink_grad, of_arrays)
 
 
-def _list_units(call, start):
-    """Yields (unit, what `start` makes of it), when as many as may be under way have been started behind it.
+def _list_units(call, carrier):
+    """Yields (number of a unit, its `_Keys`), when as many as may be under way have been started behind it.
 
     An exchange begins after what is on the stream when it is started: what is started before the first kernel waits for
     none.
     """
     started = collections.deque()
-    waiting = iter(call.units)
-    for unit in call.units:
+    waiting = iter(range(len(call.units)))
+    for unit in range(len(call.units)):
         while len(started) <= call.ahead and (following := next(waiting, None)) is not None:
-            started.append(start(following))
+            started.append(carrier.start_keys(following))
         yield unit, started.popleft()
 
 
@@ -204,7 +329,8 @@ def compute(call, query, key, value, lengths, sink, arrays):
     )
     lse = query.new_empty(query.shape[:-1], dtype=torch.promote_types(query.dtype, torch.float32))
     merges = {}
-    for (first, last, step), keys in _list_units(call, lambda unit: _Keys(call, unit, key, value)):
+    for unit, keys in _list_units(call, _make_carrier(call, key, value, False)):
+        first, last, step = call.units[unit]
         keys.wait()
         heads = slice(first * call.per_key_head, last * call.per_key_head)
         for piece in call.transfers.at(call.rank, step):
@@ -220,9 +346,16 @@ def compute(call, query, key, value, lengths, sink, arrays):
             if step + 1 < call.transfers.steps:
                 continue
             found = merges.pop(piece.start).get(query.dtype)
-            output[:, heads, rows] = 0 if found is None else found[0]
-            lse[:, heads, rows] = -torch.inf if found is None else found[1]
+            if found is None:
+                output[:, heads, rows], lse[:, heads, rows] = 0, -torch.inf
+            else:
+                copy_rows(output[:, heads, rows], found[0])
+                lse[:, heads, rows] = found[1]
     return output, lse
+
+
+def _make_carrier(call, key, value, has_gradients):
+    return _Messages(call, key, value) if call.layout is None else _Copies(call, key, value, has_gradients)
 
 
 def _is_first(call, step, piece, number):
@@ -234,63 +367,70 @@ def _is_first(call, step, piece, number):
     )
 
 
-class _Gradients:
-    """Gradients of the keys of a unit: this rank's contributions are sent to the ranks that have the keys."""
-
-    def __init__(self, call, unit, parts, shapes, like):
-        first, last, step = unit
-        self._call, self._step = call, step
-        transfers, rank = call.transfers, call.rank
-        self._exchange, self._received = Exchange(call.group), []
-        mine = {}
-        for contribution in transfers.list_contributions(rank, step):
-            mine[contribution.pieces[0].start] = [
-                _sum_rows(contribution, [part[place] for part in parts], [part[0] for part in parts], like)
-                for place in (1, 2)
-            ]
-            for rows in mine[contribution.pieces[0].start]:
-                for owner in transfers.get_owners(rank, step):
-                    for _, place, count in transfers.list_overlaps(owner, contribution.ranges):
-                        self._exchange.send(owner, rows[place : place + count])
-        for sender, contribution in transfers.list_received_gradients(rank, step):
-            for number, shape in enumerate(shapes):
-                for start, place, count in transfers.list_overlaps(rank, contribution.ranges):
-                    if sender == rank:
-                        rows = mine[contribution.pieces[0].start][number][place : place + count]
-                    else:
-                        rows = like.new_empty(count, like.shape[0], last - first, shape[-1])
-                        self._exchange.receive(sender, rows)
-                    self._received.append((number, start, rows))
-        self._exchange.start()
-
-    def add_to(self, sums):
-        """Adds what belongs to this rank's keys to (rows, batch, heads, D) of keys and of values."""
-        self._exchange.wait()
-        for number, start, rows in self._received:
-            sums[number][start : start + len(rows)] += rows
+def _select_parts(contribution, parts):
+    """The parts (range, of keys, of values) of a contribution, of parts with the starts of their pieces."""
+    starts = {piece.start for piece in contribution.pieces}
+    return [part for start, *part in parts if start in starts]
 
 
-def _sum_rows(contribution, grads, keys_of_parts, like):
-    """The sum of gradients (range, rows) of a contribution, rows outside."""
-    ends = {(piece.start, each) for piece in contribution.pieces for each in piece.ranges}
-    parts = [(keys, grad) for keys, grad in zip(keys_of_parts, grads) if keys in ends]
-    parts = [(keys[1], grad.permute(2, 0, 1, 3)) for keys, grad in parts]
-    whole = [grad for keys, grad in parts if (keys,) == contribution.ranges]
-    if len(parts) == 1 and whole:
-        return whole[0].contiguous()
-    if len(parts) == 2 and whole:
-        total = whole[0].contiguous()
-        keys, other = next(each for each in parts if each[1] is not whole[0])
-        start = find_place(contribution.ranges, keys[0])
-        total[start : start + len(other)] += other
-        return total
-    wide = torch.promote_types(like.dtype, torch.float32)
-    first = parts[0][1]
-    total = first.new_zeros(count_rows(contribution.ranges), *first.shape[1:], dtype=wide)
-    for keys, grad in parts:
-        start = find_place(contribution.ranges, keys[0])
-        total[start : start + len(grad)] += grad
-    return total.to(like.dtype)
+def _make_blocks(contribution, parts, number, like):
+    """The gradients of each range of a contribution, (rows, batch, heads, D), of parts (range, of keys, of values)."""
+    blocks = []
+    for block in contribution.ranges:
+        inside = [
+            (part[0], part[1 + number].permute(2, 0, 1, 3))
+            for part in parts
+            if block[0] <= part[0][0] and part[0][1] <= block[1]
+        ]
+        whole = next((rows for keys, rows in inside if keys == block), None)
+        if whole is not None and len(inside) <= 2:
+            total = to_contiguous(whole)
+            others = [each for each in inside if each[1] is not whole]
+        else:
+            total = whole = inside[0][1].new_zeros(
+                block[1] - block[0], *inside[0][1].shape[1:], dtype=torch.promote_types(like.dtype, torch.float32)
+            )
+            others = inside
+        for (start, stop), rows in others:
+            total[start - block[0] : stop - block[0]] += rows
+        blocks.append(total.to(like.dtype))
+    return blocks
+
+
+class _Sum:
+    """The gradients of this rank's keys (or values) of a unit's heads, which steps add to."""
+
+    def __init__(self, result, steps, wide):
+        self._result, self._left = result, steps
+        self._total = None if steps == 1 else result.new_zeros(result.shape, dtype=wide)
+        self._wide = wide
+
+    def add(self, sources):
+        """Adds (first row, rows)s of a step, in this order."""
+        self._left -= 1
+        if self._total is not None:
+            for start, rows in sources:
+                self._total[start : start + len(rows)] += rows
+            if not self._left:
+                self._result.copy_(self._total)
+            return
+        ends = {0, len(self._result)}.union(*[(start, start + len(rows)) for start, rows in sources])
+        ends = sorted(ends)
+        for start, stop in zip(ends, ends[1:]):
+            inside = [rows[start - at : stop - at] for at, rows in sources if at <= start and stop <= at + len(rows)]
+            self._write(self._result[start:stop], inside)
+
+    def _write(self, to, parts):
+        if not parts:
+            to.zero_()
+        elif len(parts) <= 2:
+            # The sum of two is computed in float32 and rounded once.
+            copy_rows(to, parts[0] if len(parts) == 1 else parts[0] + parts[1])
+        else:
+            total = parts[0].to(self._wide)
+            for rows in parts[1:]:
+                total += rows
+            to.copy_(total)
 
 
 def differentiate(call, query, key, value, output, lse, output_grad, lse_grad, lengths, sink, arrays, wrt):
@@ -306,25 +446,24 @@ def differentiate(call, query, key, value, output, lse, output_grad, lse_grad, l
         number: torch.zeros_like(arrays[number], dtype=torch.promote_types(arrays[number].dtype, torch.float32))
         for number in wrt
     }
-    sums, query_sums, under_way = {}, {}, []
+    sums, query_sums, under_way = {}, {}, collections.deque()
+    carrier = _make_carrier(call, key, value, True)
 
-    def finish(number):
-        (first, last, step), gradients = under_way[number]
-        gradients.add_to(sums[first])
-        under_way[number] = None
-        if step + 1 == call.transfers.steps:
-            for array, total in zip((key_grad, value_grad), sums.pop(first)):
-                array[:, first:last] = total.permute(1, 2, 0, 3)
+    def finish():
+        first, last, gradients = under_way.popleft()
+        if first not in sums:
+            sums[first] = [
+                _Sum(array[:, first:last].permute(2, 0, 1, 3), call.transfers.steps, wide)
+                for array in (key_grad, value_grad)
+            ]
+        sources = gradients()
+        for number, total in enumerate(sums[first]):
+            total.add([(start, rows) for of, start, rows in sources if of == number])
 
-    for unit, keys in _list_units(call, lambda unit: _Keys(call, unit, key, value)):
-        first, last, step = unit
+    for unit, keys in _list_units(call, carrier):
+        first, last, step = call.units[unit]
         keys.wait()
         heads = slice(first * call.per_key_head, last * call.per_key_head)
-        if step == 0:
-            sums[first] = [
-                query.new_zeros(array.shape[2], query.shape[0], last - first, array.shape[-1], dtype=wide)
-                for array in (key, value)
-            ]
         parts = []
         for piece in call.transfers.at(call.rank, step):
             rows = slice(piece.offset, piece.offset + piece.stop - piece.start)
@@ -342,20 +481,28 @@ def differentiate(call, query, key, value, output, lse, output_grad, lse_grad, l
                 )
                 query_sums[piece.start] = _add(query_sums.get(piece.start), grads[0], wide)
                 if each[0] < each[1]:
-                    parts.append(((piece.start, each), *grads[1:3]))
+                    parts.append((piece.start, each, *grads[1:3]))
                 if grads[3] is not None:
                     sink_grad[heads] += grads[3]
                 for source, grad in grads[4].items():
                     of_arrays[source] += grad
             if step + 1 == call.transfers.steps:
                 total = query_sums.pop(piece.start, None)
-                query_grad[:, heads, rows] = 0 if total is None else total
+                if total is None:
+                    query_grad[:, heads, rows] = 0
+                else:
+                    copy_rows(query_grad[:, heads, rows], total)
         del keys
-        under_way.append((unit, _Gradients(call, unit, parts, (key.shape, value.shape), query)))
-        if len(under_way) > 1:
-            finish(len(under_way) - 2)
-    if under_way:
-        finish(len(under_way) - 1)
+        blocks = {
+            each: [_make_blocks(each, _select_parts(each, parts), number, query) for number in range(2)]
+            for each in call.transfers.list_contributions(call.rank, step)
+        }
+        under_way.append((first, last, carrier.start_gradients(unit, blocks)))
+        if carrier.adds_early and len(under_way) > 1:
+            finish()
+    carrier.meet()
+    while under_way:
+        finish()
     of_arrays = {number: grad.to(arrays[number].dtype) for number, grad in of_arrays.items()}
     return query_grad, key_grad, value_grad, sink_grad, of_arrays
 

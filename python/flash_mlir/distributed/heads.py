@@ -6,6 +6,7 @@ Known as Ulysses. Masks see the whole sequence, and each rank computes as much a
 
 import torch
 
+from .copying import copy_rows, to_contiguous
 from .exchange import Exchange
 
 
@@ -48,7 +49,8 @@ def to_heads(group, rank, shards, *arrays):
     for array, pieces in zip(arrays, shards):
         ranks, heads = len(pieces), array.shape[1] // len(pieces)
         for peer in range(ranks):
-            exchange.send(peer, array[:, peer * heads : (peer + 1) * heads].movedim(2, 0).contiguous())
+            if peer != rank:
+                exchange.send(peer, to_contiguous(array[:, peer * heads : (peer + 1) * heads].movedim(2, 0)))
         mine = array[:, rank * heads : (rank + 1) * heads].movedim(2, 0)
         whole = mine.new_empty(sum(map(_count, pieces)), *mine.shape[1:])
         received = []
@@ -68,7 +70,7 @@ def to_heads(group, rank, shards, *arrays):
                 continue
             place = 0
             for start, stop in each:
-                whole[start:stop] = rows[place : place + stop - start]
+                copy_rows(whole[start:stop], rows[place : place + stop - start])
                 place += stop - start
     return tuple([whole.movedim(0, 2) for whole, _, _ in results])
 
@@ -77,7 +79,7 @@ def to_rows(group, rank, shards, *arrays):
     """Of arrays (batch, this rank's heads, all rows, ...) this rank's rows of all heads."""
     exchange, results = Exchange(group), []
     for array, pieces in zip(arrays, shards):
-        rows = array.movedim(2, 0).contiguous()
+        rows = to_contiguous(array.movedim(2, 0))
         received = []
         for peer, each in enumerate(pieces):
             parts = [rows[start:stop] for start, stop in each]
@@ -87,4 +89,15 @@ def to_rows(group, rank, shards, *arrays):
             exchange.receive(peer, received[-1])
         results.append(received)
     exchange.start().wait()
-    return tuple([torch.cat([rows.movedim(0, 2) for rows in received], 1) for received in results])
+    return tuple(map(_join_heads, results))
+
+
+def _join_heads(parts):
+    """(batch, heads, rows, ...) of parts of the heads with rows outside."""
+    count, heads, more = parts[0].shape[1], [rows.shape[2] for rows in parts], parts[0].shape[3:]
+    joined = parts[0].new_empty(count, sum(heads), len(parts[0]), *more)
+    first = 0
+    for rows, each in zip(parts, heads):
+        copy_rows(joined[:, first : first + each], rows.movedim(0, 2))
+        first += each
+    return joined

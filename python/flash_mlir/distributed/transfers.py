@@ -21,23 +21,23 @@ class Piece:
 
 class Contribution:
     """Gradients of keys that a rank sends together: the pieces of the queries that they are of, and the ranges of
-    keys.
+    keys, of which those that have keys in common are one.
     """
 
     __slots__ = ("pieces", "ranges")
 
     def __init__(self, pieces):
         self.pieces = pieces
-        self.ranges = unite([each for piece in pieces for each in piece.ranges])
+        self.ranges = unite([each for piece in pieces for each in piece.ranges], touching=False)
 
 
-def unite(ranges):
-    """Ranges that contain these, in order and apart from each other."""
+def unite(ranges, touching=True):
+    """Ranges that contain these, in order and without common positions; `touching` ones are one range, too."""
     united = []
     for start, stop in sorted(ranges):
         if start == stop:
             continue
-        if united and start <= united[-1][1]:
+        if united and start < united[-1][1] + touching:
             united[-1] = united[-1][0], max(united[-1][1], stop)
         else:
             united.append((start, stop))
@@ -56,6 +56,12 @@ def find_place(ranges, position):
             return place + position - start
         place += stop - start
     raise AssertionError(position)
+
+
+def find_common(ranges, others):
+    """What ranges have in common with others."""
+    common = [(max(a, c), min(b, d)) for a, b in ranges for c, d in others]
+    return [each for each in common if each[0] < each[1]]
 
 
 def find_overlaps(pieces, ranges):
@@ -96,6 +102,9 @@ class Transfers:
         self.needs = functools.lru_cache(maxsize=None)(
             lambda rank, step: unite([e for p in self.at(rank, step) for e in p.ranges])
         )
+        self.holds = functools.lru_cache(maxsize=None)(self._find_held)
+        self.exports = functools.lru_cache(maxsize=None)(self._find_exported)
+        self.list_sent = functools.lru_cache(maxsize=None)(self._list_sent)
 
     def _list_pieces(self, rank):
         """The `Piece`s of a rank."""
@@ -107,6 +116,23 @@ class Transfers:
                 found.append(Piece(first, last, offset + first - start, tuple(self._find_ranges((first, last)))))
             offset += stop - start
         return found
+
+    def is_local(self, rank, step):
+        """Whether a rank has all keys that it needs in a step, in their order."""
+        return rank in self.get_owners(rank, step) and self.holds(rank, step) == self.key_shards.pieces[rank]
+
+    def _find_held(self, rank, step):
+        """The ranges of keys that a rank holds in a step: what it needs, and in a gather its own."""
+        return unite([*self.needs(rank, step), *(() if self.is_ring else self.key_shards.pieces[rank])])
+
+    def _find_exported(self, rank):
+        """The ranges of its keys that a rank has in memory that others read: what these need, or all that it holds.
+
+        It holds its own among them, and there is one copy of them.
+        """
+        if not self.is_local(rank, 0):
+            return self.holds(rank, 0)
+        return unite([each for peer in range(self.ranks) if peer != rank for each in self.list_sent(rank, peer, 0)])
 
     def get_owners(self, rank, step):
         """Whose keys a rank has in a step."""
@@ -123,9 +149,8 @@ class Transfers:
         owned = self.key_shards.pieces[self.get_owners(rank, step)[0]]
         found = []
         for piece in pieces:
-            common = [(max(a, c), min(b, d)) for a, b in piece.ranges for c, d in sorted(owned)]
             found.append(
-                Piece(piece.start, piece.stop, piece.offset, tuple([each for each in common if each[0] < each[1]]))
+                Piece(piece.start, piece.stop, piece.offset, tuple(find_common(piece.ranges, sorted(owned))))
             )
         return found
 
@@ -146,18 +171,24 @@ class Transfers:
         ]
         return sorted(found, key=lambda each: each[1].pieces[0].start) if self.same_bits else found
 
+    def _list_sent(self, owner, rank, step):
+        """The ranges of its keys that an owner sends a rank in a step, in the order in which it sends them."""
+        if owner not in self.get_owners(rank, step):
+            return []
+        return find_common(self.key_shards.pieces[owner], self.needs(rank, step))
+
     def list_overlaps(self, owner, ranges):
         """`find_overlaps` of the keys of a rank and ranges."""
         return find_overlaps(self.key_shards.pieces[owner], ranges)
 
     def count_received(self, rank):
         """How many rows of keys a rank is sent, in all steps."""
-        total = 0
-        for step in range(self.steps):
-            for owner in self.get_owners(rank, step):
-                if owner != rank:
-                    total += sum(count for _, _, count in self.list_overlaps(owner, self.needs(rank, step)))
-        return total
+        return sum(
+            count_rows(self.list_sent(owner, rank, step))
+            for step in range(self.steps)
+            for owner in self.get_owners(rank, step)
+            if owner != rank
+        )
 
     def count_received_gradients(self, rank):
         """How many rows of gradients of its keys a rank is sent."""
@@ -170,4 +201,4 @@ class Transfers:
 
     def count_held(self, rank):
         """How many rows of keys a rank has at once at most."""
-        return max(count_rows(self.needs(rank, step)) for step in range(self.steps))
+        return max(count_rows(self.holds(rank, step)) for step in range(self.steps))
