@@ -113,13 +113,15 @@ func.func @whole(%x: tensor<1x2x9xf32>, %offsets: tensor<4xi64>, %out: tensor<1x
 // CHECK-LABEL: func @rows(
 // CHECK-SAME:      %[[X:.*]]: tensor<1x4x?x8xf16>, %[[OFFSETS:.*]]: tensor<?xi32>, %[[OUT:.*]]: tensor<1x4x?x8xf16>)
 // CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %[[N:.*]]) = (0, 0, 0) to (1, 4, %{{.*}}) step (1, 1, 16)
-// CHECK:           %[[STRETCH:.*]] = scf.for %{{.*}} = %c16 to %{{.*}} step %c16 iter_args(%{{.*}} = %c0)
+// CHECK:           %[[STRETCH:.*]] = scf.for %{{.*}} = %c64 to %{{.*}} step %c64 iter_args(%{{.*}} = %c0)
 // CHECK:             scf.yield
-// CHECK:           %[[SECOND:.*]] = arith.minsi
-// CHECK:           tensor.extract %[[OFFSETS]][%[[SECOND]]]
-// CHECK:           %[[IS:.*]] = arith.cmpi sle
-// CHECK:           arith.select %[[IS]], %[[SECOND]], %[[STRETCH]]
-// CHECK-COUNT-14:  arith.cmpi sle
+// CHECK:           affine.apply #{{.*}}(%[[STRETCH]])
+// CHECK:           %[[HALF:.*]] = arith.minsi
+// CHECK:           tensor.extract %[[OFFSETS]][%[[HALF]]]
+// CHECK:           %[[IS:.*]] = arith.cmpi slt
+// CHECK:           %[[LAST:.*]] = arith.select %[[IS]], %[[HALF]], %[[STRETCH]]
+// CHECK-COUNT-4:   arith.cmpi slt
+// CHECK:           arith.cmpi slt
 // CHECK:           %[[B:.*]] = arith.select
 // CHECK:           tensor.extract %[[OFFSETS]][%[[B]]]
 // CHECK:           tensor.extract_slice %[[X]][0, %[[H]], %{{.*}}, 0]

@@ -123,33 +123,34 @@ Value PackedRows::emitFirstTile(Value batch, int64_t rows) {
   return apply(getFirstTile(b, rows), {before, batch});
 }
 
-Value PackedRows::emitLaterIfBefore(Value last, Value batch, Value number,
-                                    int64_t rows) {
-  Value isBefore = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
-                                         emitFirstTile(batch, rows), number);
-  return arith::SelectOp::create(b, loc, isBefore, batch, last);
-}
-
 Value PackedRows::emitBatchOfTile(Value number, int64_t rows) {
-  // The last batch whose first tile is not behind the tile. Of a stretch of
-  // them all reads are on their way at the same time; which stretch it is only
-  // many batches ask.
-  constexpr int64_t stretch = 16;
-  Value batches = emitBatches(), first = constant(stretch);
-  auto loop = scf::ForOp::create(b, loc, first, batches, first, constant(0));
+  // The last batch whose first tile is not behind the tile. Each warp of each
+  // block may ask, so what counts are the instructions: of a stretch of batches
+  // it is found by halving; which stretch it is only many batches ask.
+  constexpr int64_t stretch = 64;
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  // In rows in place of tiles, nothing is divided.
+  Value first = emitStart(constant(0));
+  Value next = apply((d0 + 1) * rows + d1, {number, first});
+  auto takeIfBefore = [&](Value batch, Value last) -> Value {
+    Value at = apply(d0 * rows + d1, {batch, emitOffset(batch, first)});
+    Value isBefore =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, at, next);
+    return arith::SelectOp::create(b, loc, isBefore, batch, last);
+  };
+  Value batches = emitBatches(), step = constant(stretch);
+  auto loop = scf::ForOp::create(b, loc, step, batches, step, constant(0));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value last = emitLaterIfBefore(loop.getRegionIterArgs()[0],
-                                   loop.getInductionVar(), number, rows);
+    Value last =
+        takeIfBefore(loop.getInductionVar(), loop.getRegionIterArgs()[0]);
     scf::YieldOp::create(b, loc, last);
   }
-  Value start = loop.getResult(0), last = start;
-  Value end = apply(b.getAffineDimExpr(0) - 1, batches);
-  for (int64_t i = 1; i < stretch; ++i) {
-    Value batch = arith::MinSIOp::create(
-        b, loc, apply(b.getAffineDimExpr(0) + i, start), end);
-    last = emitLaterIfBefore(last, batch, number, rows);
+  Value last = loop.getResult(0), end = apply(d0 - 1, batches);
+  for (int64_t half = stretch / 2; half > 0; half /= 2) {
+    Value batch = arith::MinSIOp::create(b, loc, apply(d0 + half, last), end);
+    last = takeIfBefore(batch, last);
   }
   return last;
 }

@@ -40,9 +40,6 @@ private:
   /// An entry of the offsets, at least `least` and at most the rows there are.
   mlir::Value emitOffset(mlir::Value at, mlir::Value least);
   mlir::Value emitStart(mlir::Value batch);
-  /// `batch` if its first tile is not behind `number`, else `last`.
-  mlir::Value emitLaterIfBefore(mlir::Value last, mlir::Value batch,
-                                mlir::Value number, int64_t rows);
 };
 
 } // namespace flash
