@@ -182,8 +182,8 @@ static void lower(StoreRowsOp store, scf::ForallOp forall,
       SmallVector<OpFoldResult>(destination.getRank(), one));
 }
 
-/// How many rows of a gap a block fills.
-static constexpr int64_t rowsOfGap = 128;
+/// How many rows a block looks for gaps in: most have none, and end at once.
+static constexpr int64_t rowsOfGap = 512;
 
 /// Emits a loop behind a kernel that fills the rows of `memory` which it did
 /// not store at the address, as `fill` does with all rows. Returns the memory
@@ -207,15 +207,25 @@ static Value fillGaps(OpBuilder &b, AddressOpInterface address,
   Value tile = tensor::EmptyOp::create(b, loc, shape, type.getElementType());
   tile = linalg::FillOp::create(b, loc, value, tile).getResult(0);
   Value start = forall.getInductionVars()[2];
-  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  Value end = affine::makeComposedAffineApply(b, loc, d0 + rowsOfGap,
-                                              {OpFoldResult(start)});
+  Value end = affine::makeComposedAffineApply(
+      b, loc, b.getAffineDimExpr(0) + rowsOfGap, {OpFoldResult(start)});
+  SmallVector<std::pair<Value, Value>> parts;
+  Value none;
   for (auto [gapStart, gapEnd] : address.emitGaps(b, loc)) {
     Value from = arith::MaxSIOp::create(b, loc, start, gapStart),
-          to = arith::MaxSIOp::create(
-              b, loc, from, arith::MinSIOp::create(b, loc, end, gapEnd));
-    Value rows = affine::makeComposedAffineApply(
-        b, loc, d1 - d0, {OpFoldResult(from), OpFoldResult(to)});
+          to = arith::MinSIOp::create(b, loc, end, gapEnd);
+    parts.push_back({from, to});
+    Value isNone =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, to, from);
+    none = none ? arith::AndIOp::create(b, loc, none, isNone) : isNone;
+  }
+  Value zeroRows = arith::ConstantIndexOp::create(b, loc, 0);
+  for (auto [from, to] : parts) {
+    Value rows = arith::SubIOp::create(
+        b, loc, arith::MaxSIOp::create(b, loc, from, to), from);
+    // A choice by what is the same for all, so that a block ends by it
+    // (tile-end-empty-blocks).
+    rows = arith::SelectOp::create(b, loc, none, zeroRows, rows);
     SmallVector<OpFoldResult> offsets = {forall.getInductionVars()[0],
                                          forall.getInductionVars()[1], from},
                               sizes = {one, one, rows};

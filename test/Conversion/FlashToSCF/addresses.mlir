@@ -53,10 +53,13 @@ func.func @kernel(%x: !memory, %offsets: tensor<?xi32>, %out: !memory) -> !memor
 // CHECK-NOT:     linalg.fill
 // CHECK:         %[[EMPTY:.*]] = tensor.empty
 // CHECK:         %[[STORED:.*]] = scf.forall {{.*}} step (1, 1, 16) shared_outs(%{{.*}} = %[[EMPTY]])
-// CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %[[ROW:.*]]) = (0, 0, 0) to (1, 4, %{{.*}}) step (1, 1, 128) shared_outs(%{{.*}} = %[[STORED]])
-// CHECK:           %[[TILE:.*]] = linalg.fill ins(%[[ZERO]] : f16) outs(%{{.*}} : tensor<128x8xf16>)
-// CHECK:           %[[BEFORE:.*]] = tensor.extract_slice %[[TILE]][0, 0] [%[[FIRST:.*]], 8]
-// CHECK:           %[[BEHIND:.*]] = tensor.extract_slice %[[TILE]][0, 0] [%[[LAST:.*]], 8]
+// CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %[[ROW:.*]]) = (0, 0, 0) to (1, 4, %{{.*}}) step (1, 1, 512) shared_outs(%{{.*}} = %[[STORED]])
+// CHECK:           %[[TILE:.*]] = linalg.fill ins(%[[ZERO]] : f16) outs(%{{.*}} : tensor<512x8xf16>)
+// CHECK:           %[[NONE:.*]] = arith.andi
+// CHECK:           %[[FIRST:.*]] = arith.select %[[NONE]], %c0, %{{.*}}
+// CHECK:           %[[BEFORE:.*]] = tensor.extract_slice %[[TILE]][0, 0] [%[[FIRST]], 8]
+// CHECK:           %[[LAST:.*]] = arith.select %[[NONE]], %c0, %{{.*}}
+// CHECK:           %[[BEHIND:.*]] = tensor.extract_slice %[[TILE]][0, 0] [%[[LAST]], 8]
 // CHECK:           tensor.parallel_insert_slice %[[BEFORE]] into %{{.*}}[{{.*}}%[[H]], %{{.*}}, 0] [1, 1, %[[FIRST]], 8]
 // CHECK:           tensor.parallel_insert_slice %[[BEHIND]] into %{{.*}}[{{.*}}%[[H]], %{{.*}}, 0] [1, 1, %[[LAST]], 8]
 func.func @gaps(%x: !memory, %offsets: tensor<?xi32>) -> !memory {
