@@ -72,12 +72,13 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
   /// The sizes of a tensor in the calls, of which some may stay open; nothing
   /// where none is known.
   std::optional<Sizes> getSizes(Value tensor);
-  /// The sizes of an op's query and key; nothing where they are not known, or
-  /// none that the op can have.
+  /// The sizes of an op's query and key; nothing where they, or their heads
+  /// alone if only these count, are not known, or none that the op can have.
   struct Operands {
     Sizes query, key;
   };
-  std::optional<Operands> getOperands(AttentionOpInterface op);
+  std::optional<Operands> getOperands(AttentionOpInterface op,
+                                      bool onlyHeads = false);
   /// Those that stand for their classes. Numbers of heads, which have to divide
   /// each other, stay.
   static Operands getTypicalSizes(AttentionOpInterface op, Operands sizes);
@@ -211,7 +212,8 @@ void Specialize::refineArgument(Value tensor, ArrayRef<int64_t> sizes,
     refineArgument(address.getMemory(), sizes, heads);
     if (auto open = address.getMemory().getDefiningOp<tensor::CastOp>())
       address->replaceUsesOfWith(open, open.getSource());
-    setDim(address.getView(), heads, sizes[heads]);
+    setDim(address.getView(), heads,
+           address.getMemory().getType().getDimSize(heads));
     return;
   }
   auto argument = dyn_cast<BlockArgument>(tensor);
@@ -233,6 +235,29 @@ void Specialize::refineArgument(Value tensor, ArrayRef<int64_t> sizes,
                         func.getFunctionType().getResults()));
 }
 
+/// Gives a result a less open type, and those who use it the one that it had.
+static void refineResult(OpBuilder &b, Value result, RankedTensorType refined) {
+  auto type = cast<RankedTensorType>(result.getType());
+  result.setType(refined);
+  OpBuilder::InsertionGuard guard(b);
+  // What is packed has as many heads.
+  if (AddressOpInterface address = AddressOpInterface::ofStored(result)) {
+    constexpr int64_t heads = 1;
+    auto pack = cast<PackOp>(*address);
+    type = pack.getMemory().getType();
+    SmallVector<int64_t> ofMemory(type.getShape());
+    ofMemory[heads] = refined.getDimSize(heads);
+    b.setInsertionPoint(pack);
+    pack.getMemoryMutable().assign(tensor::CastOp::create(
+        b, pack.getLoc(), type.clone(ofMemory), pack.getMemory()));
+    result = pack.getResult();
+    result.setType(type.clone(ofMemory));
+    b.setInsertionPointAfter(pack);
+  }
+  auto open = tensor::CastOp::create(b, result.getLoc(), type, result);
+  result.replaceAllUsesExcept(open, open);
+}
+
 /// Takes operands with the types that they have before casts to more open ones,
 /// and gives the results the types that follow.
 static void refineTypes(AttentionOp op) {
@@ -252,24 +277,7 @@ static void refineTypes(AttentionOp op) {
         shape[dim] = ofQuery[dim];
     if (ArrayRef<int64_t>(shape) == type.getShape())
       continue;
-    result.setType(type.clone(shape));
-    Value refined = result;
-    OpBuilder::InsertionGuard guard(b);
-    // What is packed has as many heads.
-    if (AddressOpInterface address = AddressOpInterface::ofStored(result)) {
-      auto pack = cast<PackOp>(*address);
-      type = pack.getMemory().getType();
-      b.setInsertionPoint(pack);
-      SmallVector<int64_t> ofMemory(type.getShape());
-      ofMemory[1] = shape[1];
-      pack.getMemoryMutable().assign(tensor::CastOp::create(
-          b, op.getLoc(), type.clone(ofMemory), pack.getMemory()));
-      refined = pack.getResult();
-      refined.setType(type.clone(ofMemory));
-      b.setInsertionPointAfter(pack);
-    }
-    auto open = tensor::CastOp::create(b, op.getLoc(), type, refined);
-    refined.replaceAllUsesExcept(open, open);
+    refineResult(b, result, type.clone(shape));
   }
 }
 
@@ -282,11 +290,13 @@ static void eraseUnusedCasts(Operation *op) {
 }
 
 std::optional<Specialize::Operands>
-Specialize::getOperands(AttentionOpInterface op) {
+Specialize::getOperands(AttentionOpInterface op, bool onlyHeads) {
   std::optional<Sizes> query = getSizes(op.getQuery()),
                        key = getSizes(op.getKey());
-  if (!query || !key || !isKnown(*query, machine) || !isKnown(*key, machine) ||
-      (op.hasBatch() && query->front() != key->front()))
+  if (!query || !key)
+    return std::nullopt;
+  if (!onlyHeads && (!isKnown(*query, machine) || !isKnown(*key, machine) ||
+                     (op.hasBatch() && query->front() != key->front())))
     return std::nullopt;
   if (op.hasHeads()) {
     int64_t heads = (*query)[query->size() - 3],
@@ -535,22 +545,22 @@ void Specialize::fixTypes(AttentionGradOp op, const Operands &sizes) {
   b.setInsertionPointAfter(op);
   for (auto [operand, result] :
        llvm::zip_equal(op.getDifferentiated(), op->getResults())) {
-    Type type = result.getType();
-    if (operand.getType() == type)
-      continue;
-    result.setType(operand.getType());
-    auto open = tensor::CastOp::create(b, op.getLoc(), type, result);
-    result.replaceAllUsesExcept(open, open);
+    if (operand.getType() != result.getType())
+      refineResult(b, result, cast<RankedTensorType>(operand.getType()));
   }
   eraseUnusedCasts(op);
 }
 
 LogicalResult Specialize::select(AttentionGradOp op) {
-  std::optional<Operands> sizes = getOperands(op);
   Problem problem = getProblem(op);
-  if (!sizes || problem.hasPackedRows)
+  // Schedules of packed rows are the same for all lengths, which stay open.
+  std::optional<Operands> sizes =
+      getOperands(op, /*onlyHeads=*/problem.hasPackedRows);
+  if (!sizes)
     return success();
   fixTypes(op, *sizes);
+  if (problem.hasPackedRows)
+    return success();
   int64_t last = sizes->query.size() - 2;
   int64_t queries = sizes->query[last], keys = sizes->key[last];
   problem = getProblem(op);
