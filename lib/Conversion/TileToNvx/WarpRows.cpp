@@ -210,26 +210,35 @@ static Value getRegister(ThreadBuilder &t, ArrayRef<Value> elements) {
                                  t.pack(elements));
 }
 
-static Value readChunks(ThreadBuilder &t, WarpRowsAccess &access,
-                        Value padding) {
+static Value readChunks(ThreadBuilder &t, WarpRowsAccess &access) {
   SmallVector<Value> registers;
-  Value none = padding ? getRegister(t, {padding, padding}) : Value();
   for (int64_t index = 0; index < access.getNumRows(); ++index) {
     Value row = access.getRowToRead(index);
-    Value rowExists = access.getRowExists(index);
     for (int64_t chunk = 0; chunk < access.getNumChunks(); ++chunk) {
       Value column = access.getColumn(chunk, 0);
-      Value exists = access.getColumnExists(chunk, 0);
-      if (exists)
+      if (Value exists = access.getColumnExists(chunk, 0))
         column = select(t, exists, column, t.constant(0));
       Value loaded = LLVM::LoadOp::create(
           t.b, t.loc, access.getChunkType(), access.getAddress(row, column),
           /*alignment=*/access.getVector() * access.getElementBytes());
-      exists = both(t, exists, rowExists);
-      for (Value value : t.unpack(loaded))
-        registers.push_back(none && exists ? select(t, exists, value, none)
-                                           : value);
+      llvm::append_range(registers, t.unpack(loaded));
     }
+  }
+  return t.pack(registers);
+}
+
+/// What has been read, with `padding` for the chunks that do not exist.
+static Value padChunks(ThreadBuilder &t, WarpRowsAccess &access, Value read,
+                       Value padding) {
+  SmallVector<Value> registers = t.unpack(read);
+  Value none = getRegister(t, {padding, padding});
+  size_t inChunk = access.getChunkType().getNumElements();
+  for (auto [number, value] : llvm::enumerate(registers)) {
+    int64_t index = number / inChunk / access.getNumChunks(),
+            chunk = number / inChunk % access.getNumChunks();
+    if (Value exists = both(t, access.getColumnExists(chunk, 0),
+                            access.getRowExists(index)))
+      value = select(t, exists, value, none);
   }
   return t.pack(registers);
 }
@@ -288,12 +297,14 @@ static FailureOr<Value> convertRead(tile::ReadOp op,
   Value whole = op.getAligned() ? Value() : access.hasWholeChunks();
   if (!op.getNonempty())
     whole = both(t, whole, access.isNonempty());
-  Value values =
-      whole ? t.emitChoice(
-                  whole, result, [&] { return readChunks(t, access, padding); },
-                  [&] { return readElements(t, access, padding); })
-            : readChunks(t, access, padding);
-  return values;
+  Value values = whole
+                     ? t.emitChoice(
+                           whole, result, [&] { return readChunks(t, access); },
+                           [&] { return readElements(t, access, padding); })
+                     : readChunks(t, access);
+  // Behind the choice: inside of it all would wait for what has been read,
+  // before the next reads begin.
+  return padding ? padChunks(t, access, values, padding) : values;
 }
 
 using StoreChunk = void (*)(ThreadBuilder &, WarpRowsAccess &, Value row,
