@@ -1,17 +1,20 @@
 """Times packed rows beside a batch of equal rows, a mask of documents and FlashAttention's varlen functions.
 
-    python packed_rows.py [--tokens 32768] [--only lengths equal bits] [--runs 1000]
+    python packed_rows.py [--tokens 32768] [--only lengths equal bits kernels] [--runs 1000]
 
 All are called from PyTorch, and each figure is the median of rounds, of one call of each, behind a pause in which the
 host queues it. `lengths` has documents of several lengths, causal: TFLOP/s of the pairs that are there, forward and in
 gradients (5 products for 2). `equal` has packed rows that are a batch of equal ones, and what each allocates beyond its
-operands. `bits` compares results: of many runs, of each document alone, and of a CUDA graph with other offsets. Lines of
+operands. `kernels` has the gradients of `lengths`, milliseconds of a call and microseconds of each kernel by PyTorch's
+profiler, beside a batch where there is one; a kernel that starts before the one before it ends waits, and its time has
+the wait. `bits` compares results: of many runs, of each document alone, and of a CUDA graph with other offsets. Lines of
 JSON; the status is 1 if bits differ or results are off.
 """
 
 import argparse
 import json
 import math
+import re
 import statistics
 import sys
 
@@ -164,6 +167,42 @@ def compare_equal(options, generator):
     return True
 
 
+def time_kernels(function, timer):
+    """Microseconds of a call's kernels, by their names; empty on the CPU."""
+    if timer.flush is None:
+        return {}
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(timer.rounds):
+            timer.once(function)
+    times = {}
+    for event in profile.events():
+        if re.match("attention|zero_claims", event.name):
+            times[event.name] = times.get(event.name, 0) + event.device_time_total / timer.rounds
+    return {name: round(us, 1) for name, us in sorted(times.items())}
+
+
+def compare_kernels(options, generator):
+    timer = Timer(options)
+    for head_dim, heads, key_heads in SIZES:
+        for name, (shortest, longest) in LENGTHS.items():
+            equal = shortest == longest and options.tokens % shortest == 0
+            lengths = [shortest] * (options.tokens // shortest)
+            if not equal:
+                lengths = draw_lengths(shortest, longest, options.tokens, generator)
+            offsets = offsets_of(lengths, options)
+            rows = [make((options.tokens, n, head_dim), options, generator) for n in (heads, key_heads, key_heads)]
+            calls = {"packed": (lambda: packed_call(rows, offsets, flash.causal()), rows)}
+            if equal:
+                batch = [x.detach().unflatten(0, (-1, shortest)).transpose(1, 2).requires_grad_() for x in rows]
+                calls["batch"] = (lambda: flash.attention(*batch, mask=flash.causal()), batch)
+            functions = {each: backward_of(*call) for each, call in calls.items()}
+            ms = {each: round(time, 4) for each, time in timer.compare(functions).items()}
+            for each, function in functions.items():
+                say(what="kernels", D=head_dim, heads=heads, key_heads=key_heads, documents=name, rows=each,
+                    ms=ms[each], us=time_kernels(function, timer))
+    return True
+
+
 def compare_bits(options, generator):
     right = True
     for head_dim, heads, key_heads in SIZES:
@@ -202,7 +241,7 @@ def compare_bits(options, generator):
     return right
 
 
-EXPERIMENTS = {"lengths": compare_lengths, "equal": compare_equal, "bits": compare_bits}
+EXPERIMENTS = {"lengths": compare_lengths, "equal": compare_equal, "kernels": compare_kernels, "bits": compare_bits}
 
 
 def main():
