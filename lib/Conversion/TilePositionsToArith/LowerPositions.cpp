@@ -62,10 +62,15 @@ struct LowerTilePositions
       // Claimed some time before it is begun, a tile waits for the one before
       // unless more heads are between them. Measured: not 1, not 4.
       constexpr int64_t wavesOfClaims = 2;
-      bool isPersistent =
-          flash::getSchedule(kernel).has(flash::ScheduleFeatures::Persistent);
-      SmallVector<Value> position =
-          emitPosition(b, op, blocks, isPersistent ? wavesOfClaims : 1);
+      // Of packed rows a head has the tiles of all sequences, one behind the
+      // other: as many heads are between them if there are more waves.
+      constexpr int64_t wavesOfSequences = 16;
+      flash::Schedule schedule = flash::getSchedule(kernel);
+      int64_t waves =
+          schedule.has(flash::ScheduleFeatures::ClaimTiles)   ? wavesOfSequences
+          : schedule.has(flash::ScheduleFeatures::Persistent) ? wavesOfClaims
+                                                              : 1;
+      SmallVector<Value> position = emitPosition(b, op, blocks, waves);
       op->replaceAllUsesWith(position);
       op.erase();
       llvm::erase_if(position, [](Value index) {

@@ -37,6 +37,10 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @claimed(
 // CHECK:         %[[PER_HEAD:.*]] = arith.maxui %{{.*}}, %c1
 // CHECK:         arith.divui %c8, %[[PER_HEAD]]
+// Of packed rows, 16 waves.
+// CHECK-LABEL: gpu.func @sequences(
+// CHECK:         %[[PER_HEAD:.*]] = arith.maxui %{{.*}}, %c1
+// CHECK:         arith.divui %c64, %[[PER_HEAD]]
 // Backwards, but for the last heads, of at most four waves.
 // CHECK-LABEL: gpu.func @both_ways(
 // CHECK-SAME:    %[[N:.*]]: index, %[[H:.*]]: index, %[[T:.*]]: index,
@@ -74,6 +78,12 @@ gpu.module @m {
   }
   gpu.func @claimed(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel attributes {flash.schedule = #flash.schedule<features = persistent>} {
     %p:2 = tile.position %n of (%h, %t) interleaved
+    %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
+    memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
+    gpu.return
+  }
+  gpu.func @sequences(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps|persistent|claim_tiles>} {
+    %p:2 = tile.position %n of (%h, %t) reverse
     %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
     memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
     gpu.return
