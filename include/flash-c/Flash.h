@@ -350,6 +350,14 @@ FLASH_CAPI FlashTensor flashCallGetResult(const FlashCall *call, size_t index);
     null and for calls that are not prepared. */
 FLASH_CAPI int64_t flashCallGetScratchBytes(const FlashCall *call);
 
+/** Gives the arguments of a prepared call other memory: an address for each, of
+    which nothing but the place is new, so that it is as far from a multiple of
+    256 bytes as the one before. Null are only the addresses of no elements.
+    After an error the call is to be prepared again. */
+FLASH_CAPI FlashStatus flashCallSetAddresses(FlashCall *call,
+                                             void *const *arguments,
+                                             size_t numArguments);
+
 /** Queues the kernels of a prepared call on a stream (CUstream or cudaStream_t)
     and returns. Neither waits nor allocates device memory, so a stream may be
     capturing a graph. `results` holds an address for each result, aligned to

@@ -258,6 +258,39 @@ FlashStatus flashCallPrepareResults(FlashCall *call,
                  {results, numResults});
 }
 
+FlashStatus flashCallSetAddresses(FlashCall *call, void *const *arguments,
+                                  size_t numArguments) {
+  if (!call || !call->isPrepared)
+    return fail(FLASH_INVALID_ARGUMENT,
+                "flashCallSetAddresses: prepare the call first");
+  call->isPrepared = false;
+  if (numArguments != call->tensors.size() || (!arguments && numArguments))
+    return fail(FLASH_INVALID_ARGUMENT,
+                formatv("flashCallSetAddresses: {0} addresses for {1} arguments",
+                        arguments ? numArguments : 0, call->tensors.size()));
+  for (size_t i = 0; i != numArguments; ++i) {
+    TensorArgument &tensor = call->tensors[i];
+    auto address = reinterpret_cast<uint64_t>(arguments[i]);
+    if (!address && !llvm::is_contained(tensor.sizes, 0))
+      return fail(FLASH_INVALID_TENSOR,
+                  formatv("argument {0} has elements, but its data is null", i));
+    // The code looked at the rest alone (HostViews::assumeAlignment).
+    if ((address ^ tensor.address) % HostProgram::alignment ||
+        address % call->host.arguments[i].alignment)
+      return fail(
+          FLASH_INVALID_TENSOR,
+          formatv("flashCallSetAddresses: argument {0} is at {1:x} and was at "
+                  "{2:x}, which are not alike as multiples of {3} bytes; "
+                  "prepare the call again",
+                  i, address, tensor.address,
+                  std::max(HostProgram::alignment,
+                           call->host.arguments[i].alignment)));
+    tensor.address = address;
+  }
+  call->isPrepared = true;
+  return FLASH_SUCCESS;
+}
+
 FlashTensor flashCallGetResult(const FlashCall *call, size_t index) {
   if (!call || !call->isPrepared || index >= call->host.results.size()) {
     fail(FLASH_INVALID_ARGUMENT,

@@ -9,7 +9,6 @@
 
 #include "HostSteps.h"
 #include "flash/Runtime/LaunchLimits.h"
-#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -238,7 +237,7 @@ Error HostProgram::bind(ArrayRef<TensorArgument> given,
                ? resultAddresses[memory]
                : scratch[memory - resultAddresses.size()];
   };
-  for (const Invocation::Address &missing : call.addresses) {
+  for (Invocation::Address &missing : call.addresses) {
     const Launch &launch = launches[missing.launch];
     const Field &field = launch.fields[missing.field];
     char *parameter = call.parameters.data() + missing.firstByte;
@@ -247,11 +246,14 @@ Error HostProgram::bind(ArrayRef<TensorArgument> given,
       std::memcpy(parameter, &address, sizeof(address));
       continue;
     }
+    if (missing.encoded == address)
+      continue;
     auto map = encodeTensorMap(launch, field, address,
                                &call.shapes[missing.firstShape], encode);
     if (!map)
       return map.takeError();
     std::memcpy(parameter, &*map, sizeof(*map));
+    missing.encoded = address;
   }
   return Error::success();
 }
@@ -303,12 +305,12 @@ Invocation::Result Invocation::getResult(const HostProgram &program,
   return {words.slice(1, rank), words.drop_front(1 + rank), words[0]};
 }
 
-llvm::SmallVector<const void *>
+llvm::SmallVector<const void *, 32>
 HostProgram::getPointers(const Invocation &call, unsigned launchIndex) const {
   const Invocation::Launch &launch = call.launches[launchIndex];
   const char *first = call.parameters.data() + launch.firstByte;
-  return llvm::map_to_vector(launches[launch.index].fields,
-                             [&](const Field &field) -> const void * {
-                               return first + field.byteOffset;
-                             });
+  llvm::SmallVector<const void *, 32> pointers;
+  for (const Field &field : launches[launch.index].fields)
+    pointers.push_back(first + field.byteOffset);
+  return pointers;
 }

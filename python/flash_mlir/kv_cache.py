@@ -5,7 +5,7 @@ import sys
 
 import numpy
 
-from . import checking
+from . import _core, checking
 from .attention import run_call
 from .expressions import is_array
 from .flash_attn import attend_rows, check_causal, get_mask, get_schedule, get_score, swap_results
@@ -20,6 +20,9 @@ from .preparation import autocast, prepare
 _variants = {}
 _MAX_VARIANTS = 256
 _NUMBERS = int, float, type(None)
+#: What calls with these options do whose arrays are of types that were there before.
+_shortcut = _core.Shortcut(True)
+_call_again = _shortcut.call
 
 
 def get_mask_of_leftpad(cache_leftpad, mask):
@@ -171,6 +174,15 @@ def flash_attn_with_kvcache(
         CUDA nobody looks at these without `checks`, and PyTorch's kernels stop at a row or a page that there is not.
       NotImplementedError: rotary_cos or rotary_sin is given, or an argument requires gradients, of which there are none.
     """
+    if not (is_compiling() or checking.is_on):
+        # In the order of `keep` below.
+        results = _call_again(
+            q, k_cache, v_cache, None, learnable_sink, None, None, block_table, cache_seqlens, out,
+            causal, window_size, softcap, num_splits, softmax_scale, return_softmax_lse,
+            k, v, cache_batch_idx, cache_leftpad, alibi_slopes, mask, score, rotary_cos, rotary_sin,
+        )  # fmt: skip
+        if results is not None:
+            return results
     if rotary_cos is not None or rotary_sin is not None:
         raise NotImplementedError(
             "rotary_cos or rotary_sin is given, and q and k are taken as they are; rotate q, and k, by their positions, which start at "
@@ -258,6 +270,10 @@ def flash_attn_with_kvcache(
         if getattr(q, "is_cuda", False) and not checking.is_on:
             results = variant.function.call_rows(*operands, None, learnable_sink, captured, out)
             if results is not None:
+                if lengths is cache_seqlens and table is block_table and places is None and _are_numbers(key):
+                    arrays = q, k_cache, v_cache, None, learnable_sink, None, None, table, lengths, out
+                    options = causal, window_size, softcap, num_splits, softmax_scale, return_softmax_lse
+                    _shortcut.keep(variant.function, *arrays, *options, *[None] * 9)
                 return results
         place = None if out is None else out.swapaxes(1, 2)
         results = run_call(variant, (*_put_heads_first(operands, table), None, learnable_sink, captured), place)
@@ -281,10 +297,14 @@ def _find_variant(key):
         return None
 
 
-def _keep_variant(key, variant):
-    """Keeps the variant of a key of numbers: an array may hold something else the next time."""
+def _are_numbers(key):
+    """Whether options are numbers: an array may hold something else the next time."""
     _, window_size, *others = key or (None, None)
-    if type(window_size) is tuple and all([type(part) in _NUMBERS for part in (*window_size, *others[:3])]):
+    return type(window_size) is tuple and all([type(part) in _NUMBERS for part in (*window_size, *others[:3])])
+
+
+def _keep_variant(key, variant):
+    if _are_numbers(key):
         if len(_variants) >= _MAX_VARIANTS:
             _variants.clear()
         _variants[key] = variant

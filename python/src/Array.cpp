@@ -161,6 +161,7 @@ Torch *Torch::get() {
   result->emptyStrided = imported.attr("empty_strided");
   result->boolType = imported.attr("bool");
   result->gradEnabled = imported.attr("is_grad_enabled");
+  result->autocastEnabled = imported.attr("is_autocast_enabled");
   result->isNegated = result->tensorType.attr("is_neg");
   auto find = [](nb::handle object, const char *name) {
     return nb::object(nb::getattr(object, name, nb::none()));
@@ -208,9 +209,16 @@ bool Torch::isWatched() const {
 }
 
 /// A tensor that PyTorch has made, and its address.
-static nb::object finish(PyObject *made, void *&address) {
+static nb::object finish(const Torch &torch, PyObject *made, void *&address) {
   static PyObject *dataPtr = intern("data_ptr");
   nb::object tensor = steal(made);
+  DLTensor read;
+  if (torch.exchange && torch.exchange->readTensor &&
+      torch.exchange->readTensor(tensor.ptr(), &read) == 0) {
+    address = static_cast<char *>(read.data) + read.byteOffset;
+    return tensor;
+  }
+  PyErr_Clear();
   address = PyLong_AsVoidPtr(callMethod(tensor, dataPtr).ptr());
   return tensor;
 }
@@ -230,22 +238,18 @@ static PyObject *getNames() {
 
 nb::object Torch::allocateLike(nb::handle tensor, void *&address) {
   PyObject *prototype = tensor.ptr();
-  return finish(PyObject_Vectorcall(emptyLike.ptr(), &prototype, 1, nullptr),
+  return finish(*this,
+                PyObject_Vectorcall(emptyLike.ptr(), &prototype, 1, nullptr),
                 address);
 }
 
 nb::object Torch::allocate(const int64_t *sizes, int32_t rank,
-                           FlashElementType element, void *&address,
-                           const Array *arrays, size_t numArrays) {
+                           FlashElementType element, void *&address) {
   static PyObject *cuda = intern("cuda");
-  // It keeps the strides, too.
-  for (const Array *like = arrays; like != arrays + numArrays; ++like)
-    if (like->prototype && like->hasType(element) && like->rank == rank &&
-        std::equal(sizes, sizes + rank, like->sizes))
-      return allocateLike(like->prototype, address);
   nb::object shape = makeTuple(sizes, rank);
   PyObject *arguments[] = {shape.ptr(), dtypes[element].ptr(), cuda};
-  return finish(PyObject_Vectorcall(empty.ptr(), arguments, 1, getNames()),
+  return finish(*this,
+                PyObject_Vectorcall(empty.ptr(), arguments, 1, getNames()),
                 address);
 }
 
@@ -257,7 +261,7 @@ nb::object Torch::allocateStrided(const FlashTensor &shape,
   PyObject *arguments[] = {sizes.ptr(), strides.ptr(), dtypes[element].ptr(),
                            cuda};
   return finish(
-      PyObject_Vectorcall(emptyStrided.ptr(), arguments, 2, getNames()),
+      *this, PyObject_Vectorcall(emptyStrided.ptr(), arguments, 2, getNames()),
       address);
 }
 
@@ -268,6 +272,11 @@ void *Torch::getCurrentStream(int device) {
   if (exchange->getCurrentStream(dlCuda, device, &stream))
     throw nb::python_error();
   return stream;
+}
+
+int Torch::getCurrentDevice() {
+  return int(
+      PyLong_AsLong(steal(PyObject_CallNoArgs(currentDevice.ptr())).ptr()));
 }
 
 bool Torch::isNegative(nb::handle tensor) const {

@@ -105,7 +105,8 @@ constexpr int numElementTypes = FLASH_F8E4M3FN + 1;
 /// Parts of PyTorch, looked up once it has been imported.
 struct Torch {
   nb::object tensorType, parameterType, empty, emptyLike, emptyStrided,
-      currentStream, currentDevice, deviceGuard, gradEnabled, isNegated;
+      currentStream, currentDevice, deviceGuard, gradEnabled, autocastEnabled,
+      isNegated;
   nb::object dtypes[numElementTypes], boolType;
   /// uint8, uint16 and uint32, at the places of the integers with signs; none
   /// where PyTorch is older than they are.
@@ -121,17 +122,16 @@ struct Torch {
 
   /// A tensor on the current device, and its address. PyTorch itself makes it:
   /// the memory of one that came by the exchange interface is foreign to its
-  /// allocator, so that `record_stream` would do nothing. One of some arrays
-  /// may be like it.
+  /// allocator, so that `record_stream` would do nothing.
   nb::object allocate(const int64_t *sizes, int32_t rank,
-                      FlashElementType element, void *&address,
-                      const Array *arrays = nullptr, size_t numArrays = 0);
+                      FlashElementType element, void *&address);
   /// One like another, which is a prototype of `Array`.
   nb::object allocateLike(nb::handle tensor, void *&address);
   /// The same with any strides.
   nb::object allocateStrided(const FlashTensor &shape, FlashElementType element,
                              void *&address);
   void *getCurrentStream(int device);
+  int getCurrentDevice();
 
   /// Whether operators note how results are computed from tensors that require
   /// gradients.
@@ -146,6 +146,11 @@ struct Torch {
   /// Whether something wants to see the operators that are called: a mode, such
   /// as that of fake tensors, torch.jit.trace, or forward-mode differentiation.
   bool isWatched() const;
+
+  /// Whether torch.autocast is on for CUDA.
+  bool isAutocastEnabled() const {
+    return steal(PyObject_CallNoArgs(autocastEnabled.ptr())).ptr() == Py_True;
+  }
 
   /// Whether it is no subclass, whose functions may do other things.
   bool isPlain(nb::handle object) const {

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention.h"
-#include <algorithm>
-#include <numeric>
+
+#include "Places.h"
 
 using namespace flash::python;
 
@@ -417,12 +417,110 @@ static void replace(Array &array, const nb::object &object, const char *name,
   array.setUnitStrides();
 }
 
+/// A kernel, and what it is launched with.
+struct Attention::Launch {
+  /// Of arguments that are adapted; `out` is what `canWrite` is true of, or
+  /// null.
+  Launch(Attention &attention, const Arguments &arguments, nb::handle out);
+  const FlashTensor *getPlaces() const {
+    return hasPlaces ? places.get() : nullptr;
+  }
+
+  Kernel &kernel;
+  size_t count;
+  FlashTensor tensors[maxArguments];
+  Places places;
+  bool hasPlaces;
+};
+
+static constexpr size_t numOperands = 3;
+static constexpr const char *noteOfOperands =
+    "; arguments 0, 1 and 2 are query, key and value";
+
+Attention::Given::Given(nb::handle query, nb::handle key, nb::handle value,
+                        nb::handle lengths, nb::handle sink,
+                        nb::handle captured, nb::handle out)
+    : all{query, key, value, lengths, sink} {
+  size_t numCaptured = PyTuple_Size(captured.ptr());
+  // Others are read one by one.
+  if (count + numCaptured + 1 > std::size(all)) {
+    count = 0;
+    return;
+  }
+  for (size_t i = 0; i < numCaptured; ++i)
+    all[count++] = PyTuple_GetItem(captured.ptr(), i);
+  all[count++] = out;
+}
+
+nb::object Attention::repeat(Torch &torch, const Given &given, bool areRows) {
+  Signature signature;
+  if (!given.count || !signature.read(torch, given.all, given.count))
+    return {};
+  return repeat(torch, given, areRows, signature);
+}
+
+nb::object Attention::repeat(Torch &torch, const Given &given, bool areRows,
+                             const Signature &signature) {
+  RepeatedCalls &calls = repeated[areRows];
+  std::shared_ptr<RepeatedCall> call = calls.find(signature);
+  if (!call) {
+    if (!calls.wasSeen(signature) || !torch.currentStream.is_valid() ||
+        torch.getCurrentDevice() != signature.getDevice())
+      return {};
+    call = record(given, areRows, signature);
+    if (!call) {
+      calls.refuse(signature);
+      return {};
+    }
+    calls.add(call);
+  }
+  if (call->isInUse() || torch.getCurrentDevice() != signature.getDevice())
+    return {};
+  return call->launch(torch, signature, given.all);
+}
+
+std::shared_ptr<RepeatedCall> Attention::record(const Given &given,
+                                                bool areRows,
+                                                const Signature &signature) {
+  const nb::handle *all = given.all;
+  nb::handle out = all[given.count - 1];
+  nb::list captured;
+  for (size_t i = 5; i + 1 < given.count; ++i)
+    captured.append(all[i]);
+  Arguments arguments;
+  arguments.areRows = areRows;
+  Obstacle obstacle = read(arguments, all[0], all[1], all[2], all[3], all[4],
+                           nb::tuple(captured));
+  const Array *lengths = arguments.lengths, *sink = arguments.sink;
+  if (obstacle.kind != Obstacle::None || (areRows && (packs(0) || packs(1))) ||
+      (arguments.headDim | arguments.valueDim) % dimStep ||
+      (lengths && !lengths->hasType(FLASH_I32)) ||
+      (sink && !sink->hasType(FLASH_F32)) ||
+      getHeads(arguments.arrays[0], 0) == 0 ||
+      (!out.is_none() && !canWrite(out, arguments)))
+    return nullptr;
+  adapt(arguments);
+  Launch launch(*this, arguments, out.is_none() ? nb::handle() : out);
+  std::vector<ResultMemory> memories;
+  FlashCall *call =
+      launch.kernel.prepare(launch.tensors, launch.count, arguments.arrays,
+                            numOperands, noteOfOperands, launch.getPlaces(),
+                            launch.places.getDestinations(), memories);
+  return std::make_shared<RepeatedCall>(signature, all, launch.count, call,
+                                        memories);
+}
+
 nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,
                            nb::handle lengths, nb::handle sink,
                            nb::handle captured) {
   Torch *torch = Torch::get();
   bool isPlain = false;
-  if (!torch || !torch->isTensor(query) || !torch->isWatched()) {
+  bool isTensor = torch && torch->isTensor(query);
+  if (!isTensor || !torch->isWatched()) {
+    if (isTensor)
+      if (nb::object done =
+              repeat(*torch, {query, key, value, lengths, sink, captured}))
+        return done;
     Arguments arguments;
     Obstacle obstacle =
         read(arguments, query, key, value, lengths, sink, captured);
@@ -458,6 +556,10 @@ nb::object Attention::callRows(nb::handle query, nb::handle key,
   if (!torch || !torch->isTensor(query) || torch->isWatched() || packs(0) ||
       packs(1))
     return nb::none();
+  if (nb::object done =
+          repeat(*torch, {query, key, value, lengths, sink, captured, out},
+                 /*areRows=*/true))
+    return done;
   Arguments arguments;
   arguments.areRows = true;
   Obstacle obstacle =
@@ -544,6 +646,9 @@ nb::object Attention::callInto(nb::handle query, nb::handle key,
                                nb::handle out) {
   Torch *torch = Torch::get();
   if (torch && torch->isTensor(query) && !torch->isWatched()) {
+    if (nb::object done =
+            repeat(*torch, {query, key, value, lengths, sink, captured, out}))
+      return done;
     Arguments arguments;
     Obstacle obstacle =
         read(arguments, query, key, value, lengths, sink, captured);
@@ -575,16 +680,20 @@ nb::tuple Attention::check(nb::handle query, nb::handle key, nb::handle value,
                         found.valueDim, found.device);
 }
 
+void Attention::checkCount(size_t numCaptured) const {
+  if (numCaptured != captures.size() || numCaptured > maxCaptures)
+    raise(PyExc_ValueError, "the variant has ", captures.size(),
+          " captured tensors, ", numCaptured, " are given, and up to ",
+          maxCaptures, " are possible");
+}
+
 Attention::Obstacle
 Attention::read(Arguments &arguments, nb::handle queryObject,
                 nb::handle keyObject, nb::handle valueObject,
                 nb::handle lengthsObject, nb::handle sinkObject,
                 nb::handle captured) const {
   size_t numCaptured = PyTuple_Size(captured.ptr());
-  if (numCaptured != captures.size() || numCaptured > maxCaptures)
-    raise(PyExc_ValueError, "the variant has ", captures.size(),
-          " captured tensors, ", numCaptured, " are given, and up to ",
-          maxCaptures, " are possible");
+  checkCount(numCaptured);
 
   Array &query = arguments.arrays[0];
   query = readArray(queryObject, "query", arguments.owners[0]);
@@ -686,94 +795,6 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
   return obstacle;
 }
 
-/// Whether the dimensions of an array but the last lie in memory in another
-/// order than those of a row-major one.
-static bool isReordered(const Array &array) {
-  bool isReordered = false;
-  for (int d = 0; d + 2 < array.rank; ++d) {
-    // Of one that is expanded there is no order.
-    if (array.strides[d] <= 0 || array.strides[d + 1] <= 0)
-      return false;
-    isReordered |= array.strides[d] < array.strides[d + 1];
-  }
-  return isReordered;
-}
-
-/// Sizes and strides of results: dense, with their dimensions in the order of
-/// those of other arrays.
-class Places {
-public:
-  /// A row-major one, or one in the order of an array of the same rank.
-  void add(const int64_t *sizes, int rank, const Array *like = nullptr) {
-    Shape &shape = shapes[count];
-    destinations[count] = {};
-    std::copy_n(sizes, rank, shape.sizes);
-    int order[maxRank];
-    std::iota(order, order + rank, 0);
-    if (like && isReordered(*like))
-      std::stable_sort(order, order + rank - 1, [&](int left, int right) {
-        return like->strides[left] > like->strides[right];
-      });
-    int64_t stride = 1;
-    for (int i = rank; i-- > 0;) {
-      shape.strides[order[i]] = stride;
-      stride *= std::max<int64_t>(shape.sizes[order[i]], 1);
-    }
-    tensors[count++] = {nullptr, rank, shape.sizes, shape.strides};
-  }
-  /// An array that there is, and where it is.
-  void addGiven(const Array &array, nb::handle owner) {
-    Shape &shape = shapes[count];
-    std::copy_n(array.sizes, array.rank, shape.sizes);
-    std::copy_n(array.strides, array.rank, shape.strides);
-    destinations[count] = {0, {}, {}, owner, array.data};
-    hasDestinations = true;
-    tensors[count++] = {nullptr, array.rank, shape.sizes, shape.strides};
-  }
-  /// Rows of all sequences, each with its heads, as a batch of one: what is
-  /// given and what is allocated. A log-sum-exp has its heads first.
-  void addPacked(const int64_t *sizes, int rank, nb::handle like = {}) {
-    add(sizes, rank);
-    hasDestinations = true;
-    Destination &to = destinations[count - 1];
-    int64_t heads = sizes[1], rows = sizes[2];
-    if (rank == 3) {
-      to = {2, {heads, rows}, {}};
-      return;
-    }
-    to = {3, {rows, heads, sizes[3]}, like};
-    int64_t *strides = shapes[count - 1].strides;
-    strides[1] = std::max<int64_t>(sizes[3], 1);
-    strides[2] = std::max<int64_t>(heads, 1) * strides[1];
-  }
-  /// Rows before heads, which the attention has the other way round.
-  void addRows(const int64_t *sizes, nb::handle like) {
-    add(sizes, 4);
-    hasDestinations = true;
-    destinations[count - 1] = {
-        4, {sizes[0], sizes[2], sizes[1], sizes[3]}, like};
-    int64_t *strides = shapes[count - 1].strides;
-    strides[1] = std::max<int64_t>(sizes[3], 1);
-    strides[2] = std::max<int64_t>(sizes[1], 1) * strides[1];
-  }
-  const FlashTensor *get() const { return tensors; }
-  const Destination *getDestinations() const {
-    return hasDestinations ? destinations : nullptr;
-  }
-
-private:
-  // The gradients of query, key, value, sink and the captured tensors.
-  static constexpr size_t maxPlaces = 36;
-  struct Shape {
-    int64_t sizes[maxRank], strides[maxRank];
-  };
-  Shape shapes[maxPlaces];
-  FlashTensor tensors[maxPlaces];
-  Destination destinations[maxPlaces];
-  bool hasDestinations = false;
-  size_t count = 0;
-};
-
 /// Makes packed rows a batch of one, with the heads before the rows: a view on
 /// a device, and a copy on the host. A log-sum-exp has its heads first as it
 /// is.
@@ -806,12 +827,10 @@ static std::vector<nb::object> runOrLaunch(Kernel &kernel,
                                            size_t count, const Array *operands,
                                            const FlashTensor *places,
                                            const Destination *destinations) {
-  constexpr size_t numOperands = 3;
-  const char *note = "; arguments 0, 1 and 2 are query, key and value";
   if (operands->device >= 0)
-    return kernel.launch(tensors, count, operands, numOperands, note, places,
-                         destinations);
-  return kernel.run(tensors, count, *operands, note);
+    return kernel.launch(tensors, count, operands, numOperands, noteOfOperands,
+                         places, destinations);
+  return kernel.run(tensors, count, *operands, noteOfOperands);
 }
 
 void Attention::adaptPages(Arguments &arguments) const {
@@ -902,25 +921,15 @@ void Attention::prepare(nb::handle query, nb::handle key, nb::handle value,
   findKernel(arguments);
 }
 
-nb::object Attention::execute(Arguments &arguments, nb::handle out) {
-  // Without a query head there is no kernel.
-  if (getHeads(arguments.arrays[0], 0) == 0) {
-    nb::object results =
-        nb::module_::import_("flash_mlir.operands")
-            .attr("attend_without_heads")(arguments.owners[0],
-                                          arguments.valueDim, packsQueries);
-    return returnLse ? results : nb::object(results[0]);
-  }
-  adapt(arguments);
-  Kernel &kernel = findKernel(arguments);
-  size_t count = arguments.count - numOfGradients;
-  FlashTensor tensors[maxArguments];
+Attention::Launch::Launch(Attention &attention, const Arguments &arguments,
+                          nb::handle out)
+    : kernel(attention.findKernel(arguments)),
+      count(arguments.count - attention.numOfGradients) {
+  bool packsQueries = attention.packsQueries;
   for (size_t i = 0; i < count; ++i)
     tensors[i] = arguments.arrays[i].getTensor();
   const Array &query = arguments.arrays[0], &value = arguments.arrays[2];
-  Places places;
-  bool hasPlaces =
-      packsQueries || arguments.areRows || isReordered(query) || out;
+  hasPlaces = packsQueries || arguments.areRows || isReordered(query) || out;
   if (hasPlaces) {
     int64_t sizes[maxRank];
     std::copy_n(query.sizes, query.rank, sizes);
@@ -929,7 +938,8 @@ nb::object Attention::execute(Arguments &arguments, nb::handle out) {
     if (arguments.headDim == sizes[query.rank - 1] &&
         arguments.valueDim == sizes[query.rank - 1])
       like = arguments.prototype;
-    for (int rank = query.rank; rank >= query.rank - returnLse; --rank)
+    for (int rank = query.rank; rank >= query.rank - attention.returnLse;
+         --rank)
       if (out && rank == query.rank) {
         nb::object owner;
         Array array = readOut(out, arguments.areRows, owner);
@@ -944,9 +954,23 @@ nb::object Attention::execute(Arguments &arguments, nb::handle out) {
       else
         places.add(sizes, rank, rank == query.rank ? &query : nullptr);
   }
+}
+
+nb::object Attention::execute(Arguments &arguments, nb::handle out) {
+  // Without a query head there is no kernel.
+  if (getHeads(arguments.arrays[0], 0) == 0) {
+    nb::object results =
+        nb::module_::import_("flash_mlir.operands")
+            .attr("attend_without_heads")(arguments.owners[0],
+                                          arguments.valueDim, packsQueries);
+    return returnLse ? results : nb::object(results[0]);
+  }
+  adapt(arguments);
+  const Array &query = arguments.arrays[0];
+  Launch launch(*this, arguments, out);
   std::vector<nb::object> results =
-      runOrLaunch(kernel, tensors, count, arguments.arrays,
-                  hasPlaces ? places.get() : nullptr, places.getDestinations());
+      runOrLaunch(launch.kernel, launch.tensors, launch.count, arguments.arrays,
+                  launch.getPlaces(), launch.places.getDestinations());
   cut(results[0], arguments.valueDim);
   if (packsQueries && query.device < 0)
     for (nb::object &result : results)

@@ -9,7 +9,7 @@
 #define FLASH_PYTHON_ATTENTION_H
 
 #include "IndexRange.h"
-#include "Kernel.h"
+#include "RepeatedCall.h"
 
 #include <array>
 
@@ -113,6 +113,30 @@ public:
   nb::tuple check(nb::handle query, nb::handle key, nb::handle value,
                   nb::handle lengths, nb::handle sink, nb::handle captured);
 
+  /// The arguments of a call as `repeat` takes them: query, key, value,
+  /// lengths, sink, what is captured, and what the result is written into, or
+  /// None.
+  struct Given {
+    Given(nb::handle query, nb::handle key, nb::handle value,
+          nb::handle lengths, nb::handle sink, nb::handle captured,
+          nb::handle out = nb::none());
+    Given() = default;
+    nb::handle all[Signature::maxArrays];
+    /// 0 if there are too many.
+    size_t count = 5;
+    size_t getNumCaptured() const { return count - 6; }
+  };
+  /// The result of a call that is like one before; null for others, and for the
+  /// first ones. Nothing must watch operators.
+  nb::object repeat(Torch &torch, const Given &given, bool areRows = false);
+  /// The same after the arguments have been read.
+  nb::object repeat(Torch &torch, const Given &given, bool areRows,
+                    const Signature &signature);
+
+  /// Raises ValueError for another number of captured tensors than the variant
+  /// has.
+  void checkCount(size_t numCaptured) const;
+
 private:
   static constexpr size_t maxCaptures = 31, maxArguments = maxCaptures + 5;
   /// The arguments of a call: query, key, value and then those that there are.
@@ -139,6 +163,11 @@ private:
     nb::handle array;
     const char *name = nullptr;
   };
+  /// Null where a call does more than to launch a kernel on its arrays.
+  std::shared_ptr<RepeatedCall> record(const Given &given, bool areRows,
+                                       const Signature &signature);
+  struct Launch;
+
   /// Reads and checks the arguments. Those behind one without memory are left.
   Obstacle read(Arguments &arguments, nb::handle query, nb::handle key,
                 nb::handle value, nb::handle lengths, nb::handle sink,
@@ -261,6 +290,8 @@ private:
   bool packsQueries;
   KeyRows keyRows;
   std::vector<KnownKernel> kernels, gradientKernels;
+  /// Of operands with their heads before their rows, and the other way round.
+  RepeatedCalls repeated[2];
 };
 
 } // namespace flash::python

@@ -342,7 +342,7 @@ std::vector<nb::object> Kernel::launch(const FlashTensor *arguments,
   if (!torch || !torch->currentStream.is_valid())
     raise(PyExc_RuntimeError, "this PyTorch has no CUDA");
   int device = arrays->device;
-  if (nb::cast<int>(torch->currentDevice()) == device)
+  if (torch->getCurrentDevice() == device)
     return launchHere(arguments, count, arrays, numArrays, *torch, note, places,
                       destinations);
   // A launch makes its device the current one, which is not the caller's.
@@ -372,19 +372,90 @@ static bool haveEqualStrides(const FlashTensor &left,
   return areEqual;
 }
 
+nb::object ResultMemory::allocate(Torch &torch, void *&address,
+                                  nb::handle like) const {
+  if (kind == Like)
+    return torch.allocateLike(like, address);
+  if (kind == Strided)
+    return torch.allocateStrided({nullptr, rank, sizes, strides}, element,
+                                 address);
+  return torch.allocate(sizes, rank, element, address);
+}
+
+void Kernel::prepare(FlashCall *call, const FlashTensor *arguments,
+                     size_t count, const char *note,
+                     const FlashTensor *places) {
+  check(places ? flashCallPrepareResults(call, arguments, count, places,
+                                         flashKernelGetNumResults(handle))
+               : flashCallPrepare(call, arguments, count),
+        note);
+}
+
+ResultMemory Kernel::chooseMemory(FlashCall *call, size_t result,
+                                  const Array *arrays, size_t numArrays,
+                                  const FlashTensor *places,
+                                  const Destination *destinations) const {
+  FlashTensor shape = flashCallGetResult(call, result);
+  ResultMemory memory;
+  memory.element = flashKernelGetResult(handle, result).element;
+  auto make = [&](ResultMemory::Kind kind, nb::handle array = {}) {
+    memory.kind = kind;
+    memory.array = array;
+    return memory;
+  };
+  // A program may be able to write row-major results alone.
+  if (destinations && destinations[result].given &&
+      haveEqualStrides(shape, places[result])) {
+    memory.data = destinations[result].data;
+    return make(ResultMemory::Given, destinations[result].given);
+  }
+  if (destinations && destinations[result].rank) {
+    const Destination &to = destinations[result];
+    memory.rank = to.rank;
+    std::copy_n(to.sizes, to.rank, memory.sizes);
+    return to.prototype ? make(ResultMemory::Like, to.prototype)
+                        : make(ResultMemory::Dense);
+  }
+  memory.rank = shape.rank;
+  std::copy_n(shape.sizes, shape.rank, memory.sizes);
+  if (places) {
+    std::copy_n(shape.strides, shape.rank, memory.strides);
+    return make(ResultMemory::Strided);
+  }
+  // It keeps the strides, too.
+  for (const Array *like = arrays; like != arrays + numArrays; ++like)
+    if (like->prototype && like->hasType(memory.element) &&
+        like->rank == shape.rank &&
+        std::equal(shape.sizes, shape.sizes + shape.rank, like->sizes))
+      return make(ResultMemory::Like, like->prototype);
+  return make(ResultMemory::Dense);
+}
+
+FlashCall *Kernel::prepare(const FlashTensor *arguments, size_t count,
+                           const Array *arrays, size_t numArrays,
+                           const char *note, const FlashTensor *places,
+                           const Destination *destinations,
+                           std::vector<ResultMemory> &memories) {
+  FlashCall *call = nullptr;
+  check(flashCallCreate(handle, arrays->device, &call));
+  std::unique_ptr<FlashCall, void (*)(FlashCall *)> owner(call,
+                                                          flashCallDestroy);
+  prepare(call, arguments, count, note, places);
+  for (size_t i = 0; i < flashKernelGetNumResults(handle); ++i)
+    memories.push_back(
+        chooseMemory(call, i, arrays, numArrays, places, destinations));
+  return owner.release();
+}
+
 std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
                                            size_t count, const Array *arrays,
                                            size_t numArrays, Torch &torch,
                                            const char *note,
                                            const FlashTensor *places,
                                            const Destination *destinations) {
-  int device = arrays->device;
-  Borrowed call(*this, device);
+  Borrowed call(*this, arrays->device);
+  prepare(call, arguments, count, note, places);
   size_t numResults = flashKernelGetNumResults(handle);
-  check(places ? flashCallPrepareResults(call, arguments, count, places,
-                                         numResults)
-               : flashCallPrepare(call, arguments, count),
-        note);
   std::vector<nb::object> results;
   // The gradients of query, key, value, sink and as many arrays as functions
   // may read.
@@ -393,27 +464,14 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
     raise(PyExc_ValueError, "the program has ", numResults, " results; up to ",
           std::size(addresses), " are possible on a GPU");
   for (size_t i = 0; i < numResults; ++i) {
-    FlashTensor shape = flashCallGetResult(call, i);
-    FlashElementType element = flashKernelGetResult(handle, i).element;
-    // A program may be able to write row-major results alone.
-    if (destinations && destinations[i].given &&
-        haveEqualStrides(shape, places[i])) {
-      addresses[i] = destinations[i].data;
-      results.push_back(nb::borrow(destinations[i].given));
+    ResultMemory memory =
+        chooseMemory(call, i, arrays, numArrays, places, destinations);
+    if (memory.kind == ResultMemory::Given) {
+      addresses[i] = memory.data;
+      results.push_back(nb::borrow(memory.array));
       continue;
     }
-    if (destinations && destinations[i].rank) {
-      const Destination &to = destinations[i];
-      results.push_back(
-          to.prototype
-              ? torch.allocateLike(to.prototype, addresses[i])
-              : torch.allocate(to.sizes, to.rank, element, addresses[i]));
-      continue;
-    }
-    results.push_back(places
-                          ? torch.allocateStrided(shape, element, addresses[i])
-                          : torch.allocate(shape.sizes, shape.rank, element,
-                                           addresses[i], arrays, numArrays));
+    results.push_back(memory.allocate(torch, addresses[i], memory.array));
   }
   // PyTorch gives this memory to nobody before the stream has come by here.
   nb::object scratch;
@@ -421,7 +479,7 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
   if (int64_t bytes = flashCallGetScratchBytes(call))
     scratch = torch.allocate(&bytes, 1, FLASH_I8, scratchAddress);
   check(flashCallLaunch(call, addresses, numResults, scratchAddress,
-                        torch.getCurrentStream(device)),
+                        torch.getCurrentStream(arrays->device)),
         note);
   return results;
 }

@@ -27,6 +27,29 @@ struct Destination {
   void *data = nullptr;
 };
 
+/// The memory of a result on a device, and how it is made.
+struct ResultMemory {
+  enum Kind {
+    /// An array that there is.
+    Given,
+    /// Like an array, a prototype of `Array`.
+    Like,
+    /// Row-major.
+    Dense,
+    /// Dense in another order of its dimensions.
+    Strided
+  } kind;
+  FlashElementType element;
+  int32_t rank = 0;
+  int64_t sizes[maxRank], strides[maxRank];
+  nb::handle array = {};
+  /// Where the array that is given is.
+  void *data = nullptr;
+
+  /// Makes one that is not given; `like` stands for `array`.
+  nb::object allocate(Torch &torch, void *&address, nb::handle like) const;
+};
+
 class Kernel {
 public:
   explicit Kernel(FlashKernel *handle) : handle(handle) {}
@@ -97,9 +120,22 @@ public:
                                  const FlashTensor *places = nullptr,
                                  const Destination *destinations = nullptr);
 
+  /// A call that is prepared as `launch` would, which becomes the caller's, and
+  /// `memories` of its results.
+  FlashCall *prepare(const FlashTensor *arguments, size_t count,
+                     const Array *arrays, size_t numArrays, const char *note,
+                     const FlashTensor *places, const Destination *destinations,
+                     std::vector<ResultMemory> &memories);
+
 private:
   /// A call of the device, given back to `calls` at the end of a scope.
   class Borrowed;
+
+  void prepare(FlashCall *call, const FlashTensor *arguments, size_t count,
+               const char *note, const FlashTensor *places);
+  ResultMemory chooseMemory(FlashCall *call, size_t result, const Array *arrays,
+                            size_t numArrays, const FlashTensor *places,
+                            const Destination *destinations) const;
 
   std::vector<nb::object> launchHere(const FlashTensor *arguments, size_t count,
                                      const Array *arrays, size_t numArrays,

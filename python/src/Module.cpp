@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Attention.h"
+#include "Shortcut.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -146,4 +146,10 @@ NB_MODULE(_core, m) {
            nb::arg("key").none(), nb::arg("value").none(),
            nb::arg("lengths").none(), nb::arg("sink").none(),
            nb::arg("captured"));
+
+  nb::class_<Shortcut>(m, "Shortcut")
+      .def(nb::init<bool>())
+      .def_prop_ro("call",
+                   [](nb::handle self) { return Shortcut::getFunction(self); })
+      .def("keep", &Shortcut::keep);
 }

@@ -24,6 +24,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -167,9 +168,9 @@ struct HostProgram {
 
   /// Puts addresses into the parameters of a prepared call: the addresses
   /// of the arguments, one for each result, and one for each allocation of the
-  /// call. May be repeated. Tensor maps are encoded here; `encode` is not
-  /// called by programs without them. Errors: as `encode`, and tensors at
-  /// addresses that no tensor map can have.
+  /// call. May be repeated. Tensor maps are encoded here, unless the last one
+  /// was of the same address; `encode` is not called by programs without them.
+  /// Errors: as `encode`, and tensors at addresses that no tensor map can have.
   llvm::Error bind(llvm::ArrayRef<TensorArgument> arguments,
                    llvm::ArrayRef<uint64_t> results,
                    llvm::ArrayRef<uint64_t> scratch, Invocation &call,
@@ -177,8 +178,8 @@ struct HostProgram {
 
   /// The parameters of a launch of a bound call, one by one: what
   /// cuLaunchKernel takes as kernelParams.
-  llvm::SmallVector<const void *> getPointers(const Invocation &call,
-                                              unsigned launchIndex) const;
+  llvm::SmallVector<const void *, 32> getPointers(const Invocation &call,
+                                                  unsigned launchIndex) const;
 
   /// All but the code, for people and tests.
   void print(llvm::raw_ostream &os) const;
@@ -221,6 +222,8 @@ struct Invocation {
     int64_t byteOffset;
     /// Where sizes and strides begin in `shapes`, for tensor maps.
     size_t firstShape;
+    /// Of a tensor map that the parameters have: the address that it is of.
+    std::optional<uint64_t> encoded = std::nullopt;
   };
 
   llvm::SmallVector<int64_t, 64> inputs, outputs;

@@ -30,10 +30,13 @@ llvm::Error Function::setDynamicSharedLimit(int64_t bytes) {
                 device.sharedBytesPerBlockOptIn));
   if (llvm::Error error = context.enter())
     return error;
-  return context.call(
-      "cannot set the shared memory of kernel '" + info.name + "'",
-      context.getApi().cuFuncSetAttribute, handle,
-      CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, int(bytes));
+  if (llvm::Error error = context.call(
+          "cannot set the shared memory of kernel '" + info.name + "'",
+          context.getApi().cuFuncSetAttribute, handle,
+          CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, int(bytes)))
+    return error;
+  *sharedLimit = int(bytes);
+  return llvm::Error::success();
 }
 
 llvm::Error Function::checkShape(const LaunchShape &shape) const {
@@ -61,16 +64,9 @@ llvm::Error Function::checkShape(const LaunchShape &shape) const {
     return refuse(formatv("its blocks have {0} threads; with {1} registers per "
                           "thread and its declared bounds it takes up to {2}",
                           threads, info.registers, info.maxThreads));
-  if (shape.dynamicSharedBytes == 0)
-    return llvm::Error::success();
-  // Asked each time, as another object may have set it.
-  int limit = 0;
-  if (llvm::Error error =
-          context.call("cannot launch kernel '" + info.name + "'",
-                       context.getApi().cuFuncGetAttribute, &limit,
-                       CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, handle))
-    return error;
-  if (shape.dynamicSharedBytes < 0 || shape.dynamicSharedBytes > limit)
+  int limit = *sharedLimit;
+  if (shape.dynamicSharedBytes < 0 ||
+      (shape.dynamicSharedBytes > 0 && shape.dynamicSharedBytes > limit))
     return refuse(formatv("{0} bytes of dynamic shared memory are asked for; "
                           "0 to {1} are allowed (setDynamicSharedLimit)",
                           shape.dynamicSharedBytes, limit));
@@ -147,17 +143,16 @@ static bool takesDependentLaunches(Context &context) {
 llvm::Error Function::enqueue(const LaunchShape &shape, void **arguments,
                               void **extra, const Stream &stream) const {
   Context &context = *module->context;
-  std::string doing = "cannot launch kernel '" + info.name + "'";
   std::array<unsigned, 3> grid, block;
   llvm::copy(shape.grid, grid.begin());
   llvm::copy(shape.block, block.begin());
   unsigned sharedBytes = shape.dynamicSharedBytes;
   auto launch = [&]() -> llvm::Error {
     if (!shape.isDependent || !takesDependentLaunches(context))
-      return context.call(doing, context.getApi().cuLaunchKernel, handle,
-                          grid[0], grid[1], grid[2], block[0], block[1],
-                          block[2], sharedBytes, stream.getHandle(), arguments,
-                          extra);
+      return context.call("cannot launch kernel '" + info.name + "'",
+                          context.getApi().cuLaunchKernel, handle, grid[0],
+                          grid[1], grid[2], block[0], block[1], block[2],
+                          sharedBytes, stream.getHandle(), arguments, extra);
     CUlaunchAttribute attribute = {};
     attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     attribute.value.programmaticStreamSerializationAllowed = 1;
@@ -165,8 +160,9 @@ llvm::Error Function::enqueue(const LaunchShape &shape, void **arguments,
         grid[0],    grid[1],       grid[2],     block[0],
         block[1],   block[2],      sharedBytes, stream.getHandle(),
         &attribute, /*numAttrs=*/1};
-    return context.call(doing, context.getApi().cuLaunchKernelEx, &config,
-                        handle, arguments, extra);
+    return context.call("cannot launch kernel '" + info.name + "'",
+                        context.getApi().cuLaunchKernelEx, &config, handle,
+                        arguments, extra);
   };
   if (llvm::Error error = launch())
     return error;

@@ -29,6 +29,12 @@ struct Function::Loaded {
   CUmodule handle;
   /// How many parameters each kernel has, of PTX.
   llvm::StringMap<int> parameters;
+
+  std::mutex mutex; // Of the member below.
+  /// How much dynamic shared memory each kernel may have that somebody has
+  /// asked for: all objects of a kernel have it from here, and the driver is
+  /// not asked at each launch.
+  llvm::StringMap<std::atomic<int>> sharedLimits;
 };
 
 } // namespace flash::cuda

@@ -121,6 +121,7 @@ llvm::Expected<Function> Module::getFunction(StringRef name) const {
 
   FunctionInfo &info = function.info;
   info.name = name.str();
+  int sharedLimit = 0;
   std::pair<int *, CUfunction_attribute> attributes[] = {
       {&info.registers, CU_FUNC_ATTRIBUTE_NUM_REGS},
       {&info.localBytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES},
@@ -128,11 +129,17 @@ llvm::Expected<Function> Module::getFunction(StringRef name) const {
       {&info.constantBytes, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES},
       {&info.maxThreads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK},
       {&info.binaryVersion, CU_FUNC_ATTRIBUTE_BINARY_VERSION},
-      {&info.ptxVersion, CU_FUNC_ATTRIBUTE_PTX_VERSION}};
+      {&info.ptxVersion, CU_FUNC_ATTRIBUTE_PTX_VERSION},
+      {&sharedLimit, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES}};
   for (auto [value, attribute] : attributes)
     if (llvm::Error error = context.call(doing, api.cuFuncGetAttribute, value,
                                          attribute, function.handle))
       return error;
+  {
+    std::lock_guard<std::mutex> lock(loaded->mutex);
+    function.sharedLimit =
+        &loaded->sharedLimits.try_emplace(name, sharedLimit).first->second;
+  }
   auto count = loaded->parameters.find(name);
   if (count == loaded->parameters.end())
     return function;

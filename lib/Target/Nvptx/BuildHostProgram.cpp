@@ -438,7 +438,8 @@ LogicalResult Translator::translate(Operation *op) {
           return success();
         return op.emitOpError()
                << "must be at a multiple of its bytes from the start of an "
-                  "argument or a memref.alloc, of the latter at most "
+                  "argument or a memref.alloc, of the latter and under a "
+                  "condition at most "
                << HostProgram::alignment;
       })
       .Case([&](memref::AllocOp op) -> LogicalResult {

@@ -272,7 +272,10 @@ LogicalResult HostViews::assumeAlignment(memref::AssumeAlignmentOp op) {
   } else {
     checkMultiple(builder.mul(view.offset, builder.constant(elementBytes)));
   }
-  if (!view.argument && alignment > HostProgram::alignment)
+  // Calls are made again with other addresses that have this in common with
+  // those before, and what the code found then is taken for granted.
+  if ((!view.argument || !isUnconditional) &&
+      alignment > HostProgram::alignment)
     return failure();
   if ((view.argument || view.result) && isUnconditional) {
     int64_t &known = view.argument

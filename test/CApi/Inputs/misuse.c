@@ -371,6 +371,28 @@ static void testPlaces(FlashCall *call) {
              "result 0 has rank 3, expected 4");
 }
 
+/* Other memory for the arguments of a prepared call. */
+static void testAddresses(FlashCall *call, void *const *results) {
+  char *first = (char *)good.data;
+  void *same[1] = {first}, *next[1] = {first + 256}, *odd[1] = {first + 16};
+  void *none[1] = {NULL};
+  REFUSED(flashCallSetAddresses(NULL, same, 1), "prepare the call first");
+  OK(flashCallSetAddresses(call, next, 1));
+  OK(flashCallLaunch(call, results, 1, NULL, NULL));
+  OK(flashCallSetAddresses(call, same, 1));
+  BAD_TENSOR(flashCallSetAddresses(call, odd, 1),
+             "not alike as multiples of 256 bytes");
+  /* Of what was refused nothing is launched. */
+  REFUSED(flashCallLaunch(call, results, 1, NULL, NULL), "prepare");
+  REFUSED(flashCallSetAddresses(call, same, 1), "prepare the call first");
+  OK(flashCallPrepare(call, &good, 1));
+  REFUSED(flashCallSetAddresses(call, same, 2), "2 addresses for 1 arguments");
+  OK(flashCallPrepare(call, &good, 1));
+  REFUSED(flashCallSetAddresses(call, NULL, 1), "0 addresses for 1 arguments");
+  OK(flashCallPrepare(call, &good, 1));
+  BAD_TENSOR(flashCallSetAddresses(call, none, 1), "its data is null");
+}
+
 static void testLaunch(FlashKernel *kernel, FlashKernel *cpu) {
   FlashCall *call = NULL;
   const char *target = NULL;
@@ -414,6 +436,7 @@ static void testLaunch(FlashKernel *kernel, FlashKernel *cpu) {
   results[0] = aligned_alloc(256, 512);
   odd[0] = (char *)results[0] + 16;
   BAD_TENSOR(flashCallLaunch(call, odd, 1, NULL, NULL), "multiple of 256");
+  testAddresses(call, results);
   /* What failed to be prepared is not the last call. */
   BAD_TENSOR(flashCallPrepare(call, NULL, 0), "takes 1 arguments");
   REFUSED(flashCallLaunch(call, results, 1, NULL, NULL), "prepare");

@@ -387,8 +387,21 @@ module attributes {gpu.container_module} {
 
 func.func @alignment_of_buffer() {
   %0 = memref.alloc() : memref<4xf32>
-  // expected-error@+1 {{'memref.assume_alignment' op must be at a multiple of its bytes from the start of an argument or a memref.alloc, of the latter at most 256}}
+  // expected-error@+1 {{'memref.assume_alignment' op must be at a multiple of its bytes from the start of an argument or a memref.alloc, of the latter and under a condition at most 256}}
   %1 = memref.assume_alignment %0, 512 : memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @alignment_in_branch(%x: memref<4xf32>, %n: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %m = memref.dim %n, %c0 : memref<?xf32>
+  %none = arith.cmpi eq, %m, %c0 : index
+  scf.if %none {
+    // expected-error@+1 {{'memref.assume_alignment' op must be at a multiple of its bytes from the start of an argument or a memref.alloc, of the latter and under a condition at most 256}}
+    %0 = memref.assume_alignment %x, 512 : memref<4xf32>
+  }
   return
 }
 
@@ -396,7 +409,7 @@ func.func @alignment_of_buffer() {
 
 func.func @alignment_of_part(%x: memref<4xf32>) {
   %0 = memref.subview %x[2] [2] [1] : memref<4xf32> to memref<2xf32, strided<[1], offset: 2>>
-  // expected-error@+1 {{'memref.assume_alignment' op must be at a multiple of its bytes from the start of an argument or a memref.alloc, of the latter at most 256}}
+  // expected-error@+1 {{'memref.assume_alignment' op must be at a multiple of its bytes from the start of an argument or a memref.alloc, of the latter and under a condition at most 256}}
   %1 = memref.assume_alignment %0, 16 : memref<2xf32, strided<[1], offset: 2>>
   return
 }

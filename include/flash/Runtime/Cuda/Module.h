@@ -23,6 +23,7 @@
 
 #include "flash/Runtime/Cuda/Stream.h"
 #include "llvm/ADT/ArrayRef.h"
+#include <atomic>
 
 namespace flash::cuda {
 
@@ -98,6 +99,8 @@ private:
   std::shared_ptr<Loaded> module;
   CUfunc_st *handle = nullptr;
   FunctionInfo info;
+  /// The module's, which all objects of the kernel share.
+  std::atomic<int> *sharedLimit = nullptr;
 };
 
 /// A program on a device.

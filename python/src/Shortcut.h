@@ -1,0 +1,88 @@
+//===- Shortcut.h - From a function's arguments to a call -------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_PYTHON_SHORTCUT_H
+#define FLASH_PYTHON_SHORTCUT_H
+
+#include "Attention.h"
+
+namespace flash::python {
+
+/// What a function of Python, whose arguments are arrays and options, does with
+/// arguments like ones before: it calls a variant of attention, which depends
+/// on the options, and of the arrays on which there are and of what type.
+///
+/// Arguments come in the order of `Array`, and the options follow.
+class Shortcut {
+public:
+  enum Array {
+    Query,
+    Key,
+    Value,
+    Lengths,
+    Sink,
+    QueryOffsets,
+    KeyOffsets,
+    PageTable,
+    KeyLengths,
+    Out,
+    NumArrays
+  };
+
+  /// Whether the function has the rows before the heads, as `callRows`.
+  explicit Shortcut(bool areRows) : areRows(areRows) {}
+
+  /// The result of a call like one before, or null: then the function is to do
+  /// it.
+  nb::object call(PyObject *const *arguments, size_t count);
+
+  /// Notes that a function calls `attention`, which must be an `Attention`, for
+  /// such arguments. Options are compared by identity and, if they are numbers,
+  /// texts or tuples of these, by type and value: they must not become others.
+  void keep(nb::handle attention, const nb::args &arguments);
+
+  /// A function of Python that calls `call` of `self`, a Shortcut, and returns
+  /// None for null.
+  static nb::object getFunction(nb::handle self);
+
+private:
+  /// What a variant depends on, of arrays: their types, ranks and the rows of a
+  /// page.
+  struct Kinds {
+    std::array<uint64_t, NumArrays> kinds = {};
+    int64_t page = -1;
+    bool operator==(const Kinds &other) const {
+      return kinds == other.kinds && page == other.page;
+    }
+  };
+  struct Entry {
+    std::vector<nb::object> options;
+    Kinds kinds;
+    nb::object owner;
+    Attention *attention;
+  };
+  /// The arrays of a call, without those that there are not between the sink
+  /// and the last.
+  struct Arrays {
+    Attention::Given given;
+    Signature signature;
+    Kinds kinds;
+    bool read(Torch &torch, PyObject *const *arguments);
+  };
+
+  static bool haveOptions(const Entry &entry, PyObject *const *options,
+                          size_t count);
+
+  static constexpr size_t maxEntries = 64;
+  bool areRows;
+  /// The last one that was found comes first.
+  std::vector<Entry> entries;
+};
+
+} // namespace flash::python
+
+#endif // FLASH_PYTHON_SHORTCUT_H
