@@ -5,7 +5,7 @@ import copy
 import functools
 
 from . import blocks as given_blocks
-from . import checking, packing, programs, quantized
+from . import _core, checking, packing, programs, quantized
 from .compiler import Kernel, choose_target
 from .expressions import SCORE
 from .functions import trace
@@ -113,6 +113,14 @@ def attention(
         given = mask, score, scale, lengths, sink, return_lse, blocks, schedule, out
         return quantized.attend(query, key, value, *given, (query_offsets, key_offsets, page_table, key_lengths), key_scale, value_scale)
     if query_offsets is not None or key_offsets is not None or page_table is not None or key_lengths is not None:
+        if not (is_compiling() or checking.is_on):
+            # In the order of `_keep`.
+            results = _call_again(
+                query, key, value, lengths, sink, query_offsets, key_offsets, page_table, key_lengths, out,
+                mask, score, scale, return_lse, schedule, blocks,
+            )  # fmt: skip
+            if results is not None:
+                return results
         given = mask, score, scale, lengths, sink, return_lse, blocks
         return _attend_sequences(query, key, value, *given, schedule, out, query_offsets, key_offsets, page_table, key_lengths)
     if isinstance(mask, Plan):
@@ -162,7 +170,20 @@ def _attend_sequences(query, key, value, mask, score, scale, lengths, sink, retu
         results = compiled(attention, query, key, value, *given, None, packed, offsets, schedule)
         return _write(out, results, return_lse)
     call = read_call(query, key, value, packed, offsets, mask, score, scale, lengths, sink, return_lse, schedule)
-    return run_call(*call, out)
+    results = run_call(*call, out)
+    if score is None and _is_fixed(mask) and type(scale) in (int, float, type(None)) and type(schedule) in (str, type(None)):
+        _shortcut.keep(call[0].function, query, key, value, lengths, sink, *arrays, out, mask, score, scale, return_lse, schedule, None)
+    return results
+
+
+#: What calls of sequences with these options do whose arrays are of types that were there before.
+_shortcut = _core.Shortcut(False)
+_call_again = _shortcut.call
+
+
+def _is_fixed(mask):
+    """Whether a mask is the same at each call: it is none of a function, which is traced then, and reads no arrays."""
+    return mask is None or (type(mask) is Mask and not mask.arrays and mask.lengths is None)
 
 
 def read_call(query, key, value, packed, offsets, mask, score, scale, lengths=None, sink=None, return_lse=False, schedule=None):

@@ -6,6 +6,7 @@ import operator
 
 import numpy
 
+from . import _core, checking
 from .attention import attention, read_call, run_call
 from .expressions import is_array, key_length, query_length
 from .functions import keep_trace
@@ -21,6 +22,15 @@ from .quantized import refuse_query_scale
 
 # That a split may have.
 _MOST_KEYS = 1 << 20
+_NUMBERS = int, float, bool, type(None)
+#: What calls of packed rows with these options do whose arrays are of types that were there before.
+_shortcut = _core.Shortcut(False)
+_call_again = _shortcut.call
+
+
+def are_numbers(*options):
+    """Whether options are numbers or tuples of these, which stay what they are: an array may hold something else the next time."""
+    return all([type(option) in _NUMBERS or type(option) is tuple and are_numbers(*option) for option in options])
 
 
 def get_mask(causal, window_size, mask, used=None):
@@ -174,9 +184,10 @@ def _attend(q, k, v, arrays, return_lse, out, options):
     return attention(q, k, v, return_lse=return_lse, out=out, **dict(zip(names, arrays)), **options)
 
 
-def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_table=None, key_lengths=None, out=None, names=None):
+def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_table=None, key_lengths=None, out=None, names=None, keep=None):
     """Attention of rows with the heads behind them, packed where there are offsets, and of keys in pages where there is a table.
-    `names` are what the caller calls the arrays of sequences, of which errors speak."""
+    `names` are what the caller calls the arrays of sequences, of which errors speak, and `keep` is given the function of the call's
+    variant once it is done."""
     are_packed = offsets[1] is not None or page_table is not None
     for name, array, is_packed in (("q", q, offsets[0] is not None), ("k", k, are_packed), ("v", v, are_packed)):
         if not is_packed:
@@ -199,6 +210,8 @@ def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_t
             else:
                 call = read_call(q, k, v, get_key(*arrays, k), of_sequences, return_lse=returns_two, **options)
                 results = run_call(*call, place)
+                if keep is not None:
+                    keep(call[0].function)
         except (TypeError, ValueError) as error:
             raise rename(error, **names) from None
     if offsets[0] is None:
@@ -340,6 +353,15 @@ def flash_attn_varlen_func(
     Raises:
       What `attention` does; ValueError, too, for arguments that are not possible here.
     """
+    if not (is_compiling() or checking.is_on):
+        # In the order of `keep` below.
+        results = _call_again(
+            q, k, v, None, learnable_sink, cu_seqlens_q, cu_seqlens_k, block_table, seqused_k, out,
+            causal, window_size, softcap, num_splits, softmax_scale, return_lse,
+            dropout_p, return_attn_probs, alibi_slopes, mask, score, q_descale, k_descale, v_descale,
+        )  # fmt: skip
+        if results is not None:
+            return results
     _check(dropout_p, return_attn_probs, return_lse)
     if cu_seqlens_q is None and cu_seqlens_k is None and block_table is None and seqused_k is None:
         raise ValueError("neither cu_seqlens_q nor cu_seqlens_k is given; call flash_attn_func for a batch that is not packed")
@@ -349,7 +371,17 @@ def flash_attn_varlen_func(
     options = dict(mask=get_mask(causal, window_size, mask, used), score=get_score(softcap, alibi_slopes, score, used))
     options.update(scale=softmax_scale, sink=learnable_sink, lengths=used, **_get_scales(q_descale, k_descale, v_descale))
     options["schedule"] = get_schedule(num_splits, k, block_table is not None)
-    return attend_rows(q, k, v, (cu_seqlens_q, key_offsets), options, return_attn_probs, return_lse, *of_keys, out=out, names=names)
+    keep = None
+    # Kernels get the arrays that are given: of packed queries, and of keys that are either in pages, with lengths, or packed.
+    is_paged = block_table is not None and seqused_k is not None and cu_seqlens_k is None
+    are_given = cu_seqlens_q is not None and (is_paged or (block_table is None and seqused_k is None))
+    numbers = causal, window_size, softcap, num_splits, softmax_scale, return_lse, dropout_p, return_attn_probs
+    others = alibi_slopes, mask, score, q_descale, k_descale, v_descale
+    if are_given and not return_attn_probs and all([other is None for other in others]) and are_numbers(*numbers):
+        arrays = q, k, v, None, learnable_sink, cu_seqlens_q, cu_seqlens_k, block_table, seqused_k, out
+        keep = lambda function: _shortcut.keep(function, *arrays, *numbers, *others)
+    given = (cu_seqlens_q, key_offsets), options, return_attn_probs, return_lse, *of_keys
+    return attend_rows(q, k, v, *given, out=out, names=names, keep=keep)
 
 
 def _name(query_offsets, key_offsets, used):

@@ -8,7 +8,7 @@ import numpy
 from . import _core, checking
 from .attention import run_call
 from .expressions import is_array
-from .flash_attn import attend_rows, check_causal, get_mask, get_schedule, get_score, swap_results
+from .flash_attn import are_numbers, attend_rows, check_causal, get_mask, get_schedule, get_score, swap_results
 from .masks import as_mask, is_compiling
 from .offsets import may_look
 from .operands import cast, check_out, get_dtype, is_tensor, to_lengths
@@ -19,7 +19,6 @@ from .preparation import autocast, prepare
 #: Of calls without functions, by their options.
 _variants = {}
 _MAX_VARIANTS = 256
-_NUMBERS = int, float, type(None)
 #: What calls with these options do whose arrays are of types that were there before.
 _shortcut = _core.Shortcut(True)
 _call_again = _shortcut.call
@@ -270,7 +269,7 @@ def flash_attn_with_kvcache(
         if getattr(q, "is_cuda", False) and not checking.is_on:
             results = variant.function.call_rows(*operands, None, learnable_sink, captured, out)
             if results is not None:
-                if lengths is cache_seqlens and table is block_table and places is None and _are_numbers(key):
+                if lengths is cache_seqlens and table is block_table and places is None and key and are_numbers(*key[:5]):
                     arrays = q, k_cache, v_cache, None, learnable_sink, None, None, table, lengths, out
                     options = causal, window_size, softcap, num_splits, softmax_scale, return_softmax_lse
                     _shortcut.keep(variant.function, *arrays, *options, *[None] * 9)
@@ -297,14 +296,9 @@ def _find_variant(key):
         return None
 
 
-def _are_numbers(key):
-    """Whether options are numbers: an array may hold something else the next time."""
-    _, window_size, *others = key or (None, None)
-    return type(window_size) is tuple and all([type(part) in _NUMBERS for part in (*window_size, *others[:3])])
-
-
 def _keep_variant(key, variant):
-    if _are_numbers(key):
+    """Keeps the variant of a key of numbers."""
+    if key and are_numbers(*key[:5]):
         if len(_variants) >= _MAX_VARIANTS:
             _variants.clear()
         _variants[key] = variant
