@@ -16,6 +16,11 @@
 // bytes of PTX and parameters, the name and, for each allocation, address and
 // bytes; then follow PTX, parameters and all memory. The answer is all memory.
 //
+// With FAKE_LAUNCHES in the environment, a file of that name has a line for
+// each kernel of PTX: the sizes of the grid, of blocks and of shared memory,
+// the name, a hash of the PTX, and in hexadecimal digits each parameter, or the
+// buffer of all.
+//
 // FAKE_OLD_DRIVER leaves out a function that the runtime needs, and
 // FAKE_BEFORE_12 those that it can do without. FAKE_SETUP is code that changes
 // `fake` before the first call, for tools that load the library by themselves.
@@ -601,6 +606,48 @@ static CUresult launchElsewhere(const char *files, CUfunction function,
   return CUDA_SUCCESS;
 }
 
+/// The bytes of each parameter of a kernel, as PTX declares them.
+static std::vector<size_t> readParameterBytes(const CUfunc_st &function) {
+  const std::string &text = function.image;
+  std::vector<size_t> bytes;
+  size_t at = text.find(".entry " + function.name + "(");
+  size_t end = text.find(')', at == std::string::npos ? text.size() : at);
+  while ((at = text.find(".param ", at)) < end) {
+    std::string line = text.substr(at, text.find_first_of("\n)", at) - at);
+    size_t array = line.find('['), bits = line.find_first_of("0123456789");
+    // A .b8 with an alignment is an array.
+    bytes.push_back(array != std::string::npos
+                        ? std::stoul(line.substr(array + 1))
+                        : std::stoul(line.substr(bits)) / 8);
+    at += line.size();
+  }
+  return bytes;
+}
+
+static void logLaunch(const char *path, CUfunction function,
+                      const LaunchSizes &sizes, void **arguments,
+                      void **extra) {
+  static FILE *log = std::fopen(path, "w");
+  if (!log)
+    return;
+  for (unsigned size : sizes)
+    std::fprintf(log, "%u ", size);
+  std::fprintf(log, "%s %zu", function->name.c_str(),
+               std::hash<std::string>()(function->image));
+  auto print = [](const void *parameter, size_t bytes) {
+    std::fputc(' ', log);
+    for (size_t i = 0; i < bytes; ++i)
+      std::fprintf(log, "%02x", static_cast<const uint8_t *>(parameter)[i]);
+  };
+  if (extra)
+    print(extra[1], *static_cast<size_t *>(extra[3]));
+  else
+    for (size_t bytes : readParameterBytes(*function))
+      print(*arguments++, bytes);
+  std::fputc('\n', log);
+  std::fflush(log);
+}
+
 static CUresult launch(CUfunction function, const LaunchSizes &sizes,
                        CUstream stream, void **arguments, void **extra) {
   // In {buffer mark, buffer, size mark, size, end mark}.
@@ -620,6 +667,8 @@ static CUresult launch(CUfunction function, const LaunchSizes &sizes,
   fake.faulted = fake.fault;
   if (const char *files = std::getenv("FAKE_KERNELS"))
     return launchElsewhere(files, function, sizes, extra);
+  if (const char *path = std::getenv("FAKE_LAUNCHES"))
+    logLaunch(path, function, sizes, arguments, extra);
   if (function->name != "fill" || fake.hanging || fake.faulted)
     return CUDA_SUCCESS;
   void *unpacked[3];

@@ -220,10 +220,14 @@ Error HostProgram::prepare(ArrayRef<TensorArgument> given, Invocation &call,
   call.parameters.clear();
   call.addresses.clear();
   call.shapes.clear();
+  call.maps.clear();
   HostCall state{call.inputs.data(), call.outputs.data(), *this, call};
   function(&state);
   return state.error ? std::move(*state.error) : Error::success();
 }
+
+/// How many tensor maps a call keeps.
+static constexpr unsigned mostMaps = 1024;
 
 Error HostProgram::bind(ArrayRef<TensorArgument> given,
                         ArrayRef<uint64_t> resultAddresses,
@@ -248,11 +252,18 @@ Error HostProgram::bind(ArrayRef<TensorArgument> given,
     }
     if (missing.encoded == address)
       continue;
-    auto map = encodeTensorMap(launch, field, address,
-                               &call.shapes[missing.firstShape], encode);
-    if (!map)
-      return map.takeError();
-    std::memcpy(parameter, &*map, sizeof(*map));
+    unsigned number = &missing - call.addresses.begin();
+    auto known = call.maps.find({address, number});
+    if (known == call.maps.end()) {
+      auto map = encodeTensorMap(launch, field, address,
+                                 &call.shapes[missing.firstShape], encode);
+      if (!map)
+        return map.takeError();
+      if (call.maps.size() == mostMaps)
+        call.maps.clear();
+      known = call.maps.try_emplace({address, number}, *map).first;
+    }
+    std::memcpy(parameter, &known->second, sizeof(TensorMap));
     missing.encoded = address;
   }
   return Error::success();

@@ -23,15 +23,13 @@ static bool areEqual(PyObject *left, PyObject *right) {
     // Of zeros the sign counts, and a NaN is equal to itself.
     return std::memcmp(values, values + 1, sizeof(double)) == 0;
   }
-  if (PyLong_CheckExact(left)) {
-    int overflow[2];
-    long long first = PyLong_AsLongLongAndOverflow(left, overflow);
-    long long second = PyLong_AsLongLongAndOverflow(right, overflow + 1);
-    return !overflow[0] && !overflow[1] && first == second;
+  if (!PyTuple_CheckExact(left)) {
+    int areSame = PyObject_RichCompareBool(left, right, Py_EQ);
+    if (areSame < 0)
+      throw nb::python_error();
+    return areSame;
   }
-  if (PyUnicode_CheckExact(left))
-    return PyUnicode_Compare(left, right) == 0;
-  if (!PyTuple_CheckExact(left) || PyTuple_Size(left) != PyTuple_Size(right))
+  if (PyTuple_Size(left) != PyTuple_Size(right))
     return false;
   for (Py_ssize_t i = 0; i < PyTuple_Size(left); ++i)
     if (!areEqual(PyTuple_GetItem(left, i), PyTuple_GetItem(right, i)))
@@ -80,20 +78,21 @@ nb::object Shortcut::call(PyObject *const *arguments, size_t count) {
   PyObject *const *options = arguments + NumArrays;
   bool isRead = false;
   Arrays arrays;
-  for (Entry &entry : entries) {
-    if (!haveOptions(entry, options, count - NumArrays))
+  // Comparisons may run code of Python, and other threads meanwhile.
+  for (size_t i = 0; i < entries.size(); ++i) {
+    std::shared_ptr<const Entry> entry = entries[i];
+    if (!haveOptions(*entry, options, count - NumArrays))
       continue;
     if (!isRead && (torch->isWatched() || torch->isAutocastEnabled() ||
                     !arrays.read(*torch, arguments)))
       return {};
     isRead = true;
-    if (!(entry.kinds == arrays.kinds))
+    if (!(entry->kinds == arrays.kinds))
       continue;
-    std::swap(entry, entries.front());
-    Attention *attention = entries.front().attention;
-    // Another thread may change the list while PyTorch allocates.
-    nb::object owner = entries.front().owner;
-    return attention->repeat(*torch, arrays.given, areRows, arrays.signature);
+    if (i < entries.size())
+      std::swap(entries[i], entries.front());
+    return entry->attention->repeat(*torch, arrays.given, areRows,
+                                    arrays.signature);
   }
   return {};
 }
@@ -108,20 +107,18 @@ void Shortcut::keep(nb::handle attention, const nb::args &given) {
   Arrays arrays;
   if (!arrays.read(*torch, arguments.data()))
     return;
-  Entry entry{{},
-              arrays.kinds,
-              nb::borrow(attention),
-              nb::cast<Attention *>(attention)};
-  entry.attention->checkCount(arrays.given.getNumCaptured());
+  auto entry = std::make_shared<Entry>();
+  entry->kinds = arrays.kinds;
+  entry->owner = nb::borrow(attention);
+  entry->attention = nb::cast<Attention *>(attention);
+  entry->attention->checkCount(arrays.given.getNumCaptured());
   for (size_t i = NumArrays; i < arguments.size(); ++i)
-    entry.options.push_back(nb::borrow(arguments[i]));
-  for (Entry &each : entries)
-    if (each.kinds == entry.kinds &&
-        haveOptions(each, arguments.data() + NumArrays,
-                    arguments.size() - NumArrays)) {
-      std::swap(each, entry);
+    entry->options.push_back(nb::borrow(arguments[i]));
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i]->kinds == entry->kinds &&
+        haveOptions(*std::shared_ptr<const Entry>(entries[i]),
+                    arguments.data() + NumArrays, entry->options.size()))
       return;
-    }
   if (entries.size() == maxEntries)
     entries.pop_back();
   entries.push_back(std::move(entry));

@@ -41,8 +41,8 @@ public:
   nb::object call(PyObject *const *arguments, size_t count);
 
   /// Notes that a function calls `attention`, which must be an `Attention`, for
-  /// such arguments. Options are compared by identity and, if they are numbers,
-  /// texts or tuples of these, by type and value: they must not become others.
+  /// such arguments. Options must not become others. They are compared by type
+  /// and `==`, and floating-point numbers by their bits.
   void keep(nb::handle attention, const nb::args &arguments);
 
   /// A function of Python that calls `call` of `self`, a Shortcut, and returns
@@ -80,7 +80,7 @@ private:
   static constexpr size_t maxEntries = 64;
   bool areRows;
   /// The last one that was found comes first.
-  std::vector<Entry> entries;
+  std::vector<std::shared_ptr<const Entry>> entries;
 };
 
 } // namespace flash::python

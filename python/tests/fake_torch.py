@@ -4,6 +4,7 @@ With a driver that runs no kernel, calls can be followed without a GPU.
 """
 
 import contextlib
+import ctypes
 import sys
 import types
 
@@ -12,7 +13,10 @@ import numpy as np
 events = []
 # The shapes of tensors that were made like others.
 likes = []
+# All tensors that were made for calls.
+allocated = []
 current_device = 0
+is_autocast_on = False
 
 
 class dtype:
@@ -75,6 +79,12 @@ class Tensor:
     def is_contiguous(self):
         return self.array.flags.c_contiguous
 
+    def is_floating_point(self):
+        return "float" in self.dtype.name
+
+    def to(self, dtype):
+        return self if dtype is self.dtype else make(self.shape, dtype.name, self.device_index)
+
     def contiguous(self):
         return self if self.is_contiguous() else self._copy("contiguous")
 
@@ -103,15 +113,19 @@ class Tensor:
 def empty(sizes, dtype, device):
     sizes = sizes if isinstance(sizes, tuple) else (sizes,)
     assert device == "cuda"
-    events.append(("empty", sizes, dtype.name))
-    return make(sizes, dtype.name, current_device)
+    return _allocate(sizes, dtype.name, current_device)
 
 
 def empty_like(tensor):
     assert tensor.array.flags.c_contiguous, "PyTorch keeps the strides"
     likes.append(tensor.shape)
-    events.append(("empty", tensor.shape, tensor.dtype.name))
-    return make(tensor.shape, tensor.dtype.name, tensor.device_index)
+    return _allocate(tensor.shape, tensor.dtype.name, tensor.device_index)
+
+
+def _allocate(sizes, name, device):
+    events.append(("empty", sizes, name))
+    allocated.append(make(sizes, name, device))
+    return allocated[-1]
 
 
 def empty_strided(sizes, strides, dtype, device):
@@ -146,7 +160,55 @@ class _Device:
         events.append(("exit", self.index))
 
 
-def install():
+class _DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device", ctypes.c_int32), ("rank", ctypes.c_int32),
+        ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        ("sizes", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+_Read = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_DLTensor))
+_GetStream = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+
+
+class _ExchangeApi(ctypes.Structure):
+    """DLPackExchangeAPI of DLPack 1.3, without what calls on CUDA do not use."""
+
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("unused", ctypes.c_void_p * 4), ("read", _Read), ("stream", _GetStream)]
+
+
+@_Read
+def _read(tensor, result):
+    name = tensor.dtype.name
+    codes = dict(bfloat16=4, bool=6)
+    code = codes.get(name, 2 if name.startswith("float") else 1 if name.startswith("u") else 0)
+    numbers = ctypes.c_int64 * max(1, len(tensor.shape))
+    # They live until Python runs again, and longer.
+    tensor.exchanged = numbers(*tensor.shape), numbers(*tensor.stride())
+    result[0] = _DLTensor(tensor.data_ptr(), 2, tensor.device_index, len(tensor.shape), code, 8 * tensor.element_size(), 1, *tensor.exchanged, 0)
+    return 0
+
+
+@_GetStream
+def _get_stream(kind, device, stream):
+    events.append(("stream", device))
+    return 0
+
+
+_api = _ExchangeApi(1, 3, (ctypes.c_void_p * 4)(), _read, _get_stream)
+
+
+def _make_capsule():
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return make(ctypes.addressof(_api), b"dlpack_exchange_api", None)
+
+
+def install(has_exchange=False):
+    """`has_exchange` says whether tensors are read by DLPack's interface in C."""
+    if has_exchange:
+        Tensor.__dlpack_c_exchange_api__ = _make_capsule()
     torch = types.ModuleType("torch")
     torch.Tensor, torch.empty, torch.empty_like, torch.empty_strided = Tensor, empty, empty_like, empty_strided
     vars(torch).update(DTYPES)
@@ -154,7 +216,8 @@ def install():
     torch.library = types.SimpleNamespace()
     torch.is_grad_enabled = lambda: True
     torch.no_grad = contextlib.nullcontext
-    torch.is_autocast_enabled = lambda: False
+    torch.is_autocast_enabled = lambda: is_autocast_on
+    torch.get_autocast_dtype = lambda kind: DTYPES["float16"]
     torch.compiler = types.SimpleNamespace(is_compiling=lambda: False, is_dynamo_compiling=lambda: False)
     torch.cuda = types.SimpleNamespace(device=_Device)
     torch._C = types.SimpleNamespace(

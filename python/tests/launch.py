@@ -1,12 +1,13 @@
 """Calls on CUDA, with a driver and a PyTorch that only look like it. Run by test_launch.py."""
 
+import os
 import sys
 import time
 
 import fake_torch
 import numpy as np
 
-fake_torch.install()
+fake_torch.install(has_exchange="FAKE_EXCHANGE" in os.environ)
 
 import flash_mlir as flash  # noqa: E402
 
@@ -490,4 +491,5 @@ if __name__ == "__main__":
         if name.startswith("test_"):
             events.clear()
             fake_torch.likes.clear()
+            fake_torch.allocated.clear()
             test()

@@ -1,4 +1,4 @@
-"""Runs launch.py with a fake driver of the compiler's build, which FLASH_FAKE_CUDA names."""
+"""Runs launch.py and repeated_calls.py with a fake driver of the compiler's build, which FLASH_FAKE_CUDA names."""
 
 import os
 import pathlib
@@ -11,15 +11,28 @@ FAKE = os.environ.get("FLASH_FAKE_CUDA")
 
 
 @pytest.mark.skipif(not FAKE, reason="FLASH_FAKE_CUDA names no fake driver")
+@pytest.mark.parametrize("has_exchange", [False, True])
 @pytest.mark.parametrize("device", ["", "Ada"])
-def test_launch(tmp_path, device):
-    """On a card as ours, and on one that nobody has tried, which is said once."""
+def test_launch(tmp_path, device, has_exchange):
+    """On a card as ours, and on one that nobody has tried, which is said once; with PyTorch's interface of DLPack and without."""
+    done = run(tmp_path, "launch.py", device, **({"FAKE_EXCHANGE": "1"} if has_exchange else {}))
+    assert done.stderr.count("compute capability 8.9, on which flash-mlir was not tried") == bool(device), done.stderr
+
+
+@pytest.mark.skipif(not FAKE, reason="FLASH_FAKE_CUDA names no fake driver")
+@pytest.mark.parametrize("device", ["", "Ada"])
+def test_repeated_calls(tmp_path, device):
+    """With tensor maps and without."""
+    run(tmp_path, "repeated_calls.py", device, FAKE_LAUNCHES=str(tmp_path / "launches"))
+
+
+def run(folder, script, device, **variables):
     fake = pathlib.Path(FAKE)
-    (tmp_path / "libcuda.so.1").symlink_to(fake.with_name(fake.name.replace("FakeCuda", "FakeCuda" + device)))
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
-    script = pathlib.Path(__file__).with_name("launch.py")
+    (folder / "libcuda.so.1").symlink_to(fake.with_name(fake.name.replace("FakeCuda", "FakeCuda" + device)))
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(folder), **variables}
+    script = pathlib.Path(__file__).with_name(script)
     done = subprocess.run(
         [sys.executable, "-W", "always", str(script)], env=environment, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr.count("compute capability 8.9, on which flash-mlir was not tried") == bool(device), done.stderr
+    return done

@@ -20,6 +20,7 @@
 #include "flash/Runtime/ParameterAllocator.h"
 #include "flash/Runtime/TensorMap.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
@@ -168,9 +169,9 @@ struct HostProgram {
 
   /// Puts addresses into the parameters of a prepared call: the addresses
   /// of the arguments, one for each result, and one for each allocation of the
-  /// call. May be repeated. Tensor maps are encoded here, unless the last one
-  /// was of the same address; `encode` is not called by programs without them.
-  /// Errors: as `encode`, and tensors at addresses that no tensor map can have.
+  /// call. May be repeated. Tensor maps are encoded here, each once for an
+  /// address; `encode` is not called by programs without them. Errors: as
+  /// `encode`, and tensors at addresses that no tensor map can have.
   llvm::Error bind(llvm::ArrayRef<TensorArgument> arguments,
                    llvm::ArrayRef<uint64_t> results,
                    llvm::ArrayRef<uint64_t> scratch, Invocation &call,
@@ -236,6 +237,9 @@ struct Invocation {
   std::vector<char, ParameterAllocator<char>> parameters;
   llvm::SmallVector<Address, 16> addresses;
   llvm::SmallVector<int64_t, 32> shapes;
+  /// The maps that were encoded, by the address and the number in `addresses`:
+  /// layers of a model, whose caches are in different places, take turns.
+  llvm::DenseMap<std::pair<uint64_t, unsigned>, TensorMap> maps;
 };
 
 } // namespace flash::runtime
