@@ -240,6 +240,7 @@ class Attention:
         self._mask_lengths = mask.lengths if isinstance(mask, (Mask, Plan)) else None
         self._given = mask, score, scale
         self._places = None
+        self._shortcut = _core.Shortcut(False)
         self._prepare()
 
     def _prepare(self):
@@ -302,11 +303,12 @@ class Attention:
 
     def __getstate__(self):
         """All but the native functions, which are made from the configurations, and what they were made of."""
-        return {name: value for name, value in vars(self).items() if name not in ("_functions", "_given", "_places")}
+        return {name: value for name, value in vars(self).items() if name not in ("_functions", "_given", "_places", "_shortcut")}
 
     def __setstate__(self, state):
         vars(self).update(state)
         self._functions = [get_function(config) for config in self._configs]
+        self._shortcut = _core.Shortcut(False)
         # The functions stayed behind, and the arrays are those that came along.
         self._places = None
 
@@ -324,6 +326,11 @@ class Attention:
         out=None,
     ):
         """As `attention`; raises what it does."""
+        arrays = query, key, value, lengths, sink, query_offsets, key_offsets, page_table, key_lengths, out
+        if not (is_compiling() or checking.is_on):
+            results = self._shortcut.call(*arrays)
+            if results is not None:
+                return results
         packed, offsets = None, ()
         if query_offsets is not None or key_offsets is not None or page_table is not None or key_lengths is not None:
             if self._plan is not None:
@@ -350,7 +357,11 @@ class Attention:
         try:
             if packed is None and out is None and not checking.is_on:
                 return self._functions[index](query, key, value, lengths, sink, self.captured)
-            return self._run(index, query, key, value, lengths, sink, packed, offsets, out)
+            results = self._run(index, query, key, value, lengths, sink, packed, offsets, out)
+            if not self.captured and self._places is None and self._plan is None and self._mask_lengths is None:
+                config = self._configs[index]
+                self._shortcut.keep(get_function(config if packed is None else with_packing(config, packed)), *arrays)
+            return results
         except ValueError:
             if not self._have_kinds_changed():
                 raise

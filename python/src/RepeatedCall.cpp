@@ -21,16 +21,10 @@ bool Signature::read(Torch &torch, const nb::handle *arrays, size_t numArrays) {
   bool isGradEnabled = torch.isGradEnabled();
   count = numArrays;
   numWords = 0;
-  hash = count;
-  auto mix = [&](uint64_t word) {
-    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
-    hash ^= hash >> 32;
-  };
   for (size_t i = 0; i < count; ++i) {
     nb::handle array = arrays[i];
     kinds[i] = 0;
     addresses[i] = nullptr;
-    mix(0);
     if (array.is_none())
       continue;
     DLTensor tensor;
@@ -57,24 +51,31 @@ bool Signature::read(Torch &torch, const nb::handle *arrays, size_t numArrays) {
     kinds[i] =
         uint64_t(type.lanes) << 24 | type.code << 16 | type.bits << 8 | rank;
     addresses[i] = address;
-    mix(kinds[i]);
-    auto add = [&](int64_t word) {
-      words[numWords++] = word;
-      mix(word);
-    };
     constexpr uintptr_t alignment = 256;
-    add(reinterpret_cast<uintptr_t>(address) % alignment);
+    words[numWords++] = reinterpret_cast<uintptr_t>(address) % alignment;
     starts[i] = numWords;
-    for (const int64_t *numbers : {tensor.sizes, tensor.strides})
-      std::for_each(numbers, numbers + rank, add);
+    for (const int64_t *numbers : {tensor.sizes, tensor.strides}) {
+      std::copy_n(numbers, rank, words + numWords);
+      numWords += rank;
+    }
   }
-  mix(device);
   return device >= 0;
 }
 
+uint64_t Signature::getHash() const {
+  uint64_t hash = device;
+  auto mix = [&](uint64_t word) {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 32;
+  };
+  std::for_each(kinds, kinds + count, mix);
+  std::for_each(words, words + numWords, mix);
+  return hash;
+}
+
 bool Signature::operator==(const Signature &other) const {
-  return hash == other.hash && count == other.count &&
-         numWords == other.numWords && device == other.device &&
+  return count == other.count && numWords == other.numWords &&
+         device == other.device &&
          std::equal(kinds, kinds + count, other.kinds) &&
          std::equal(words, words + numWords, other.words);
 }

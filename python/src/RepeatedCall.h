@@ -32,7 +32,7 @@ public:
   bool read(Torch &torch, const nb::handle *arrays, size_t count);
 
   bool operator==(const Signature &other) const;
-  uint64_t getHash() const { return hash; }
+  uint64_t getHash() const;
   int getDevice() const { return device; }
   size_t getCount() const { return count; }
   /// Null for None, and perhaps for arrays without elements.
@@ -47,7 +47,6 @@ private:
   static constexpr size_t maxWords = 128;
 
   size_t count = 0, numWords = 0;
-  uint64_t hash = 0;
   int device = -1;
   uint64_t kinds[maxArrays];
   void *addresses[maxArrays];
