@@ -389,6 +389,7 @@ struct EmulateTiles : flash::impl::EmulateTilesBase<EmulateTiles> {
                 .getNumber();
         SmallVector<Value> results = {number};
         llvm::append_range(results, emitScalarsOfTile(b, claim, number));
+        results.resize(claim.getNumResults());
         return results;
       });
 

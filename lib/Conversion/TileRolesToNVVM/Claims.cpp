@@ -10,6 +10,7 @@
 #include "flash/Dialect/Tile/Utils/ClaimLoop.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace flash;
@@ -76,6 +77,30 @@ void RoleLowering::readSharedAtUses(ClaimOp op) {
   releaseSlot(op, op.getStep());
 }
 
+SmallVector<Value> RoleLowering::claimTile(ClaimOp op) {
+  auto claim = [&]() {
+    Value count = CountUpOp::create(b, loc, b.getI32Type(), op.getCounts(),
+                                    op.getIndices());
+    SmallVector<Value> results = {
+        arith::IndexCastOp::create(b, loc, b.getIndexType(), count)};
+    llvm::append_range(results, emitScalarsOfTile(b, op, results.front()));
+    return results;
+  };
+  if (!op.leavesOutTiles())
+    return claim();
+  TypeRange types = op->getResultTypes();
+  auto loop = scf::WhileOp::create(b, loc, types, ValueRange());
+  OpBuilder::InsertionGuard guard(b);
+  b.createBlock(&loop.getBefore());
+  SmallVector<Value> results = claim();
+  Value isNone = results.pop_back_val();
+  scf::ConditionOp::create(b, loc, isNone, results);
+  b.createBlock(&loop.getAfter(), {}, types,
+                SmallVector<Location>(types.size(), loc));
+  scf::YieldOp::create(b, loc);
+  return SmallVector<Value>(loop.getResults());
+}
+
 void RoleLowering::lowerClaim(ClaimOp op) {
   loc = op.getLoc();
   bool claims = claimsItself(op), isShared = !op.getShared().empty();
@@ -95,11 +120,7 @@ void RoleLowering::lowerClaim(ClaimOp op) {
     // have stages, and so before the others.
     waitAt(getInSlot(op, step, ClaimOp::offsetOfEmptyBarrier),
            arith::XOrIOp::create(b, loc, phase, i32(1)));
-    Value count = CountUpOp::create(b, loc, b.getI32Type(), op.getCounts(),
-                                    op.getIndices());
-    SmallVector<Value> results = {
-        arith::IndexCastOp::create(b, loc, b.getIndexType(), count)};
-    llvm::append_range(results, emitScalarsOfTile(b, op, results.front()));
+    SmallVector<Value> results = claimTile(op);
     for (auto [i, result] : llvm::enumerate(results))
       LLVM::StoreOp::create(
           b, loc, arith::IndexCastOp::create(b, loc, b.getI32Type(), result),

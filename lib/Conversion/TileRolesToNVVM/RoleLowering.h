@@ -191,6 +191,9 @@ private:
   /// Lets the thread that copies claim each step's tile and pass it on to all
   /// others.
   void lowerClaim(ClaimOp op);
+  /// Claims a tile with work, or finds that there is none left: its number, and
+  /// what is shared of it.
+  llvm::SmallVector<mlir::Value> claimTile(ClaimOp op);
   /// Initializes the barriers of claims that threads pass on.
   void initializeClaims();
 

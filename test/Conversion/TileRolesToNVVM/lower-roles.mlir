@@ -965,6 +965,76 @@ module attributes {gpu.container_module} {
 
 // -----
 
+!ring = !tile.ring<2, <64x64xf16, swizzle = 128>>
+!x = tensor<64x64xf16, #tile.fragment<4>>
+
+// Tiles without work are claimed one after the other, before the others are told of one.
+// CHECK-LABEL: gpu.func @leaves_out(
+// CHECK:         nvvm.elect.sync
+// CHECK:         scf.while
+// CHECK:           %[[CLAIMED:.*]]:2 = scf.while : () -> (index, index) {
+// CHECK:             %[[COUNT:.*]] = tile.count_up
+// CHECK:             %[[NUMBER:.*]] = arith.index_cast %[[COUNT]]
+// CHECK:             %[[SHARED:.*]]:2 = scf.if %{{.*}} -> (index, i1)
+// CHECK:               arith.cmpi eq
+// CHECK:             } else {
+// CHECK:               scf.yield %c0{{.*}}, %false
+// CHECK:             scf.condition(%[[SHARED]]#1) %[[NUMBER]], %[[SHARED]]#0
+// CHECK:           } do {
+// CHECK:             scf.yield
+// CHECK:           llvm.store
+// CHECK:           %[[STORED:.*]] = arith.index_cast %[[CLAIMED]]#1 : index to i32
+// CHECK:           llvm.store %[[STORED]]
+// CHECK:           nvvm.mbarrier.arrive
+module attributes {gpu.container_module} {
+  func.func @launch(%c: memref<?xi32>, %n: index, %k: memref<?x?x64xf16>, %m: memref<?x64xf16>) {
+    gpu.launch_func @m::@leaves_out blocks in (%n, %n, %n) threads in (%n, %n, %n)
+        args(%c : memref<?xi32>, %n : index, %k : memref<?x?x64xf16>, %m : memref<?x64xf16>)
+    return
+  }
+  gpu.module @m {
+    gpu.func @leaves_out(%c: memref<?xi32>, %tiles: index, %k: memref<?x?x64xf16>, %m: memref<?x64xf16>) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %x = arith.constant dense<1.0> : !x
+      %r = tile.ring {barriers = 8192 : i64, offset = 0 : i64} : !ring
+      tile.warp_specialize @consumer(warps = 4, registers = 240) {
+        scf.for %t = %c0 to %tiles step %c1 {
+          %n, %end = tile.claim %t of %c[%c0] {offset = 24576 : i64} shares {
+          ^bb0(%number: index):
+            %count = memref.load %c[%number] : memref<?xi32>
+            %i = arith.index_cast %count : i32 to index
+            %none = arith.cmpi eq, %i, %c0 : index
+            tile.share_scalars %i unless %none : index
+          } : memref<?xi32> -> index
+          scf.for %i = %c0 to %end step %c1 {
+            %h = tile.ring.wait %r[%i] : !ring
+            tile.ring.release %r[%i] : !ring
+          }
+          tile.store %x, %m[%end] : !x to memref<?x64xf16>
+        }
+      } @producer(warps = 1, registers = 24) {
+        scf.for %t = %c0 to %tiles step %c1 {
+          %n, %end = tile.claim %t of %c[%c0] {offset = 24576 : i64} shares {
+          ^bb0(%number: index):
+            %count = memref.load %c[%number] : memref<?xi32>
+            %i = arith.index_cast %count : i32 to index
+            %none = arith.cmpi eq, %i, %c0 : index
+            tile.share_scalars %i unless %none : index
+          } : memref<?xi32> -> index
+          scf.for %i = %c0 to %end step %c1 {
+            tile.ring.acquire %r[%i] : !ring
+            tile.copy_async %k[%n, %c0] to %r[%i] : memref<?x?x64xf16> to !ring
+          }
+        }
+      }
+      gpu.return
+    }
+  }
+}
+
+// -----
+
 !memory = memref<?x?x128xf16, strided<[?, ?, 1]>>
 !result = tensor<128x128xf16, #tile.fragment<8>>
 

@@ -317,6 +317,14 @@ func.func @claims(%counts: memref<?x?xi32>, %tiles: index) {
       tile.share_scalars %i, %c1 : index, index
     } : memref<?x?xi32> -> index, index
   }
+  scf.for %n = %c0 to %tiles step %c1 {
+    %number, %shared = tile.claim %n of %counts[%c0, %c1] shares {
+    ^bb0(%i: index):
+      %none = arith.cmpi eq, %i, %c1 : index
+      // CHECK: tile.share_scalars %{{.*}} unless %{{.*}} : index
+      tile.share_scalars %i unless %none : index
+    } : memref<?x?xi32> -> index
+  }
   // CHECK: tile.count_up %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x?xi32>
   %count = tile.count_up %counts[%c0, %c1] : memref<?x?xi32>
   return

@@ -262,3 +262,64 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+// A tile whose stores have no rows is claimed by nobody; one that writes otherwise is, whatever its rows.
+// CHECK-LABEL: gpu.func @some(
+// CHECK:         tile.claim
+// CHECK:           %[[ROWS:.*]] = arith.index_cast
+// CHECK:           %[[NONE:.*]] = arith.cmpi eq, %[[ROWS]], %c0
+// CHECK:           tile.share_scalars %[[ROWS]] unless %[[NONE]] : index
+// CHECK-LABEL: gpu.func @all(
+// CHECK:         tile.claim
+// CHECK:           tile.share_scalars %{{.*}} : index
+// CHECK-LABEL: gpu.func @others(
+// CHECK:         tile.claim
+// CHECK:           tile.share_scalars %{{.*}} : index
+!m = memref<?x64xf32>
+!s = !tile.smem<64x64xf16, swizzle = 128>
+!x = tensor<64x64xf32, #tile.fragment<4>>
+module attributes {gpu.container_module} {
+  func.func @rows(%n: index, %o: memref<?xi32>, %m: !m, %s: !s) {
+    %c1 = arith.constant 1 : index
+    gpu.launch_func @m::@some blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1) args(%o : memref<?xi32>, %m : !m, %s : !s)
+    gpu.launch_func @m::@all blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1) args(%o : memref<?xi32>, %m : !m, %s : !s)
+    gpu.launch_func @m::@others blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1) args(%o : memref<?xi32>, %m : !m, %s : !s)
+    return
+  }
+  gpu.module @m {
+    gpu.func @some(%o: memref<?xi32>, %m: !m, %s: !s) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps|persistent|claim_tiles>} {
+      %i = gpu.block_id x
+      %offset = memref.load %o[%i] : memref<?xi32>
+      %rows = arith.index_cast %offset : i32 to index
+      %product = tile.mma_async %s, %s transpose_b warpgroup : !s, <64x64xf16, swizzle = 128> -> <!x>
+      %x = tile.mma_wait %product : <!x>
+      tile.store %x, %m[%i] rows(%rows) : !x to !m
+      tile.store %x, %m[%i] rows(%rows) : !x to !m
+      gpu.return
+    }
+    gpu.func @all(%o: memref<?xi32>, %m: !m, %s: !s) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps|persistent|claim_tiles>} {
+      %i = gpu.block_id x
+      %offset = memref.load %o[%i] : memref<?xi32>
+      %rows = arith.index_cast %offset : i32 to index
+      %product = tile.mma_async %s, %s transpose_b warpgroup : !s, <64x64xf16, swizzle = 128> -> <!x>
+      %x = tile.mma_wait %product : <!x>
+      tile.store %x, %m[%i] rows(%rows) : !x to !m
+      tile.store %x, %m[%i] : !x to !m
+      gpu.return
+    }
+    gpu.func @others(%o: memref<?xi32>, %m: !m, %s: !s) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps|persistent|claim_tiles>} {
+      %c0 = arith.constant 0 : index
+      %zero = arith.constant 0.0 : f32
+      %i = gpu.block_id x
+      %offset = memref.load %o[%i] : memref<?xi32>
+      %rows = arith.index_cast %offset : i32 to index
+      %product = tile.mma_async %s, %s transpose_b warpgroup : !s, <64x64xf16, swizzle = 128> -> <!x>
+      %x = tile.mma_wait %product : <!x>
+      tile.store %x, %m[%i] rows(%rows) : !x to !m
+      memref.store %zero, %m[%i, %c0] : !m
+      gpu.return
+    }
+  }
+}

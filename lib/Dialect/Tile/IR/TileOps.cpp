@@ -429,6 +429,13 @@ LogicalResult FinishRankOp::verify() {
   return verifyCounts(*this, getCounts().getType(), getIndices().size());
 }
 
+bool ClaimOp::leavesOutTiles() {
+  if (getScalars().empty())
+    return false;
+  Operation *share = getScalars().front().getTerminator();
+  return cast<ShareScalarsOp>(share).getIsNone() != nullptr;
+}
+
 LogicalResult ClaimOp::verify() {
   auto loop = dyn_cast<scf::ForOp>((*this)->getParentOp());
   if (!loop || getStep() != loop.getInductionVar() ||

@@ -194,12 +194,36 @@ static llvm::SetVector<Operation *> getScalarsOfTile(ClaimOp claim) {
   return scalars;
 }
 
+/// How many rows of a tile its stores have, if all have the same number of them
+/// and nothing else is written: a tile without rows has no work then. What it
+/// adds in order are sums over its rows, which nobody counts if there are none.
+static Value getRowsOfStores(Block &body) {
+  Value rows;
+  WalkResult walk = body.walk([&](Operation *op) {
+    if (auto store = dyn_cast<StoreOp>(op)) {
+      if (!store.getRows() || (rows && store.getRows() != rows))
+        return WalkResult::interrupt();
+      rows = store.getRows();
+      return WalkResult::advance();
+    }
+    bool isOfTile = isa<ClaimOp, AddInOrderOp, CopyAsyncOp, FetchOp>(op);
+    bool hasMemory =
+        llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BaseMemRefType>);
+    return isOfTile || !hasMemory || isMemoryEffectFree(op) ||
+                   hasSingleEffect<MemoryEffects::Read>(op)
+               ? WalkResult::advance()
+               : WalkResult::interrupt();
+  });
+  return walk.wasInterrupted() ? Value() : rows;
+}
+
 /// Lets the thread that claims a tile compute its scalars for all roles where
 /// some are read in memory, such as the sequence of packed rows: each role
 /// would wait for the same answers, and consumers have no registers to search.
 static void shareScalars(ClaimOp claim) {
   llvm::SetVector<Operation *> scalars = getScalarsOfTile(claim);
   Block &body = *claim->getBlock();
+  Value rows = getRowsOfStores(body);
   auto isUsedOutside = [&](Value value) {
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
       return !isUsedIn(scalars, body, user);
@@ -238,7 +262,12 @@ static void shareScalars(ClaimOp claim) {
     replaceUsesOutside(value, result);
   for (Operation *op : scalars)
     op->moveBefore(computed, computed->end());
-  ShareScalarsOp::create(b, claim.getLoc(), shared);
+  Value isNone;
+  if (rows && scalars.contains(rows.getDefiningOp()))
+    isNone = arith::CmpIOp::create(
+        b, claim.getLoc(), arith::CmpIPredicate::eq, rows,
+        arith::ConstantIndexOp::create(b, claim.getLoc(), 0));
+  ShareScalarsOp::create(b, claim.getLoc(), shared, isNone);
   claim.getNumber().replaceUsesWithIf(
       computed->getArgument(0), [&](OpOperand &use) {
         return computed->findAncestorOpInBlock(*use.getOwner());

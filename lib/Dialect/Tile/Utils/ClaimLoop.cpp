@@ -45,9 +45,11 @@ SmallVector<Value> flash::tile::emitScalarsOfTile(OpBuilder &b, ClaimOp claim,
         scf::YieldOp::create(b, loc, shared);
       },
       [&](OpBuilder &b, Location) {
-        Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-        scf::YieldOp::create(
-            b, loc, SmallVector<Value>(claim.getShared().size(), zero));
+        SmallVector<Value> zeros;
+        for (Type type : body.getTerminator()->getOperandTypes())
+          zeros.push_back(
+              arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
+        scf::YieldOp::create(b, loc, zeros);
       });
   return llvm::to_vector_of<Value>(choice.getResults());
 }

@@ -1175,14 +1175,16 @@ def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
 
     The region computes scalars of the tile, of its number and of what it reads in memory that does not change. The thread that claims the tile
     carries it out if there is such a tile, and shares the results (`tile.share_scalars`) as it shares the number. The others read each
-    where they use it, so that they need no register for it in between.
+    where they use it, so that they need no register for it in between. A tile without work, which `unless` says, is nobody's: the
+    thread claims the next one in its place. The loop goes over it where that costs nothing, as in emulation.
 
     ```mlir
       %number, %row = tile.claim %step of %counts[%c0] shares {
       ^bb0(%n: index):
         %offset = memref.load %offsets[%n] : memref<?xi32>
         %first = arith.index_cast %offset : i32 to index
-        tile.share_scalars %first : index
+        %isNone = arith.cmpi sge, %first, %end : index
+        tile.share_scalars %first unless %isNone : index
       } : memref<?xi32> -> index
     ```
   }];
@@ -1207,14 +1209,16 @@ def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
       return llvm::alignTo(offsetOfShared + 4 * getShared().size(), 8);
     }
     int64_t getNumSharedBytes() { return numSlots * getSlotBytes(); }
+    /// Whether tiles without work are left out.
+    bool leavesOutTiles();
   }];
 }
 
 def Tile_ShareScalarsOp : Tile_Op<"share_scalars",
-    [Pure, Terminator, HasParent<"ClaimOp">]> {
+    [Pure, Terminator, AttrSizedOperandSegments, HasParent<"ClaimOp">]> {
   let summary = "ends the region of a claim with what all roles get";
-  let arguments = (ins Variadic<Index>:$shared);
-  let assemblyFormat = "$shared attr-dict `:` type($shared)";
+  let arguments = (ins Variadic<Index>:$shared, Optional<I1>:$isNone);
+  let assemblyFormat = "$shared (`unless` $isNone^)? attr-dict `:` type($shared)";
 }
 
 //===----------------------------------------------------------------------===//
