@@ -40,3 +40,26 @@ func.func @splits(%m: !m, %offsets: tensor<4xi32>, %e: !m) -> !m {
   %p = flash.pack %o by %offsets into %e : !t, tensor<4xi32> into !m
   return %p : !m
 }
+
+// -----
+
+// Where a sequence's statistics and sums begin is read before the loop over its queries, and in none of its steps.
+!m = tensor<1x4x?x64xf16>
+!t = tensor<3x4x?x64xf16>
+!n = tensor<3xi32>
+// GRAD-LABEL: @steps(
+// GRAD-SAME:    %{{.*}}: tensor<1x4x?x64xf16>, %[[OFFSETS:.*]]: tensor<4xi32>
+// GRAD:         flash.kernel over({{.*}}) by [1, 1, 128]
+// GRAD:           ^bb0(%[[B:.*]]: index, %{{.*}}: index, %{{.*}}: index
+// GRAD:           tensor.extract %[[OFFSETS]][%[[B]]]
+// GRAD:           tensor.extract %[[OFFSETS]][%[[B]]]
+// GRAD:           flash.visit
+// GRAD-NOT:         tensor.extract %
+// GRAD:             flash.contribute
+func.func @steps(%m: !m, %offsets: tensor<4xi32>, %l: tensor<3x4x?xf32>) -> (!t, !t, !t) {
+  %q, %n = flash.unpack %m by %offsets : !m, tensor<4xi32> -> !t, !n
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %l, %q query_lengths(%n : !n) key_lengths(%n : !n)
+      schedule(<query_tile = 128, key_tile = 128, stages = 2, products = 5, features = specialize_warps|bulk_store>)
+      : (!t, !t, !t, !t, tensor<3x4x?xf32>, !t) -> (!t, !t, !t)
+  return %0#0, %0#1, %0#2 : !t, !t, !t
+}

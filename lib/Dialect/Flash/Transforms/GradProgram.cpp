@@ -38,13 +38,23 @@ TiledDim GradProgram::ofBatch(TiledDim dim, Value lengths, Value batch) {
   return dim;
 }
 
+Value GradProgram::emitFirstTile(OpBuilder &b, Location loc,
+                                 AddressOpInterface view, Value batch,
+                                 int64_t tile) {
+  OpBuilder::InsertionGuard guard(b);
+  Block *known = batch.getParentBlock();
+  if (Block *block = b.getInsertionBlock(); block != known)
+    b.setInsertionPoint(known->findAncestorOpInBlock(*block->getParentOp()));
+  return view.emitFirstTile(b, loc, batch, tile);
+}
+
 SmallVector<OpFoldResult> GradProgram::emitPosition(OpBuilder &b, Location loc,
                                                     AddressOpInterface view,
                                                     int64_t tile, Value batch,
                                                     Value head, Value row) {
   if (!view)
     return {batch, head, row};
-  Value first = view.emitFirstTile(b, loc, batch, tile);
+  Value first = emitFirstTile(b, loc, view, batch, tile);
   return {b.getIndexAttr(0), head,
           affine::makeComposedFoldedAffineApply(
               b, loc, b.getAffineDimExpr(0) * tile + b.getAffineDimExpr(1),

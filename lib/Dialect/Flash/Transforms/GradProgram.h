@@ -86,6 +86,11 @@ protected:
   bool areSequences() { return op.getQueryLengths() || op.getKeyLengths(); }
   /// The dimension as long as the batch has it, if there are lengths.
   TiledDim ofBatch(TiledDim dim, mlir::Value lengths, mlir::Value batch);
+  /// The first tile of a batch, computed where the batch becomes known: each
+  /// step of the loops around the builder would read the offsets.
+  static mlir::Value emitFirstTile(mlir::OpBuilder &b, mlir::Location loc,
+                                   AddressOpInterface view, mlir::Value batch,
+                                   int64_t tile);
   /// Where memory with something for each row of a view has what is of this
   /// row: each batch starts at a multiple of `tile`, behind the ones before, so
   /// that all take no more memory than rows do. Null is a view of a batch as

@@ -233,7 +233,7 @@ SmallVector<Value> GradTiler::emitTile(Value batch, Value head, Value row,
                                        int64_t rows) {
   OpFoldResult first = index(0);
   if (queryAddress) {
-    first = queryAddress.emitFirstTile(b, b.getLoc(), batch, rows);
+    first = emitFirstTile(b, b.getLoc(), queryAddress, batch, rows);
     batch = constant(0);
   }
   AffineExpr number =
