@@ -1,6 +1,6 @@
 """Compiles attention for many head dimensions and looks for spills.
 
-Usage: compile.py [--gradients | --bias] [--target TARGET] [--options OPTIONS] [--mask MASK] [--documents] [--spills N] [--dynamic | [--few] [--group N] --queries N --keys N] ELEMENT_TYPE D...
+Usage: compile.py [--gradients [--packed] | --bias] [--target TARGET] [--options OPTIONS] [--mask MASK] [--documents] [--spills N] [--dynamic | [--few] [--group N] --queries N --keys N] ELEMENT_TYPE D...
 
 Each D is a head dimension, or D:DV with that of the values. Prints what ptxas
 says about each kernel; the status is 1 if one has more spills than it may, does not compile, or has
@@ -19,6 +19,32 @@ PROGRAM = """func.func @attention(%q: tensor<{query}>, %k: tensor<{key}>, %v: te
 GRADIENTS = """func.func @gradients(%q: tensor<{query}>, %k: tensor<{key}>, %v: tensor<{value}>, %o: tensor<{result}>, %lse: tensor<{lse}>, %do: tensor<{result}>, %ids: tensor<{keys}xi32>) -> (tensor<{query}>, tensor<{key}>, tensor<{value}>) {{
   %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do{mask}{score} : (tensor<{query}>, tensor<{key}>, tensor<{value}>, tensor<{result}>, tensor<{lse}>, tensor<{result}>) -> (tensor<{query}>, tensor<{key}>, tensor<{value}>)
   return %dq, %dk, %dv : tensor<{query}>, tensor<{key}>, tensor<{value}>
+}}
+"""
+# The same of sequences that lie behind each other, of which heads are known.
+PACKED = """!m = tensor<1x{heads}x?x{d}xELEMENT>
+!n = tensor<1x{groups}x?x{d}xELEMENT>
+!q = tensor<?x{heads}x?x{d}xELEMENT>
+!k = tensor<?x{groups}x?x{d}xELEMENT>
+!i = tensor<?xi32>
+func.func @gradients(%q: !m, %k: !n, %v: !n, %o: !m, %lse: tensor<1x{heads}x?xf32>, %do: !m, %offsets: !i) -> (!m, !n, !n) {{
+  %two = arith.constant 2 : index
+  %t = tensor.dim %q, %two : !m
+  %qs, %n = flash.unpack %q by %offsets : !m, !i -> !q, !i
+  %ks, %nk = flash.unpack %k by %offsets : !n, !i -> !k, !i
+  %vs, %nv = flash.unpack %v by %offsets : !n, !i -> !k, !i
+  %os, %no = flash.unpack %o by %offsets : !m, !i -> !q, !i
+  %ls, %nl = flash.unpack %lse by %offsets : tensor<1x{heads}x?xf32>, !i -> tensor<?x{heads}x?xf32>, !i
+  %dos, %nd = flash.unpack %do by %offsets : !m, !i -> !q, !i
+  %dqs, %dks, %dvs = flash.attention_grad %qs, %ks, %vs, %os, %ls, %dos{mask} query_lengths(%n : !i) key_lengths(%nk : !i)
+      : (!q, !k, !k, !q, tensor<?x{heads}x?xf32>, !q) -> (!q, !k, !k)
+  %eq = tensor.empty(%t) : !m
+  %ek = tensor.empty(%t) : !n
+  %ev = tensor.empty(%t) : !n
+  %dq = flash.pack %dqs by %offsets into %eq : !q, !i into !m
+  %dk = flash.pack %dks by %offsets into %ek : !k, !i into !n
+  %dv = flash.pack %dvs by %offsets into %ev : !k, !i into !n
+  return %dq, %dk, %dv : !m, !n, !n
 }}
 """
 # What is masked is known at run time.
@@ -55,8 +81,10 @@ def compile_one(arguments, d, dv):
         batch, heads, groups, queries, keys = "?????"
     element = arguments.element
     program = BIAS if arguments.bias else GRADIENTS if arguments.gradients else PROGRAM
+    if arguments.packed:
+        program = PACKED.replace("ELEMENT", element)
     table = {} if arguments.dynamic else {"table": f"{heads}x{queries + keys - 1}xf32", "last": keys - 1}
-    text = program.format(**table, query=f"{batch}x{heads}x{queries}x{d}x{element}", key=f"{batch}x{groups}x{keys}x{d}x{element}",
+    text = program.format(**table, heads=heads, groups=groups, d=d, query=f"{batch}x{heads}x{queries}x{d}x{element}", key=f"{batch}x{groups}x{keys}x{d}x{element}",
                           value=f"{batch}x{groups}x{keys}x{dv}x{element}", result=f"{batch}x{heads}x{queries}x{dv}x{element}",
                           mask=f" mask({arguments.mask})" if arguments.mask else "", keys=keys, lse=f"{batch}x{heads}x{queries}xf32",
                           score=DOCUMENTS.replace("KEYS", str(keys)) if arguments.documents else "")
@@ -79,6 +107,7 @@ def main():
     parser.add_argument("--target", default="sm_80", choices=CHIPS)
     parser.add_argument("--options", default="", help="of --flash-gpu")
     parser.add_argument("--gradients", action="store_true", help="its gradients instead")
+    parser.add_argument("--packed", action="store_true", help="of sequences that lie behind each other")
     parser.add_argument("--bias", action="store_true", help="the gradients of a learned bias and of the operands")
     parser.add_argument("--mask")
     parser.add_argument("--documents", action="store_true", help="a mask that reads an array; as many queries as keys")
