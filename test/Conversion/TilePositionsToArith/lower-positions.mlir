@@ -37,6 +37,11 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @claimed(
 // CHECK:         %[[PER_HEAD:.*]] = arith.maxui %{{.*}}, %c1
 // CHECK:         arith.divui %c8, %[[PER_HEAD]]
+// A tile that goes through three heads takes as long as three.
+// CHECK-LABEL: gpu.func @groups(
+// CHECK:         %[[PER_HEAD:.*]] = arith.maxui %{{.*}}, %c1
+// CHECK:         %[[LONG:.*]] = arith.muli %[[PER_HEAD]], %c3
+// CHECK:         arith.divui %c4, %[[LONG]]
 // Of packed rows, 16 waves.
 // CHECK-LABEL: gpu.func @sequences(
 // CHECK:         %[[PER_HEAD:.*]] = arith.maxui %{{.*}}, %c1
@@ -78,6 +83,12 @@ gpu.module @m {
   }
   gpu.func @claimed(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel attributes {flash.schedule = #flash.schedule<features = persistent>} {
     %p:2 = tile.position %n of (%h, %t) interleaved
+    %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
+    memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
+    gpu.return
+  }
+  gpu.func @groups(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
+    %p:2 = tile.position %n of (%h, %t) interleaved, heads = 3
     %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
     memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
     gpu.return

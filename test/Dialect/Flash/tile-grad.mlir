@@ -403,6 +403,22 @@ func.func @fused_transposed(%q: !q, %lse: !l) -> (!q, !q, !q) {
 
 // -----
 
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 64, products = 5, stages = 2, features = specialize_warps>
+!q = tensor<2x4x512x128xf16>
+!k = tensor<2x2x512x128xf16>
+!l = tensor<2x4x512xf32>
+
+// A tile of keys goes through the queries of both heads that read them.
+// CHECK-LABEL: func @fused_groups(
+// CHECK:         tile.order = #tile.order<both_ways, heads = 2>
+func.func @fused_groups(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %k, %q, %lse, %q mask(#flash.causal) schedule(#schedule)
+      : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
+  return %dq, %dk, %dv : !q, !k, !k
+}
+
+// -----
+
 #schedule = #flash.schedule<query_tile = 64, key_tile = 64, products = 5>
 !q = tensor<2x4x?x32xf16>
 !k = tensor<2x2x200x32xf16>

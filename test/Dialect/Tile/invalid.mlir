@@ -739,6 +739,14 @@ func.func @f(%n: index) {
 // -----
 
 func.func @f(%n: index) {
+  // expected-error @below {{a tile goes through at least one of the heads, got 0}}
+  %i = tile.position %n of (%n) interleaved, heads = 0
+  return
+}
+
+// -----
+
+func.func @f(%n: index) {
   // expected-error @below {{'arith.addi' op has an attribute 'tile.order', which belongs to 'scf.forall'}}
   %i = arith.addi %n, %n {tile.order = #tile.order<linear>} : index
   return

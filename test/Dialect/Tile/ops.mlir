@@ -14,6 +14,8 @@ func.func @position(%n: index, %b: index, %h: index) {
   %p:2 = tile.position %n of (%b, %h) longest_first
   // CHECK: %{{.*}}:2 = tile.position %{{.*}} of(%{{.*}}) both_ways
   %i, %is_backwards = tile.position %n of (%b) both_ways
+  // CHECK: tile.position %{{.*}} of(%{{.*}}) interleaved, heads = 4
+  %j = tile.position %n of (%b) interleaved, heads = 4
   return
 }
 
@@ -22,6 +24,9 @@ func.func @ordered(%n: index) {
   // CHECK: {tile.order = #tile.order<pairs>}
   scf.forall (%i) in (%n) {
   } {tile.order = #tile.order<pairs>}
+  // CHECK: {tile.order = #tile.order<reverse, heads = 2>}
+  scf.forall (%i) in (%n) {
+  } {tile.order = #tile.order<reverse, heads = 2>}
   return
 }
 

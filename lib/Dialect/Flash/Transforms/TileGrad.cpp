@@ -530,7 +530,7 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
       getRowsOfKernel(op.getKey(), grads, op.getKeyLengths()));
   if (!ofQueries)
     return results;
-  setOrder(results, getOrderOfKeys());
+  setOrder(results, getOrderOfKeys(), op.getGroup().value_or(1));
   if (ofDiagonals)
     diagonals = results.pop_back_val();
   counts = results.pop_back_val();
@@ -538,9 +538,9 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   return results;
 }
 
-void GradTiler::setOrder(ValueRange results, TileOrder order) {
+void GradTiler::setOrder(ValueRange results, TileOrder order, int64_t heads) {
   results.front().getDefiningOp<KernelOp>().setOrderAttr(
-      OrderAttr::get(b.getContext(), order));
+      OrderAttr::get(b.getContext(), order, heads));
 }
 
 void GradTiler::takeBackwards(ValueRange results) {

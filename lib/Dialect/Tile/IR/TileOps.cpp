@@ -33,12 +33,20 @@ static ParseResult parseOrder(OpAsmParser &parser, OrderAttr &order) {
       kinds += (i ? ", " : "") + stringifyTileOrder(TileOrder(i)).str();
     return parser.emitError(loc, "expected an order of tiles, one of " + kinds);
   }
-  order = OrderAttr::get(parser.getContext(), *kind);
-  return success();
+  int64_t heads = 1;
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("heads") || parser.parseEqual() ||
+       parser.parseInteger(heads)))
+    return failure();
+  order = OrderAttr::getChecked([&] { return parser.emitError(loc); },
+                                parser.getContext(), *kind, heads);
+  return success(bool(order));
 }
 
 static void printOrder(OpAsmPrinter &printer, Operation *, OrderAttr order) {
   printer << stringifyTileOrder(order.getKind());
+  if (order.getHeads() != 1)
+    printer << ", heads = " << order.getHeads();
 }
 
 #define GET_OP_CLASSES

@@ -76,7 +76,8 @@ static TileOfHead emitGroups(IndexBuilder &b, Value heads, Value perHead,
 /// How many heads have so many waves of tiles: at least one.
 static Value emitHeadsOfWaves(IndexBuilder &b, const MaskedTiles &tiles,
                               Value perHead, int64_t waves) {
-  return b.max(b.div(b.constant(waves * tiles.blocksOfWave), perHead),
+  return b.max(b.div(b.constant(waves * tiles.blocksOfWave),
+                     b.mul(perHead, b.constant(tiles.headsOfTile))),
                b.constant(1));
 }
 
@@ -292,7 +293,7 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
              kind != TileOrder::SplitsFastest) {
     --outer;
     MaskedTiles tiles{b.product(sizes.take_front(outer)), sizes.back(),
-                      blocksOfWave};
+                      blocksOfWave, op.getOrder().getHeads()};
     TileOfHead at =
         kind == TileOrder::LongestFirst
             ? emitLongestFirst(builder, loc, tiles, rest)

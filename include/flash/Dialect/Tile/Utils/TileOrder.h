@@ -19,6 +19,8 @@ struct MaskedTiles {
   mlir::Value heads, tilesOfHead;
   /// How many blocks run at the same time.
   int64_t blocksOfWave;
+  /// How many heads of queries a tile of keys goes through.
+  int64_t headsOfTile = 1;
 };
 
 /// A tile of queries: its head, and its number in the head.
@@ -31,7 +33,9 @@ struct TileOfHead {
 
 /// The order for blocks that wait for what the tile before of their head adds:
 /// of as many heads as have so many waves of tiles, the tiles of one number
-/// first.
+/// first. Of tiles that go through several heads, fewer fill a wave: the next
+/// tile of a head begins when a block is done, which takes as many times as
+/// long.
 TileOfHead emitInterleaved(mlir::OpBuilder &b, mlir::Location loc,
                            const MaskedTiles &tiles, int64_t waves,
                            mlir::Value number);
