@@ -151,5 +151,6 @@ NB_MODULE(_core, m) {
       .def(nb::init<bool>())
       .def_prop_ro("call",
                    [](nb::handle self) { return Shortcut::getFunction(self); })
-      .def("keep", &Shortcut::keep);
+      .def("keep", &Shortcut::keep)
+      .def("clear", &Shortcut::clear);
 }

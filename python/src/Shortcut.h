@@ -44,6 +44,7 @@ public:
   /// such arguments. Options must not become others. They are compared by type
   /// and `==`, and floating-point numbers by their bits.
   void keep(nb::handle attention, const nb::args &arguments);
+  void clear() { entries.clear(); }
 
   /// A function of Python that calls `call` of `self`, a Shortcut, and returns
   /// None for null.

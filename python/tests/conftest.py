@@ -83,3 +83,6 @@ def forget(monkeypatch):
     # The variants that were called keep their kernels.
     flash.programs.get_function.cache_clear()
     flash.preparation._prepared.clear()
+    flash.kv_cache._variants.clear()
+    for name in ("attention", "flash_attn", "kv_cache"):
+        importlib.import_module(f"flash_mlir.{name}")._shortcut.clear()

@@ -17,9 +17,12 @@ using namespace flash;
 using namespace flash::tile;
 
 bool RoleLowering::claimsItself(ClaimOp op) {
-  Region &role = roles.getRoles()[roles.getRoleOf(op)];
-  return role.walk([](CopyAsyncOp) { return WalkResult::interrupt(); })
-      .wasInterrupted();
+  auto copies = [](Region &role) {
+    return role.walk([](CopyAsyncOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
+  };
+  auto *first = llvm::find_if(roles.getRoles(), copies);
+  return first->getRegionNumber() == roles.getRoleOf(op);
 }
 
 Value RoleLowering::getInSlot(ClaimOp op, Value step, int64_t byte) {

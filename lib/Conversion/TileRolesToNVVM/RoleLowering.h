@@ -176,8 +176,8 @@ private:
   void lowerAddInOrder(AddInOrderOp op);
 
   // Claims.cpp
-  /// Whether the role of the claim has the thread that claims tiles: the one
-  /// that copies.
+  /// Whether the role of the claim has the thread that claims tiles: the first
+  /// one that copies.
   bool claimsItself(ClaimOp op);
   /// A byte of the slot through which the step's tile is passed on.
   Value getInSlot(ClaimOp op, Value step, int64_t byte);

@@ -964,7 +964,7 @@ gpu.module @m {
     %c1 = arith.constant 1 : index
     tile.warp_specialize @consumer(warps = 4, registers = 232) {
       scf.for %i = %c0 to %n step %c1 {
-        // expected-error @below {{'tile.claim' op needs one role that copies, of which a thread claims tiles for all}}
+        // expected-error @below {{'tile.claim' op needs a role that copies: the thread of the first one claims tiles for all}}
         %t = tile.claim %i of %c[%c0] : memref<?xi32>
       }
     } @producer(warps = 1, registers = 40) {

@@ -24,6 +24,9 @@ using namespace mlir;
 using namespace flash;
 using namespace flash::tile;
 
+/// How many copies fill a stage where a second warp copies, too.
+static constexpr int64_t leastCopiesForTwo = 4;
+
 /// Whether values of the type belong to the threads of a role only.
 static bool isTile(Type type) {
   if (auto tensor = dyn_cast<RankedTensorType>(type))
@@ -86,13 +89,13 @@ struct CheckedRings {
 };
 
 /// Clones what a role beside the consumers does, of which `isOwnTask` tells:
-/// copies, additions or diagonals, or with `checked` what is done to each tile
-/// of its rings; the loops and branches around them without the tiles that
-/// these carry, and scalars.
+/// copies into some rings, additions or diagonals, or with `checked` what is
+/// done to each tile of its rings; the loops and branches around them without
+/// the tiles that these carry, and scalars.
 class RoleSlice {
 public:
-  RoleSlice(OpBuilder b, bool (*isOwnTask)(Operation *))
-      : b(b), isOwnTask(isOwnTask), checked(nullptr) {}
+  RoleSlice(OpBuilder b, std::function<bool(Operation *)> isOwnTask)
+      : b(b), isOwnTask(std::move(isOwnTask)), checked(nullptr) {}
   RoleSlice(OpBuilder b, const CheckedRings *checked)
       : b(b), isOwnTask(nullptr), checked(checked) {}
 
@@ -111,7 +114,7 @@ private:
   LogicalResult checkOperands(Operation &op, ValueRange operands);
 
   OpBuilder b;
-  bool (*isOwnTask)(Operation *);
+  std::function<bool(Operation *)> isOwnTask;
   const CheckedRings *checked;
   IRMapping mapping;
   /// Results of ops that only consumers carry out.
@@ -384,13 +387,14 @@ static bool readsList(Region &role) {
       .wasInterrupted();
 }
 
-/// Whether a role copies tiles in parts, each from a place of its own.
-static bool copiesParts(Region &role) {
-  return role
-      .walk([](CopyAsyncOp copy) {
-        return copy.getPart() ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
+/// The rings whose tiles are copied in parts, each from a place of its own.
+static SmallVector<RingOp> findRingsOfParts(gpu::GPUFuncOp kernel) {
+  llvm::SetVector<RingOp> rings;
+  kernel.walk([&](CopyAsyncOp copy) {
+    if (copy.getPart())
+      rings.insert(copy.getRing().getDefiningOp<RingOp>());
+  });
+  return rings.takeVector();
 }
 
 static LogicalResult specialize(gpu::GPUFuncOp kernel) {
@@ -416,8 +420,15 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
       getRoleRegisters(getMachineOfKernels(kernel), *warps / warpsOfWarpgroup,
                        getCtasPerSm(kernel));
   // Of the warpgroup behind the consumers the first warp is the producer, the
-  // next ones add tiles in order or add up diagonals if there are such, and the
-  // last ones have the non-finite check.
+  // next one copies into every other ring where a tile takes so many copies
+  // that one thread would be late with them, the next ones add tiles in order
+  // or add up diagonals if there are such, and the last ones have the
+  // non-finite check.
+  SmallVector<RingOp> ofParts = findRingsOfParts(kernel);
+  llvm::SmallPtrSet<Operation *, 2> ofSecond;
+  for (size_t i = 1; i < ofParts.size(); i += 2)
+    if (ofParts[i].getNumCopies() >= leastCopiesForTwo)
+      ofSecond.insert(ofParts[i]);
   bool checks = !checked->rings.empty();
   SmallVector<StringRef> names = {"consumer", "producer"};
   SmallVector<int64_t> firstWarps = {0, *warps}, counts = {*warps, 1},
@@ -430,6 +441,8 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     registers.push_back(ofRoles.producer);
     left -= count;
   };
+  if (!ofSecond.empty())
+    addRole("second_producer", 1);
   if (*adds) {
     bool defers =
         flash::getSchedule(kernel).has(flash::ScheduleFeatures::DeferProducts);
@@ -455,12 +468,19 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   };
   unsigned role = 1;
   auto nextBlock = [&] { return OpBuilder::atBlockEnd(getBlock(role++)); };
-  if (failed(slice(RoleSlice(nextBlock(), isCopy))))
+  auto isOfSecond = [&](Operation *op) {
+    return isCopy(op) &&
+           ofSecond.contains(
+               cast<RingOpInterface>(op).getRing().getDefiningOp());
+  };
+  auto isOfFirst = [&](Operation *op) { return isCopy(op) && !isOfSecond(op); };
+  if (failed(slice(RoleSlice(nextBlock(), isOfFirst))) ||
+      (!ofSecond.empty() && failed(slice(RoleSlice(nextBlock(), isOfSecond)))))
     return failure();
   // That of a block map.
   if (readsList(roles.getRoles()[1]))
     roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfListReader);
-  if (copiesParts(roles.getRoles()[1]))
+  if (!ofParts.empty())
     roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfParts);
   if (ClaimOp claim = findClaim(kernel); claim && !claim.getShared().empty())
     roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfSharedScalars);

@@ -155,8 +155,8 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
   return failure(walk.wasInterrupted());
 }
 
-/// The thread that claims tiles is one that copies, and waits until every role
-/// has read the last number.
+/// The thread that claims tiles is the first one that copies, and waits until
+/// every role has read the last number.
 static LogicalResult verifyClaims(WarpSpecializeOp roles) {
   SmallVector<int64_t> claims(roles.getNumRoles()), copies = claims;
   ClaimOp first;
@@ -173,10 +173,10 @@ static LogicalResult verifyClaims(WarpSpecializeOp roles) {
   if (llvm::any_of(claims, [](int64_t count) { return count != 1; }))
     return first.emitOpError("must be there once in each role, all of which go "
                              "round the loop that it ends");
-  if (llvm::count(copies, 0) + 1 == roles.getNumRoles())
+  if (llvm::any_of(copies, [](int64_t count) { return count > 0; }))
     return success();
-  return first.emitOpError("needs one role that copies, of which a thread "
-                           "claims tiles for all");
+  return first.emitOpError("needs a role that copies: the thread of the first "
+                           "one claims tiles for all");
 }
 
 LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
