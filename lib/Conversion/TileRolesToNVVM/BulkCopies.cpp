@@ -138,9 +138,13 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
   // Parts of a box outside of the memory count as copied.
   int64_t bytes =
       filled.getNumBytes() / filled.getRows() * box.outer * box.inner;
-  NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full, i32(bytes),
-                                         NVVM::MemScopeKind::CTA,
-                                         /*relaxed=*/false, Value());
+  bool isForAll = part && arrivesOnce(ring);
+  if (isForAll)
+    bytes *= ring.getNumCopies();
+  if (!isForAll || isConstantIntValue(part, 0))
+    NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full,
+                                           i32(bytes), NVVM::MemScopeKind::CTA,
+                                           /*relaxed=*/false, Value());
   SmallVector<Value> coordinates = {Value()};
   for (Value position : llvm::reverse(inMap))
     coordinates.push_back(toI32(position));

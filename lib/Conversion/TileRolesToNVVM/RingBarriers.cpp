@@ -58,8 +58,15 @@ int64_t RoleLowering::getNumWriters(RingOp ring) {
   for (Operation *user : ring->getUsers())
     if (isa<RingPutOp>(user))
       return roles.getNumWarps(roles.getRoleOf(user));
-  return ring.getNumCopies() +
+  return (arrivesOnce(ring) ? 1 : ring.getNumCopies()) +
          llvm::count(llvm::make_second_range(joined), ring);
+}
+
+bool RoleLowering::arrivesOnce(RingOp ring) {
+  return llvm::all_of(ring->getUsers(), [](Operation *user) {
+    auto copy = dyn_cast<CopyAsyncOp>(user);
+    return !copy || (copy.getPart() && getConstantIntValue(copy.getPart()));
+  });
 }
 
 Value RoleLowering::getOwnFillNumber(RingOp ring, Value step) {

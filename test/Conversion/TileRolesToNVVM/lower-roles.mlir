@@ -515,6 +515,44 @@ module attributes {gpu.container_module} {
 
 // -----
 
+// Where the parts are told apart, the copy of the first one arrives for both, with the bytes of both.
+
+!memory = memref<?x64xf16, strided<[?, 1], offset: ?>>
+!ring = !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+
+// CHECK-LABEL: gpu.func @known_parts(
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK:         nvvm.setmaxregister decrease
+// CHECK:         %[[BYTES:.*]] = arith.constant 16384 : i32
+// CHECK-NEXT:    nvvm.mbarrier.arrive.expect_tx %{{.*}}, %[[BYTES]]
+// CHECK:         nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK-NOT:     nvvm.mbarrier.arrive.expect_tx
+// CHECK:         nvvm.cp.async.bulk.tensor.shared.cluster.global
+module attributes {gpu.container_module} {
+  func.func @known_parts(%m: !memory, %n: index) {
+    gpu.launch_func @m::@known_parts blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%m : !memory, %n : index)
+    return
+  }
+  gpu.module @m {
+    gpu.func @known_parts(%m: !memory, %n: index) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %r = tile.ring copies = 2 {offset = 0, barriers = 32768} : !ring
+      tile.warp_specialize @consumer(warps = 4, registers = 232) {
+        %t = tile.ring.wait %r[%c0] : !ring
+        tile.ring.release %r[%c0] : !ring
+      } @producer(warps = 1, registers = 40) {
+        tile.ring.acquire %r[%c0] : !ring
+        tile.copy_async %m[%n] to %r[%c0] part(%c0) : !memory to !ring
+        tile.copy_async %m[%c0] to %r[%c0] part(%c1) : !memory to !ring
+      }
+      gpu.return
+    }
+  }
+}
+
+// -----
+
 // Consumers fill a stage: each of the eight warps arrives when its threads have
 // written and what they wrote can be seen by products.
 
