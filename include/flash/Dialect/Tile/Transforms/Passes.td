@@ -252,7 +252,8 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     producer's is these, the loops and branches around them, and the scalars
     that they need. Neither waits for the other but at the rings, so copies run
     as far ahead as there are stages. Products become products of warpgroups, which
-    each have 64 rows of the query tile.
+    each have 64 rows of the query tile. Where four copies or more fill a stage, as
+    of small pages, every other ring of such copies has a producer of its own.
 
     Where the program tests whether a tile is finite (`tile.is_finite`), there is
     a third part, the non-finite check: it goes through all steps of the tile's
