@@ -265,15 +265,17 @@ FlashStatus flashCallSetAddresses(FlashCall *call, void *const *arguments,
                 "flashCallSetAddresses: prepare the call first");
   call->isPrepared = false;
   if (numArguments != call->tensors.size() || (!arguments && numArguments))
-    return fail(FLASH_INVALID_ARGUMENT,
-                formatv("flashCallSetAddresses: {0} addresses for {1} arguments",
-                        arguments ? numArguments : 0, call->tensors.size()));
+    return fail(
+        FLASH_INVALID_ARGUMENT,
+        formatv("flashCallSetAddresses: {0} addresses for {1} arguments",
+                arguments ? numArguments : 0, call->tensors.size()));
   for (size_t i = 0; i != numArguments; ++i) {
     TensorArgument &tensor = call->tensors[i];
     auto address = reinterpret_cast<uint64_t>(arguments[i]);
     if (!address && !llvm::is_contained(tensor.sizes, 0))
-      return fail(FLASH_INVALID_TENSOR,
-                  formatv("argument {0} has elements, but its data is null", i));
+      return fail(
+          FLASH_INVALID_TENSOR,
+          formatv("argument {0} has elements, but its data is null", i));
     // The code looked at the rest alone (HostViews::assumeAlignment).
     if ((address ^ tensor.address) % HostProgram::alignment ||
         address % call->host.arguments[i].alignment)

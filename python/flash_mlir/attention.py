@@ -114,7 +114,7 @@ def attention(
         return quantized.attend(query, key, value, *given, (query_offsets, key_offsets, page_table, key_lengths), key_scale, value_scale)
     if query_offsets is not None or key_offsets is not None or page_table is not None or key_lengths is not None:
         if not (is_compiling() or checking.is_on):
-            # In the order of `_keep`.
+            # In the order of `keep` below.
             results = _call_again(
                 query, key, value, lengths, sink, query_offsets, key_offsets, page_table, key_lengths, out,
                 mask, score, scale, return_lse, schedule, blocks,
@@ -171,8 +171,10 @@ def _attend_sequences(query, key, value, mask, score, scale, lengths, sink, retu
         return _write(out, results, return_lse)
     call = read_call(query, key, value, packed, offsets, mask, score, scale, lengths, sink, return_lse, schedule)
     results = run_call(*call, out)
-    if score is None and _is_fixed(mask) and type(scale) in (int, float, type(None)) and type(schedule) in (str, type(None)):
-        _shortcut.keep(call[0].function, query, key, value, lengths, sink, *arrays, out, mask, score, scale, return_lse, schedule, None)
+    is_text = schedule is None or type(schedule) is str
+    if score is None and _is_fixed(mask) and is_text and type(scale) in (int, float, type(None)):
+        given = query, key, value, lengths, sink, *arrays, out
+        _shortcut.keep(call[0].function, *given, mask, score, scale, return_lse, schedule, blocks)
     return results
 
 
@@ -303,7 +305,8 @@ class Attention:
 
     def __getstate__(self):
         """All but the native functions, which are made from the configurations, and what they were made of."""
-        return {name: value for name, value in vars(self).items() if name not in ("_functions", "_given", "_places", "_shortcut")}
+        others = "_functions", "_given", "_places", "_shortcut"
+        return {name: value for name, value in vars(self).items() if name not in others}
 
     def __setstate__(self, state):
         vars(self).update(state)

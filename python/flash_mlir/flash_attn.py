@@ -29,7 +29,7 @@ _call_again = _shortcut.call
 
 
 def are_numbers(*options):
-    """Whether options are numbers or tuples of these, which stay what they are: an array may hold something else the next time."""
+    """Whether options are numbers or tuples of these: an array may hold something else the next time."""
     return all([type(option) in _NUMBERS or type(option) is tuple and are_numbers(*option) for option in options])
 
 
@@ -184,10 +184,23 @@ def _attend(q, k, v, arrays, return_lse, out, options):
     return attention(q, k, v, return_lse=return_lse, out=out, **dict(zip(names, arrays)), **options)
 
 
-def attend_rows(q, k, v, offsets, options, return_attn_probs, return_lse, page_table=None, key_lengths=None, out=None, names=None, keep=None):
+def attend_rows(
+    q,
+    k,
+    v,
+    offsets,
+    options,
+    return_attn_probs,
+    return_lse,
+    page_table=None,
+    key_lengths=None,
+    out=None,
+    names=None,
+    keep=None,
+):
     """Attention of rows with the heads behind them, packed where there are offsets, and of keys in pages where there is a table.
-    `names` are what the caller calls the arrays of sequences, of which errors speak, and `keep` is given the function of the call's
-    variant once it is done."""
+    `names` are what the caller calls the arrays of sequences, of which errors speak, and `keep` is given the function
+    of the call's variant once it is done."""
     are_packed = offsets[1] is not None or page_table is not None
     for name, array, is_packed in (("q", q, offsets[0] is not None), ("k", k, are_packed), ("v", v, are_packed)):
         if not is_packed:
@@ -372,7 +385,7 @@ def flash_attn_varlen_func(
     options.update(scale=softmax_scale, sink=learnable_sink, lengths=used, **_get_scales(q_descale, k_descale, v_descale))
     options["schedule"] = get_schedule(num_splits, k, block_table is not None)
     keep = None
-    # Kernels get the arrays that are given: of packed queries, and of keys that are either in pages, with lengths, or packed.
+    # Kernels get the arrays that are given: of packed queries, and of keys in pages, with lengths, or packed ones.
     is_paged = block_table is not None and seqused_k is not None and cu_seqlens_k is None
     are_given = cu_seqlens_q is not None and (is_paged or (block_table is None and seqused_k is None))
     numbers = causal, window_size, softcap, num_splits, softmax_scale, return_lse, dropout_p, return_attn_probs

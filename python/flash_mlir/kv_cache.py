@@ -269,7 +269,8 @@ def flash_attn_with_kvcache(
         if getattr(q, "is_cuda", False) and not checking.is_on:
             results = variant.function.call_rows(*operands, None, learnable_sink, captured, out)
             if results is not None:
-                if lengths is cache_seqlens and table is block_table and places is None and key and are_numbers(*key[:5]):
+                are_given = lengths is cache_seqlens and table is block_table and places is None
+                if are_given and key and are_numbers(*key[:5]):
                     arrays = q, k_cache, v_cache, None, learnable_sink, None, None, table, lengths, out
                     options = causal, window_size, softcap, num_splits, softmax_scale, return_softmax_lse
                     _shortcut.keep(variant.function, *arrays, *options, *[None] * 9)

@@ -162,9 +162,10 @@ class _Device:
 
 class _DLTensor(ctypes.Structure):
     _fields_ = [
-        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device", ctypes.c_int32), ("rank", ctypes.c_int32),
-        ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-        ("sizes", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64),
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device", ctypes.c_int32),
+        ("rank", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        ("sizes", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("offset", ctypes.c_uint64),
     ]  # fmt: skip
 
 
@@ -175,7 +176,10 @@ _GetStream = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, cty
 class _ExchangeApi(ctypes.Structure):
     """DLPackExchangeAPI of DLPack 1.3, without what calls on CUDA do not use."""
 
-    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("unused", ctypes.c_void_p * 4), ("read", _Read), ("stream", _GetStream)]
+    _fields_ = [
+        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("unused", ctypes.c_void_p * 4),
+        ("read", _Read), ("stream", _GetStream),
+    ]  # fmt: skip
 
 
 @_Read
@@ -186,7 +190,8 @@ def _read(tensor, result):
     numbers = ctypes.c_int64 * max(1, len(tensor.shape))
     # They live until Python runs again, and longer.
     tensor.exchanged = numbers(*tensor.shape), numbers(*tensor.stride())
-    result[0] = _DLTensor(tensor.data_ptr(), 2, tensor.device_index, len(tensor.shape), code, 8 * tensor.element_size(), 1, *tensor.exchanged, 0)
+    place, type = (tensor.data_ptr(), 2, tensor.device_index), (code, 8 * tensor.element_size(), 1)
+    result[0] = _DLTensor(*place, len(tensor.shape), *type, *tensor.exchanged, 0)
     return 0
 
 

@@ -1,7 +1,7 @@
 """Calls like ones before, with a driver and a PyTorch that only look like it. Run by test_launch.py.
 
-What kernels are launched with is what they were launched with in the first call, but for addresses; and what is another call is
-seen as one.
+What kernels are launched with is what they were launched with in the first call, but for addresses; and what is
+another call is seen as one.
 """
 
 import os
@@ -38,7 +38,7 @@ def get_launches():
 
 
 def launch(call, arrays):
-    """What a call is launched with, in which addresses are the names of arrays and numbers of tensors that were made."""
+    """What a call is launched with; addresses are the names of arrays, and numbers of tensors that were made."""
     fake_torch.allocated.clear()
     get_launches()
     results = call(**arrays)
@@ -58,8 +58,14 @@ def launch(call, arrays):
     parts = lambda line: [replace(text[at : at + 16]) for text in line[9:] for at in range(0, len(text), 16)]
     found = [line[:9] + parts(line) for line in launches]
     for name in arrays:
-        assert arrays[name] is None or any(word.startswith(f"{name} + ") for line in found for word in line), f"{name} is not there"
+        is_there = any(word.startswith(f"{name} + ") for line in found for word in line)
+        assert is_there or arrays[name] is None, f"{name} is not there"
     return found, results
+
+
+def describe(results):
+    results = results if isinstance(results, tuple) else (results,)
+    return [(each.shape, each.stride(), each.dtype) for each in results]
 
 
 class no_python:
@@ -94,11 +100,13 @@ def make_paged(sequences=3, columns=5, page=16, heads=8, name="float16", device=
     rows = lambda *shape: make(shape, name, device)
     cache = lambda: rows(20, page, 2, 128)
     numbers = lambda *shape: make(shape, "int32", device)
-    return dict(query=rows(sequences, 1, heads, 128), key=cache(), value=cache(), table=numbers(sequences, columns), lengths=numbers(sequences))
+    of_sequences = dict(table=numbers(sequences, columns), lengths=numbers(sequences))
+    return dict(query=rows(sequences, 1, heads, 128), key=cache(), value=cache(), **of_sequences)
 
 
 def call_kv_cache(query, key, value, table, lengths, causal=True, **options):
-    return flash.flash_attn_with_kvcache(query, key, value, cache_seqlens=lengths, block_table=table, causal=causal, **options)
+    options.update(cache_seqlens=lengths, block_table=table, causal=causal)
+    return flash.flash_attn_with_kvcache(query, key, value, **options)
 
 
 def make_packed(rows=40, **sizes):
@@ -107,12 +115,14 @@ def make_packed(rows=40, **sizes):
 
 
 def call_packed(query, key, value, table, lengths, ends, **options):
-    return flash.flash_attn_varlen_func(query, key, value, ends, block_table=table, seqused_k=lengths, causal=True, **options)
+    options.update(block_table=table, seqused_k=lengths, causal=True)
+    return flash.flash_attn_varlen_func(query, key, value, ends, **options)
 
 
 def make_packed_keys():
     rows = lambda heads: make((40, heads, 128), "float16")
-    return dict(query=rows(8), key=rows(2), value=rows(2), ends=make((4,), "int32"), key_ends=make((4,), "int64"), out=rows(8))
+    ends = dict(ends=make((4,), "int32"), key_ends=make((4,), "int64"))
+    return dict(query=rows(8), key=rows(2), value=rows(2), **ends, out=rows(8))
 
 
 def call_packed_keys(query, key, value, ends, key_ends, out):
@@ -123,7 +133,8 @@ def call_packed_keys(query, key, value, ends, key_ends, out):
 
 def make_batch():
     rows = lambda heads, length: make((3, heads, length, 128), "float16")
-    return dict(query=rows(8, 2), key=rows(2, 90), value=rows(2, 90), lengths=make((3,), "int32"), sink=make((8,), "float32"))
+    others = dict(lengths=make((3,), "int32"), sink=make((8,), "float32"))
+    return dict(query=rows(8, 2), key=rows(2, 90), value=rows(2, 90), **others)
 
 
 def call_batch(query, key, value, lengths, sink):
@@ -132,26 +143,41 @@ def call_batch(query, key, value, lengths, sink):
 
 def call_attention(query, key, value, table, lengths):
     query = fake_torch.Tensor(query.array.transpose(0, 2, 1, 3), query.dtype, query.device_index)
-    return flash.attention(query, key, value, flash.causal() & flash.window(30, 0), page_table=table, key_lengths=lengths, scale=0.1)
+    mask = flash.causal() & flash.window(30, 0)
+    return flash.attention(query, key, value, mask, page_table=table, key_lengths=lengths, scale=0.1)
+
+
+OBJECT = flash.Attention(flash.causal(), return_lse=True)
+
+
+def call_object(query, key, value, table, lengths):
+    query = fake_torch.Tensor(query.array.transpose(0, 2, 1, 3), query.dtype, query.device_index)
+    return OBJECT(query, key, value, page_table=table, key_lengths=lengths)
 
 
 def test_parameters():
     """Of all addresses other ones, of caches alone, and of nothing."""
-    cases = [(make_paged, call_kv_cache), (make_packed, call_packed), (make_packed_keys, call_packed_keys), (make_batch, call_batch)]
-    cases += [(make_paged, call_attention), (make_paged, lambda **arrays: call_kv_cache(return_softmax_lse=True, **arrays))]
-    cases.append((lambda: {**make_paged(), "out": make((3, 1, 8, 128), "float16")}, call_kv_cache))
-    without_table = lambda: {**make_paged(), "key": make((3, 80, 2, 128), "float16"), "value": make((3, 80, 2, 128), "float16"), "table": None}
-    cases.append((without_table, call_kv_cache))
+    batch = lambda: make((3, 80, 2, 128), "float16")
+    cases = [
+        (make_paged, call_kv_cache),
+        (make_paged, lambda **arrays: call_kv_cache(return_softmax_lse=True, **arrays)),
+        (lambda: {**make_paged(), "out": make((3, 1, 8, 128), "float16")}, call_kv_cache),
+        (lambda: {**make_paged(), "key": batch(), "value": batch(), "table": None}, call_kv_cache),
+        (make_packed, call_packed),
+        (make_packed_keys, call_packed_keys),
+        (make_batch, call_batch),
+        (make_paged, call_attention),
+        (make_paged, call_object),
+    ]
     for make_arrays, call in cases:
         arrays = make_arrays()
         first, results = launch(call, arrays)
         launch(call, arrays)
-        shapes = lambda results: [(each.shape, each.stride(), each.dtype) for each in (results if isinstance(results, tuple) else (results,))]
         with no_python():
             assert launch(call, arrays)[0] == first
             others = make_arrays()
             found, again = launch(call, others)
-            assert found == first and shapes(again) == shapes(results)
+            assert found == first and describe(again) == describe(results)
             found, _ = launch(call, {**arrays, "value": others["value"]})
             assert found == first
             assert launch(call, others)[0] == first
@@ -177,7 +203,8 @@ def test_captured_arrays():
     assert launch(attend, make_arrays(9))[0] == launch(attend, make_arrays(9))[0] == larger
     expect_error(ValueError, "slopes has size 7 in dimension 0", lambda: attend(**make_arrays(7)))
     assert launch(attend, make_arrays(name="float16"))[0] != first
-    expect_error(ValueError, "slopes is on cuda:1, query on cuda:0", lambda: attend(**{**arrays, "slopes": make((8,), "float32", 1)}))
+    elsewhere = {**arrays, "slopes": make((8,), "float32", 1)}
+    expect_error(ValueError, "slopes is on cuda:1, query on cuda:0", lambda: attend(**elsewhere))
 
 
 def know(call=call_kv_cache, **sizes):
@@ -220,7 +247,8 @@ def test_other_calls():
 
 def test_options():
     arrays, first = know()
-    for options in (dict(causal=False, softcap=5.0), dict(window_size=(7, -1)), dict(softcap=3.0), dict(softmax_scale=0.5)):
+    others = dict(causal=False, softcap=5.0), dict(window_size=(7, -1)), dict(softcap=3.0), dict(softmax_scale=0.5)
+    for options in others:
         call = lambda **arrays: call_kv_cache(**{**arrays, **options})
         found = [launch(call, arrays)[0] for _ in range(3)]
         assert found == found[:1] * 3 and found[0] != first, options

@@ -14,7 +14,7 @@ FAKE = os.environ.get("FLASH_FAKE_CUDA")
 @pytest.mark.parametrize("has_exchange", [False, True])
 @pytest.mark.parametrize("device", ["", "Ada"])
 def test_launch(tmp_path, device, has_exchange):
-    """On a card as ours, and on one that nobody has tried, which is said once; with PyTorch's interface of DLPack and without."""
+    """On a card as ours, and on one that nobody has tried, which is said once; with DLPack in C and without."""
     done = run(tmp_path, "launch.py", device, **({"FAKE_EXCHANGE": "1"} if has_exchange else {}))
     assert done.stderr.count("compute capability 8.9, on which flash-mlir was not tried") == bool(device), done.stderr
 
