@@ -430,6 +430,21 @@ static void testTensorMaps() {
   uint64_t word;
   std::memcpy(&word, parameters + 64 + 120, 8);
   check(word == 0x1000 + 2 * 21312, "the bytes of the map");
+  // Each address has its map made once, until the call is prepared again.
+  for (auto [address, isNew] : {std::pair(0x1000, false),
+                                {0x2000, true},
+                                {0x1000, false},
+                                {0x2000, false}}) {
+    given.clear();
+    int64_t sizes[] = {4, 333, 64}, strides[] = {21312, 64, 1};
+    TensorArgument argument{uint64_t(address), sizes, strides};
+    llvm::cantFail(program.bind(argument, {}, {}, call, encode));
+    std::memcpy(&word, call.parameters.data() + 64 + 120, 8);
+    check(given.empty() != isNew && word == uint64_t(address) + 2 * 21312,
+          "the map of a call that is bound again");
+  }
+  with(0x1000, {5, 333, 64}, {21312, 64, 1}, "");
+  check(!given.empty() && given[4] == 5, "the map of other sizes");
   // Strides of one row, or of none, do not matter.
   with(0x1000, {4, 1, 64}, {64, 7, 1}, "");
   gives({6, 0x1000 + 2 * 64, 128, 256, 4, 1, 64, 128, 16, 1, 128, 64},
