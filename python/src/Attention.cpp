@@ -452,15 +452,15 @@ Attention::Given::Given(nb::handle query, nb::handle key, nb::handle value,
   all[count++] = out;
 }
 
-nb::object Attention::repeat(Torch &torch, const Given &given, bool areRows) {
-  Signature signature;
+nb::object Attention::repeat(Torch &torch, const Given &given, bool areRows,
+                             Signature &signature) {
   if (!given.count || !signature.read(torch, given.all, given.count))
     return {};
-  return repeat(torch, given, areRows, signature);
+  return repeatRead(torch, given, areRows, signature);
 }
 
-nb::object Attention::repeat(Torch &torch, const Given &given, bool areRows,
-                             const Signature &signature) {
+nb::object Attention::repeatRead(Torch &torch, const Given &given, bool areRows,
+                                 const Signature &signature) {
   RepeatedCalls &calls = repeated[areRows];
   std::shared_ptr<RepeatedCall> call = calls.find(signature);
   if (!call) {
@@ -517,15 +517,17 @@ nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,
   bool isPlain = false;
   bool isTensor = torch && torch->isTensor(query);
   if (!isTensor || !torch->isWatched()) {
+    Signature signature;
     if (isTensor)
       if (nb::object done =
-              repeat(*torch, {query, key, value, lengths, sink, captured}))
+              repeat(*torch, {query, key, value, lengths, sink, captured},
+                     /*areRows=*/false, signature))
         return done;
     Arguments arguments;
     Obstacle obstacle =
         read(arguments, query, key, value, lengths, sink, captured);
     if (obstacle.kind == Obstacle::None)
-      return execute(arguments);
+      return execute(arguments, /*out=*/{}, signature);
     isPlain = obstacle.kind == Obstacle::Gradient;
   }
   // Of arrays of other libraries autograd and operators know nothing.
@@ -556,9 +558,10 @@ nb::object Attention::callRows(nb::handle query, nb::handle key,
   if (!torch || !torch->isTensor(query) || torch->isWatched() || packs(0) ||
       packs(1))
     return nb::none();
+  Signature signature;
   if (nb::object done =
           repeat(*torch, {query, key, value, lengths, sink, captured, out},
-                 /*areRows=*/true))
+                 /*areRows=*/true, signature))
     return done;
   Arguments arguments;
   arguments.areRows = true;
@@ -569,8 +572,9 @@ nb::object Attention::callRows(nb::handle query, nb::handle key,
       arguments.arrays[0].device < 0 || getHeads(arguments.arrays[0], 0) == 0)
     return nb::none();
   if (out.is_none())
-    return execute(arguments);
-  return canWrite(out, arguments) ? execute(arguments, out) : nb::none();
+    return execute(arguments, /*out=*/{}, signature);
+  return canWrite(out, arguments) ? execute(arguments, out, signature)
+                                  : nb::none();
 }
 
 void Attention::readOrRaise(Arguments &arguments, nb::handle query,
@@ -646,14 +650,16 @@ nb::object Attention::callInto(nb::handle query, nb::handle key,
                                nb::handle out) {
   Torch *torch = Torch::get();
   if (torch && torch->isTensor(query) && !torch->isWatched()) {
+    Signature signature;
     if (nb::object done =
-            repeat(*torch, {query, key, value, lengths, sink, captured, out}))
+            repeat(*torch, {query, key, value, lengths, sink, captured, out},
+                   /*areRows=*/false, signature))
       return done;
     Arguments arguments;
     Obstacle obstacle =
         read(arguments, query, key, value, lengths, sink, captured);
     if (obstacle.kind == Obstacle::None && canWrite(out, arguments))
-      return execute(arguments, out);
+      return execute(arguments, out, signature);
   }
   nb::object results = call(query, key, value, lengths, sink, captured);
   writeInto(out, returnLse ? nb::object(results[0]) : results);
@@ -954,6 +960,14 @@ Attention::Launch::Launch(Attention &attention, const Arguments &arguments,
       else
         places.add(sizes, rank, rank == query.rank ? &query : nullptr);
   }
+}
+
+nb::object Attention::execute(Arguments &arguments, nb::handle out,
+                              const Signature &signature) {
+  nb::object results = execute(arguments, out);
+  if (signature.isRead())
+    repeated[arguments.areRows].note(signature);
+  return results;
 }
 
 nb::object Attention::execute(Arguments &arguments, nb::handle out) {

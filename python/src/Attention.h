@@ -128,11 +128,11 @@ public:
   };
   /// The result of a call that is like one before; null for others, and for the
   /// first ones. Nothing must watch operators.
-  nb::object repeat(Torch &torch, const Given &given, bool areRows = false);
-  /// The same after the arguments have been read.
   nb::object repeat(Torch &torch, const Given &given, bool areRows,
-                    const Signature &signature);
-
+                    Signature &signature);
+  /// The same after the arguments have been read.
+  nb::object repeatRead(Torch &torch, const Given &given, bool areRows,
+                        const Signature &signature);
   /// Raises ValueError for another number of captured tensors than the variant
   /// has.
   void checkCount(size_t numCaptured) const;
@@ -177,6 +177,10 @@ private:
                    nb::handle captured) const;
   /// `out` is what `canWrite` is true of, or null.
   nb::object execute(Arguments &arguments, nb::handle out = {});
+  /// The same of a call whose signature was read, if it is one, and is noted
+  /// then.
+  nb::object execute(Arguments &arguments, nb::handle out,
+                     const Signature &signature);
   /// That of a call whose arguments are adapted.
   Kernel &findKernel(const Arguments &arguments);
   /// Whether a kernel can write the result into this array.

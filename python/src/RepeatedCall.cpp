@@ -16,6 +16,13 @@ using namespace flash::python;
 //===----------------------------------------------------------------------===//
 
 bool Signature::read(Torch &torch, const nb::handle *arrays, size_t numArrays) {
+  if (!readAll(torch, arrays, numArrays))
+    device = -1;
+  return isRead();
+}
+
+bool Signature::readAll(Torch &torch, const nb::handle *arrays,
+                        size_t numArrays) {
   if (!torch.exchange || !torch.exchange->readTensor || numArrays > maxArrays)
     return false;
   bool isGradEnabled = torch.isGradEnabled();
@@ -59,7 +66,7 @@ bool Signature::read(Torch &torch, const nb::handle *arrays, size_t numArrays) {
       numWords += rank;
     }
   }
-  return device >= 0;
+  return true;
 }
 
 uint64_t Signature::getHash() const {
@@ -151,14 +158,15 @@ bool RepeatedCalls::Hashes::contains(uint64_t hash) const {
   return std::find(hashes.begin(), hashes.end(), hash) != hashes.end();
 }
 
-bool RepeatedCalls::wasSeen(const Signature &signature) {
+void RepeatedCalls::note(const Signature &signature) {
   uint64_t hash = signature.getHash();
-  if (refused.contains(hash))
-    return false;
-  if (seen.contains(hash))
-    return true;
-  seen.add(hash);
-  return false;
+  if (!seen.contains(hash))
+    seen.add(hash);
+}
+
+bool RepeatedCalls::wasSeen(const Signature &signature) const {
+  uint64_t hash = signature.getHash();
+  return seen.contains(hash) && !refused.contains(hash);
 }
 
 void RepeatedCalls::refuse(const Signature &signature) {

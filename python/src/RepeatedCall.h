@@ -27,9 +27,11 @@ class Signature {
 public:
   static constexpr size_t maxArrays = 16;
 
-  /// Reads arrays, of which None are left out. False unless these are plain
-  /// tensors of one CUDA device that nothing else than a kernel has to look at.
+  /// Reads arrays, of which None are left out. False, and no signature, unless
+  /// these are plain tensors of one CUDA device that nothing else than a kernel
+  /// has to look at.
   bool read(Torch &torch, const nb::handle *arrays, size_t count);
+  bool isRead() const { return device >= 0; }
 
   bool operator==(const Signature &other) const;
   uint64_t getHash() const;
@@ -44,6 +46,8 @@ public:
   }
 
 private:
+  bool readAll(Torch &torch, const nb::handle *arrays, size_t numArrays);
+
   static constexpr size_t maxWords = 128;
 
   size_t count = 0, numWords = 0;
@@ -95,9 +99,11 @@ class RepeatedCalls {
 public:
   /// Null where there is none.
   std::shared_ptr<RepeatedCall> find(const Signature &signature);
-  /// Whether there was a call of this signature before, not long ago: sizes
-  /// that come once are not worth keeping. If not, there was one now.
-  bool wasSeen(const Signature &signature);
+  /// Notes that a call of this signature was done.
+  void note(const Signature &signature);
+  /// Whether there was one, not long ago, which is worth to be prepared: sizes
+  /// that come once are not.
+  bool wasSeen(const Signature &signature) const;
   void add(std::shared_ptr<RepeatedCall> call);
   /// Notes that such calls need more than a kernel.
   void refuse(const Signature &signature);

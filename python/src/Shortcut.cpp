@@ -91,8 +91,8 @@ nb::object Shortcut::call(PyObject *const *arguments, size_t count) {
       continue;
     if (i < entries.size())
       std::swap(entries[i], entries.front());
-    return entry->attention->repeat(*torch, arrays.given, areRows,
-                                    arrays.signature);
+    return entry->attention->repeatRead(*torch, arrays.given, areRows,
+                                        arrays.signature);
   }
   return {};
 }
