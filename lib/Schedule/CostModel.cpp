@@ -9,6 +9,7 @@
 
 #include "flash/Schedule/Models.h"
 #include "flash/Schedule/SplitKV.h"
+#include "flash/Schedule/ValueColumns.h"
 #include "llvm/Support/Debug.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -57,14 +58,14 @@ public:
     return *problem.countQueryTiles(*schedule.queryTile);
   }
   int64_t getMostSplits(const Schedule &schedule) const {
-    return countSplits(mostSplitWaves * target.multiprocessors,
+    return countSplits(mostSplitWaves * target.multiprocessors / valueBlocks,
                        countTiles(schedule),
                        llvm::divideCeil(*problem.keys, *schedule.keyTile));
   }
 
 private:
   int64_t countWaves(const Schedule &schedule, int64_t splits) const {
-    return llvm::divideCeil(countTiles(schedule) * splits,
+    return llvm::divideCeil(countTiles(schedule) * valueBlocks * splits,
                             target.multiprocessors);
   }
   /// The tiles of keys that the busiest multiprocessor works on.
@@ -72,13 +73,18 @@ private:
 
   const Problem &problem;
   const Machine &target;
-  int64_t columns, partialBytes;
+  /// Blocks that share the columns of the values, and the columns of a product
+  /// of one, in the mean.
+  int64_t valueBlocks, columns;
+  int64_t partialBytes;
 };
 } // namespace
 
 Clock::Clock(const Problem &problem, const Machine &target)
     : problem(problem), target(target),
-      columns((problem.headDim + problem.valueDim) / 2) {
+      valueBlocks(countValueBlocks(problem.valueDim,
+                                   getDefaultValueColumns(problem.valueDim))),
+      columns((problem.headDim + problem.valueDim / valueBlocks) / 2) {
   int64_t rows = *problem.heads / problem.packedHeads * *problem.countRows();
   partialBytes = rows * problem.valueDim * int64_t(sizeof(float));
 }
@@ -98,8 +104,8 @@ double Clock::countSteps(const Schedule &schedule, int64_t splits) const {
   int64_t queries = *schedule.queryTile / problem.packedHeads;
   double mean = double(*problem.meanKeysPerQuery + queries / 2) /
                 double(*schedule.keyTile);
-  double all =
-      countTiles(schedule) * std::max(mean, stepsOfEmptyBlock * splits);
+  double all = countTiles(schedule) * valueBlocks *
+               std::max(mean, stepsOfEmptyBlock * splits);
   return std::max(double(longest),
                   all / target.multiprocessors + stepsOfLastTile);
 }

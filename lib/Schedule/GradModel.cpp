@@ -90,6 +90,9 @@ static constexpr Gain gains[] = {
     {64, 512, 512, 4, {}, {}, true, false, true},
     {128, 1024, 2048, 16, 512, 1024, false, true, false}};
 
+/// Of keys and values, whose gradients one program without roles sums up.
+static constexpr int64_t mostColumnsTogether = 512;
+
 /// The sums of diagonals may take so many times the memory that those of the
 /// gradients of queries take.
 static constexpr int64_t mostOfDiagonals = 2;
@@ -198,6 +201,17 @@ static bool paysToFuse(const Problem &problem) {
   return hasEnough || refuse("there are few heads");
 }
 
+/// A tile of queries or keys and a step of the others, which are in shared
+/// memory together where warps have no roles.
+static int64_t getBytesOfPair(const Problem &problem, int64_t rows,
+                              int64_t step) {
+  int64_t bytes = 0;
+  for (int64_t columns : {problem.headDim, problem.valueDim})
+    bytes += problem.getTileBytes(rows, columns) +
+             problem.getTileBytes(step, columns);
+  return bytes;
+}
+
 static Schedule chooseTiles(const Problem &problem, const Machine &target) {
   // The gradients of a tile of keys and of values are in registers together:
   // up to D = Dv = 128 they need no spills (test/Ptxas), in f32 up to 64; wider
@@ -214,22 +228,26 @@ static Schedule chooseTiles(const Problem &problem, const Machine &target) {
   Schedule schedule;
   schedule.queryTile = fit(problem.queries, largestQueryTile);
   schedule.keyTile = fit(problem.keys, largestKeyTile);
-  // A tile and a step of queries or keys are in shared memory together.
-  auto getBytes = [&](int64_t rows) {
-    return problem.getTileBytes(rows, problem.headDim) +
-           problem.getTileBytes(rows, problem.valueDim);
-  };
+  // Tiles of a head add in place.
+  if (!target.isGpu()) {
+    schedule.products = Schedule::oneProgram;
+    return schedule;
+  }
   auto fitsBeside = [&](int64_t rows, int64_t step) {
-    return !target.isGpu() || getBytes(rows) + getBytes(step) <=
-                                  target.portableSharedBytesPerBlock;
+    return getBytesOfPair(problem, rows, step) <=
+           target.portableSharedBytesPerBlock;
   };
   if (!fitsBeside(*schedule.queryTile, *schedule.keyTile))
     schedule.keyStep = rowsOfWarp;
   if (!fitsBeside(*schedule.keyTile, *schedule.queryTile))
     schedule.queryStep = rowsOfWarp;
-  // Tiles of a head add in place.
-  if (!target.isGpu())
-    schedule.products = Schedule::oneProgram;
+  for (auto tile : {&Schedule::queryTile, &Schedule::keyTile})
+    if (!fitsBeside(*(schedule.*tile), rowsOfWarp))
+      schedule.*tile = rowsOfWarp;
+  // The gradients of a tile of keys and of values spill thousands of bytes
+  // together, and hundreds alone.
+  if (problem.headDim + problem.valueDim > mostColumnsTogether)
+    schedule.keyPrograms = 2;
   return schedule;
 }
 
@@ -421,13 +439,24 @@ std::string flash::completeGradSchedule(const Problem &problem,
       return formatv("{0} must be a multiple of 16 on tensor cores, got "
                      "{1}; the nearest is {2}",
                      name, tile, llvm::alignTo(tile, rowsOfWarp));
-  if (!hasRoles)
-    return schedule.hasRoles()
-               ? formatv("the features {0} need the target sm_90a and elements "
-                         "of 16 bits",
-                         stringifyScheduleFeatures(*schedule.features))
-                     .str()
-               : "";
+  if (!hasRoles && schedule.hasRoles())
+    return formatv("the features {0} need the target sm_90a and elements "
+                   "of 16 bits",
+                   stringifyScheduleFeatures(*schedule.features));
+  if (!hasRoles) {
+    int64_t bytes = std::max(
+        getBytesOfPair(problem, *schedule.queryTile, schedule.getKeyStep()),
+        getBytesOfPair(problem, *schedule.keyTile, schedule.getQueryStep()));
+    if (bytes <= target.sharedBytesPerBlock)
+      return "";
+    bool isLeast = getBytesOfPair(problem, rowsOfWarp, rowsOfWarp) >
+                   target.sharedBytesPerBlock;
+    return formatv("tiles and steps of gradients need {0} bytes of shared "
+                   "memory, and a block may have {1}; choose {2}",
+                   bytes, target.sharedBytesPerBlock,
+                   isLeast ? "elements of 16 bits, or cpu"
+                           : "smaller tiles or steps");
+  }
   if (!schedule.has(ScheduleFeatures::SpecializeWarps))
     return formatv("the features {0} need specialize_warps too",
                    stringifyScheduleFeatures(*schedule.features));

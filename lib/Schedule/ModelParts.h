@@ -16,6 +16,11 @@ namespace flash {
 /// keys and of values as there are stages.
 int64_t getSharedBytes(const Problem &problem, const Schedule &schedule);
 
+/// The columns of the values that a block sums up, and how many blocks share
+/// the columns.
+int64_t getValueColumns(const Problem &problem, const Schedule &schedule);
+int64_t countValueBlocks(const Problem &problem, const Schedule &schedule);
+
 /// Asks for split-KV where the tiles of queries may be few, for warps without
 /// roles. Tiles become smaller where that makes a CTA for more of the
 /// multiprocessors, or fewer partial results because there are fewer splits.
@@ -43,7 +48,9 @@ Schedule chooseSm80Schedule(const Problem &problem, const Machine &target);
 std::string completeSm80Schedule(const Problem &problem, const Machine &target,
                                  Schedule &schedule);
 
-/// The same for products of warpgroups and bulk copies.
+/// The same for products of warpgroups and bulk copies, of which there are
+/// some for the problem if `hasSm90Tiles` says so.
+bool hasSm90Tiles(const Problem &problem, const Machine &target);
 Schedule chooseSm90Schedule(const Problem &problem, const Machine &target);
 std::string completeSm90Schedule(const Problem &problem, const Machine &target,
                                  Schedule &schedule);

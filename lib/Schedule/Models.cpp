@@ -7,6 +7,7 @@
 
 #include "ModelParts.h"
 #include "flash/Schedule/SplitKV.h"
+#include "flash/Schedule/ValueColumns.h"
 #include "flash/Schedule/Warpgroups.h"
 #include "llvm/Support/Debug.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -19,13 +20,28 @@ using llvm::formatv;
 // Rows of the largest tile that models propose for all head dimensions.
 static constexpr int64_t mostPackedHeads = 128;
 
+int64_t flash::getValueColumns(const Problem &problem,
+                               const Schedule &schedule) {
+  return schedule.valueColumns.value_or(
+      getDefaultValueColumns(problem.valueDim));
+}
+
+int64_t flash::countValueBlocks(const Problem &problem,
+                                const Schedule &schedule) {
+  return countValueBlocks(problem.valueDim, getValueColumns(problem, schedule));
+}
+
 int64_t flash::getSharedBytes(const Problem &problem,
                               const Schedule &schedule) {
   int64_t bytes = schedule.queryStages.value_or(1) *
                   problem.getTileBytes(*schedule.queryTile, problem.headDim);
+  int64_t ofValues = getValueColumns(problem, schedule);
+  bool areOfKeys =
+      problem.valuesOfKeys &&
+      beginAtPanels(problem.valueDim, ofValues, problem.getElementBytes());
   for (auto [element, columns] :
        {std::pair(problem.keyElement, problem.headDim),
-        {problem.valueElement, problem.valueDim}}) {
+        {problem.valueElement, areOfKeys ? 0 : ofValues}}) {
     int64_t tile = problem.getTileBytes(*schedule.keyTile, columns);
     // Tiles that are copied become one that is multiplied.
     bool isQuantized = element && element != problem.element;
@@ -93,6 +109,18 @@ static std::string findPackingFault(const Problem &problem,
                  *problem.group, packed, nearest);
 }
 
+/// What is wrong with the columns of the values; empty if nothing is. Fills
+/// them in where a block of a GPU has not all.
+static std::string completeValueColumns(const Problem &problem,
+                                        const Machine &target,
+                                        Schedule &schedule) {
+  int64_t all = problem.valueDim;
+  if (!schedule.valueColumns && target.isGpu() &&
+      getDefaultValueColumns(all) < all)
+    schedule.valueColumns = getDefaultValueColumns(all);
+  return findValueColumnsFault(all, schedule.valueColumns.value_or(all));
+}
+
 static Schedule chooseTiles(const Problem &problem, const Machine &target,
                             const Schedule &given) {
   if (!target.isGpu())
@@ -102,7 +130,8 @@ static Schedule chooseTiles(const Problem &problem, const Machine &target,
                       ? given.hasRoles()
                       : canBeWarpgroupTiles(given.queryTile.value_or(0),
                                             given.keyTile.value_or(0));
-  if (!hasRoles || !canHaveRoles(problem, target)) {
+  if (!hasRoles || !canHaveRoles(problem, target) ||
+      !hasSm90Tiles(problem, target)) {
     LLVM_DEBUG(llvm::dbgs() << "warps without roles: "
                             << (hasRoles ? "of the target or the element type\n"
                                          : "of the given tiles or features\n"));
@@ -134,6 +163,9 @@ std::string flash::completeSchedule(const Problem &problem,
   if (std::string fault = schedule.findFault(); !fault.empty())
     return fault;
   if (std::string fault = schedule.findForeignKey(ScheduleOwner::Attention);
+      !fault.empty())
+    return fault;
+  if (std::string fault = completeValueColumns(problem, target, schedule);
       !fault.empty())
     return fault;
   if (!target.isGpu())

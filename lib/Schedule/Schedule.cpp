@@ -8,6 +8,7 @@
 #include "flash/Schedule/Schedule.h"
 
 #include "flash/Machine/Machine.h"
+#include "flash/Support/HeadDim.h"
 #include "flash/Support/NearestName.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -50,6 +51,8 @@ constexpr Key keys[] = {
      Schedule::separatePrograms},
     {"key_programs", ofGradients, &Schedule::keyPrograms, 1, 2},
     {"packed_heads", ofAttention, &Schedule::packedHeads, 1, 1024},
+    {"value_columns", ofAttention, &Schedule::valueColumns, headDimMultiple,
+     largestHeadDim, headDimMultiple, /*followsTiles=*/true},
     {"warps", ofAttention | ofKernel, &Schedule::warps, 1, 32, 1,
      /*followsTiles=*/true},
     {"stages", ofBoth | ofKernel, &Schedule::stages, 1, 16, 1,
@@ -102,8 +105,8 @@ static std::string findFault(const Key &key, int64_t value) {
 
 bool Schedule::isOfBlocks() const {
   Schedule rest = *this;
-  rest.queryTile = rest.keyTile = rest.packedHeads = rest.blockMap =
-      rest.products = std::nullopt;
+  rest.queryTile = rest.keyTile = rest.packedHeads = rest.valueColumns =
+      rest.blockMap = rest.products = std::nullopt;
   return !rest.isEmpty();
 }
 

@@ -8,6 +8,7 @@
 #include "ModelParts.h"
 #include "flash/Schedule/Warpgroups.h"
 #include "flash/Support/ElementType.h"
+#include "flash/Support/HeadDim.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -33,7 +34,8 @@ int64_t countWarpsPerMultiprocessor(const Machine &target) {
 
 /// Of a thread, for the scores and the accumulator in f32.
 int64_t countTileRegisters(const Problem &problem, const Schedule &schedule) {
-  int64_t values = *schedule.queryTile * (*schedule.keyTile + problem.valueDim);
+  int64_t values = *schedule.queryTile *
+                   (*schedule.keyTile + getValueColumns(problem, schedule));
   return values / (threadsPerWarp * *schedule.warps);
 }
 
@@ -43,14 +45,17 @@ int64_t countTileRegisters(const Problem &problem, const Schedule &schedule) {
 struct Candidate {
   int64_t maxHeadDim, queryTile, keyTile;
 };
-constexpr Candidate candidatesOf16Bits[] = {
-    {72, 128, 64}, {128, 128, 32}, {144, 64, 32}, {256, 64, 64}};
-constexpr Candidate candidatesOf32Bits[] = {{16, 128, 32}, {48, 64, 32},
-                                            {56, 64, 16},  {80, 128, 32},
-                                            {96, 64, 32},  {256, 64, 16}};
+constexpr Candidate candidatesOf16Bits[] = {{72, 128, 64},
+                                            {128, 128, 32},
+                                            {144, 64, 32},
+                                            {256, 64, 64},
+                                            {largestHeadDim, 64, 32}};
+constexpr Candidate candidatesOf32Bits[] = {
+    {16, 128, 32}, {48, 64, 32}, {56, 64, 16},
+    {80, 128, 32}, {96, 64, 32}, {largestHeadDim, 64, 16}};
 // A masked step needs registers for the product that leaves out masked keys.
 constexpr Candidate maskedCandidatesOf32Bits[] = {
-    {16, 128, 32}, {48, 64, 32}, {256, 64, 16}};
+    {16, 128, 32}, {48, 64, 32}, {largestHeadDim, 64, 16}};
 } // namespace
 
 int64_t flash::getFillingBlocks(const Machine &target, int64_t queryTile) {
@@ -91,6 +96,9 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
   while (isTooLarge() && *schedule.queryTile > rowsOfWarp)
     *schedule.queryTile /= 2;
   chooseSplitKV(problem, target, schedule);
+  if (schedule.splitCtas)
+    schedule.splitCtas = std::max<int64_t>(
+        *schedule.splitCtas / countValueBlocks(problem, schedule), 1);
   // One warp waits for its copies and converts them itself: many small blocks
   // do both at the same time (docs/lab/2026-11-28-caches-of-8-bits.md).
   if (problem.isDequantized() && *schedule.queryTile == rowsOfWarp) {

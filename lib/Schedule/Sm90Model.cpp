@@ -8,6 +8,7 @@
 #include "CostModel.h"
 #include "ModelParts.h"
 #include "flash/Schedule/Warpgroups.h"
+#include "flash/Support/HeadDim.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Debug.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -74,6 +75,34 @@ constexpr Candidate maskedCandidates[] = {
      specialized | ScheduleFeatures::PingPong | ScheduleFeatures::Persistent},
     {256, 0, unlimited, 128, 64, pingPong | ScheduleFeatures::Persistent}};
 } // namespace
+
+/// Tiles for wider heads than the candidates are of: of one warpgroup, whose
+/// block has some of the columns of the values, with as many keys as shared
+/// memory has room for; nothing if it has for none. Not measured.
+static std::optional<Candidate> makeWideCandidate(const Problem &problem,
+                                                  const Machine &target) {
+  for (int64_t keyTile : {64, 48, 32, 16}) {
+    Candidate wide = {
+        largestHeadDim,  0,       unlimited,
+        rowsOfWarpgroup, keyTile, overlapped | ScheduleFeatures::Persistent};
+    Schedule schedule;
+    schedule.queryTile = wide.queryTile;
+    schedule.keyTile = keyTile;
+    schedule.features = wide.features;
+    if (completeSm90Schedule(problem, target, schedule).empty())
+      return wide;
+  }
+  return std::nullopt;
+}
+
+static bool isWide(const Problem &problem) {
+  return std::max(problem.headDim, problem.valueDim) >
+         std::rbegin(candidates)->maxHeadDim;
+}
+
+bool flash::hasSm90Tiles(const Problem &problem, const Machine &target) {
+  return !isWide(problem) || makeWideCandidate(problem, target);
+}
 
 bool flash::canBeWarpgroupTiles(int64_t queryTile, int64_t keyTile) {
   return queryTile % rowsOfWarpgroup == 0 && queryTile <= maxQueryTile &&
@@ -145,6 +174,11 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
         hasRegisters)
       fits.push_back(&c);
   }
+  std::optional<Candidate> wide;
+  if (isWide(problem)) {
+    wide = makeWideCandidate(problem, target);
+    fits.push_back(&*wide);
+  }
   // A tile need not be longer than the queries there are.
   int64_t mostQueries = maxQueryTile;
   if (std::optional<int64_t> rows = problem.countRows())
@@ -169,9 +203,12 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
                           << " of at most " << mostQueries << " queries\n");
   bool areFew = keys && !schedule.ctasPerSm &&
                 hasFewTiles(problem, target, *schedule.queryTile);
+  // Of wide heads no tile may have room for all that are packed.
+  std::vector<Schedule> tilesOfFew;
   if (areFew)
-    schedule = chooseForFewTiles(
-        problem, target, getTiles(fits, problem.packedHeads, mostQueries));
+    tilesOfFew = getTiles(fits, problem.packedHeads, mostQueries);
+  if (!tilesOfFew.empty())
+    schedule = chooseForFewTiles(problem, target, tilesOfFew);
   // How long the tiles of a wave are only the data tell, so that whichever
   // multiprocessor is free takes the next one; few need nothing to count them.
   if (schedule.has(ScheduleFeatures::Persistent)) {
@@ -188,14 +225,16 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   // which only a block of one warpgroup has left. Then all blocks run at once,
   // and no block goes on to another tile.
   std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
+  int64_t valueBlocks = countValueBlocks(problem, schedule);
   bool maySplitKeys =
-      tiles ? *tiles <= target.multiprocessors / 2
+      tiles ? *tiles * valueBlocks <= target.multiprocessors / 2
             : schedule.queryTile == rowsOfWarpgroup && !problem.hasPackedRows;
   if (maySplitKeys) {
     LLVM_DEBUG(llvm::dbgs() << "keys are split: "
                             << (tiles ? "few tiles of queries\n"
                                       : "open sizes, and one warpgroup\n"));
-    schedule.splitCtas = target.multiprocessors;
+    schedule.splitCtas =
+        std::max<int64_t>(target.multiprocessors / valueBlocks, 1);
     *schedule.features &=
         ~(ScheduleFeatures::Persistent | ScheduleFeatures::ClaimTiles);
   }
@@ -240,7 +279,8 @@ std::string flash::completeSm90Schedule(const Problem &problem,
   // Of 64 rows each of 128 threads has half as many elements as there are
   // columns; probabilities are rounded to 16 bits.
   int64_t registers = *schedule.keyTile / 2 + *schedule.keyTile / 4 +
-                      problem.valueDim / 2 + registersBesideTiles;
+                      getValueColumns(problem, schedule) / 2 +
+                      registersBesideTiles;
   int64_t available = getRoleRegisters(target, warpgroups, blocks).consumer;
   if (registers > available) {
     std::string ofBlocks;
@@ -252,7 +292,8 @@ std::string flash::completeSm90Schedule(const Problem &problem,
         "there are {4}; choose a smaller key_tile",
         *schedule.keyTile, registers, warpgroups, ofBlocks, available);
   }
-  int64_t columns = std::max(*schedule.keyTile, problem.valueDim);
+  int64_t columns =
+      std::max(*schedule.keyTile, getValueColumns(problem, schedule));
   int64_t result = columns / 2 + registersBesideResult;
   int64_t start = getStartRegisters(target, warpgroups, blocks);
   if (result > start)

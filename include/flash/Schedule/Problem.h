@@ -26,6 +26,8 @@ struct Problem {
   /// the element type.
   std::string precision;
   int64_t headDim = 0, valueDim = 0;
+  /// The values are the first columns of the keys, and so are their tiles.
+  bool valuesOfKeys = false;
   /// Heads of all batches, rows of queries of all of them, and the lengths of
   /// one. Products are cut off where no schedule distinguishes them any more.
   std::optional<int64_t> heads, queries, keys;

@@ -39,8 +39,8 @@ struct Schedule {
   static constexpr int64_t separatePrograms = 7, oneProgram = 5;
 
   std::optional<int64_t> queryTile, keyTile, queryStep, keyStep, products,
-      keyPrograms, packedHeads, warps, stages, queryStages, keyProgramStages,
-      ctasPerSm;
+      keyPrograms, packedHeads, valueColumns, warps, stages, queryStages,
+      keyProgramStages, ctasPerSm;
   std::optional<ScheduleFeatures> features;
   /// What the features are without, where `features` is left to others.
   ScheduleFeatures leftOut = ScheduleFeatures::None;

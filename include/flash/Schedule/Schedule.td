@@ -76,6 +76,11 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     which the types then say. So one query, or few, fill a tile, and the keys are
     read once for all heads of the tile.
 
+    `value_columns = W` (8 to 576, a multiple of 8) makes units of W columns of the values, the same for all
+    queries: each computes the scores of its queries, and sums up W columns. So wide heads fit into registers.
+    Units begin equally far apart, a multiple of 8 columns, and the last one ends with the columns; where they
+    overlap both store the same. Without it units have all columns up to 256, and as few as can be above.
+
     On a GPU the unit is a thread block (CTA): `warps` (1 to 32) share the
     queries, 16 at a time each. `stages` (1 to 16) tiles of keys, and of values,
     are in shared memory, and `query_stages` (1 or 2) of queries where a block has

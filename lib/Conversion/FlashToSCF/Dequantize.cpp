@@ -153,8 +153,8 @@ LoadRowsOp flash::loadQuantized(LoadRowsOp load, DequantizeOp op,
     scale = emitScale(load, op.getScale());
   auto quantized = LoadRowsOp::create(
       b, load.getLoc(), type.clone(op.getSource().getType().getElementType()),
-      op.getSource(), load.getPosition(), load.getRows(), load.getPackedAttr(),
-      load.getToEndAttr());
+      op.getSource(), load.getPosition(), load.getRows(), load.getColumn(),
+      load.getPackedAttr(), load.getToEndAttr());
   auto create = onlyKernels ? createTile : createGenericTile;
   load.replaceAllUsesWith(create(b, load, quantized.getTile(), scale, scales));
   load.erase();

@@ -34,7 +34,8 @@ using namespace flash;
 /// memory.
 static Value extractParts(OpBuilder &b, AddressOpInterface address,
                           ArrayRef<OpFoldResult> first, OpFoldResult rows,
-                          int64_t tile, int64_t contiguous) {
+                          int64_t tile, int64_t contiguous,
+                          std::optional<Columns> columns) {
   Location loc = address.getLoc();
   AffineExpr row = b.getAffineDimExpr(0), last = b.getAffineDimExpr(1),
              zero = b.getAffineConstantExpr(0);
@@ -74,7 +75,7 @@ static Value extractParts(OpBuilder &b, AddressOpInterface address,
     if (contiguous <= tile)
       position[2] = b.getIndexAttr(0);
     parts.push_back(extractRows(b, loc, address.getMemory(), position, existing,
-                                rowsOfPart));
+                                rowsOfPart, columns));
   }
   if (parts.size() == 1)
     return parts.front();
@@ -99,9 +100,14 @@ static LogicalResult lower(LoadRowsOp load, bool onlyKernels) {
            << tile << " rows of " << heads << " heads of a view in which "
            << *contiguous << " rows follow each other; the rows of a tile are "
            << "of one head and divide that number, or are a multiple of it";
+  std::optional<Columns> columns;
+  if (load.getColumn())
+    columns = {getAsOpFoldResult(load.getColumn()),
+               load.getTile().getType().getDimSize(1)};
   Value rowsOfTile;
   if (contiguous) {
-    rowsOfTile = extractParts(b, address, first, rows, tile, *contiguous);
+    rowsOfTile =
+        extractParts(b, address, first, rows, tile, *contiguous, columns);
     // On a CPU the parts are copied together.
     auto concat = rowsOfTile.getDefiningOp<tensor::ConcatOp>();
     if (concat && !onlyKernels) {
@@ -113,11 +119,10 @@ static LogicalResult lower(LoadRowsOp load, bool onlyKernels) {
       first = address.emitAddress(b, loc, first);
       source = address.getMemory();
     }
-    rowsOfTile = heads > 1
-                     ? packRows(b, loc, source, first, heads, rows, tile,
-                                load.getToEnd())
-                     : extractRows(b, loc, source, first, rows, tile,
-                                   /*columns=*/std::nullopt, load.getToEnd());
+    rowsOfTile = heads > 1 ? packRows(b, loc, source, first, heads, rows, tile,
+                                      columns, load.getToEnd())
+                           : extractRows(b, loc, source, first, rows, tile,
+                                         columns, load.getToEnd());
   }
   load.replaceAllUsesWith(rowsOfTile);
   load.erase();
@@ -173,7 +178,8 @@ static void lower(StoreRowsOp store, scf::ForallOp forall,
   if (heads > 1)
     sizes[sizes.size() - 2] = b.getIndexAttr(heads);
   if (tile.getRank() == 2) {
-    offsets.push_back(b.getIndexAttr(0));
+    offsets.push_back(store.getColumn() ? getAsOpFoldResult(store.getColumn())
+                                        : b.getIndexAttr(0));
     sizes.push_back(b.getIndexAttr(tile.getDimSize(1)));
   }
   b.setInsertionPointToEnd(forall.getTerminator().getBody());

@@ -137,6 +137,13 @@ private:
   /// A tile of memory or of registers in shared memory.
   mlir::FailureOr<mlir::Value> getSharedTile(mlir::Value tile,
                                              mlir::Operation *user);
+  /// The same, or a tile some of whose columns these are, from a panel on: null
+  /// from the first one on.
+  struct SharedColumns {
+    mlir::Value tile, panel;
+  };
+  mlir::FailureOr<SharedColumns> getSharedColumns(mlir::Value tile,
+                                                  mlir::Operation *user);
   /// Stores a tile in registers to its place in an output.
   mlir::LogicalResult store(mlir::Operation *op, mlir::Value source,
                             const MemoryTile &destination);

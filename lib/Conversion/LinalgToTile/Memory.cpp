@@ -615,13 +615,14 @@ BlockConverter::convertInsertion(tensor::ParallelInsertSliceOp op) {
 }
 
 LogicalResult BlockConverter::convertIsFinite(IsFiniteOp op) {
-  FailureOr<Value> tile = getSharedTile(op.getTile(), op);
-  if (failed(tile))
+  // Of columns of a tile the whole tile is asked, which is finite less often.
+  FailureOr<SharedColumns> columns = getSharedColumns(op.getTile(), op);
+  if (failed(columns))
     return failure();
-  mapping.map(op.getResult(),
-              tile::IsFiniteOp::create(b, op.getLoc(), b.getI1Type(), *tile,
-                                       /*warps=*/IntegerAttr())
-                  .getResult());
+  mapping.map(op.getResult(), tile::IsFiniteOp::create(
+                                  b, op.getLoc(), b.getI1Type(), columns->tile,
+                                  /*warps=*/IntegerAttr())
+                                  .getResult());
   return success();
 }
 

@@ -82,8 +82,7 @@ bool MemoryTile::isPlain() const {
                        matchPattern(padding, m_Zero()));
 }
 
-/// Whether the index is known to be a multiple of `factor`.
-static bool isMultipleOf(OpFoldResult index, int64_t factor) {
+bool flash::isMultipleOf(OpFoldResult index, int64_t factor) {
   if (std::optional<int64_t> known = getConstantIntValue(index))
     return *known % factor == 0;
   auto value = cast<Value>(index);

@@ -87,6 +87,9 @@ llvm::FailureOr<MemoryTile> getMemoryTile(mlir::Value tile,
 llvm::FailureOr<MemoryTile>
 getMemoryTile(mlir::tensor::ParallelInsertSliceOp store, mlir::Value &source);
 
+/// Whether the index is known to be a multiple of `factor`.
+bool isMultipleOf(mlir::OpFoldResult index, int64_t factor);
+
 /// Whether the operation only changes where the elements of a tile of memory,
 /// or of one that is stored, are taken to lie: rows are put together from two
 /// dimensions, or taken apart.

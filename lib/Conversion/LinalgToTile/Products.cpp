@@ -8,6 +8,7 @@
 #include "BlockConverter.h"
 #include "flash/Support/ElementType.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -119,6 +120,49 @@ FailureOr<Value> BlockConverter::getSharedTile(Value tile, Operation *user) {
   return share(*registers, user);
 }
 
+/// The slice of columns of a tile of the loop that `tile` is, from a panel of
+/// that tile in shared memory on; null if it is none.
+static tensor::ExtractSliceOp getColumnsOfTile(Value tile, scf::ForallOp loop) {
+  auto slice = tile.getDefiningOp<tensor::ExtractSliceOp>();
+  if (!slice || !slice.hasUnitStride() ||
+      !loop->isAncestor(slice.getSource().getParentBlock()->getParentOp()))
+    return {};
+  RankedTensorType source = slice.getSourceType(), type = slice.getType();
+  if (source.getRank() != 2 || !source.hasStaticShape() ||
+      type.getRank() != 2 || !type.hasStaticShape() ||
+      type.getDimSize(0) != source.getDimSize(0))
+    return {};
+  auto shared = tile::SmemType::get(source.getDimSize(0), source.getDimSize(1),
+                                    source.getElementType());
+  return isMultipleOf(slice.getMixedOffsets()[1], shared.getPanelColumns())
+             ? slice
+             : tensor::ExtractSliceOp();
+}
+
+FailureOr<BlockConverter::SharedColumns>
+BlockConverter::getSharedColumns(Value tile, Operation *user) {
+  tensor::ExtractSliceOp slice = getColumnsOfTile(tile, forall);
+  // What is read for nothing else need not be read as a whole.
+  if (slice && isMemoryTile(slice.getSource(), forall) &&
+      !fetched.contains(slice.getSource()))
+    slice = {};
+  FailureOr<Value> whole =
+      getSharedTile(slice ? slice.getSource() : tile, user);
+  if (failed(whole))
+    return failure();
+  SharedColumns columns = {*whole, {}};
+  if (!slice || isZeroInteger(slice.getMixedOffsets()[1]))
+    return columns;
+  // In front of the loops over tiles, which need not carry it.
+  Value first = lookup(slice.getMixedOffsets()[1]);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(first);
+  int64_t ofPanel = cast<tile::SmemType>(whole->getType()).getPanelColumns();
+  columns.panel =
+      arith::DivUIOp::create(b, user->getLoc(), first, constant(ofPanel));
+  return columns;
+}
+
 FailureOr<Value> BlockConverter::getFirstFactor(Value tile, bool transposed,
                                                 Operation *user) {
   if (isMemoryTile(tile, forall) && !transposed) {
@@ -170,7 +214,13 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
                   : getFirstFactor(product->a->get(), product->transposedA, op);
   if (failed(first))
     return failure();
-  FailureOr<Value> second = getSharedTile(product->b->get(), op);
+  // A product over columns is over all that a tile in shared memory has.
+  Value factor = product->b->get();
+  FailureOr<SharedColumns> second;
+  if (!product->transposedB)
+    second = getSharedColumns(factor, op);
+  else if (FailureOr<Value> tile = getSharedTile(factor, op); succeeded(tile))
+    second = SharedColumns{*tile, {}};
   if (failed(second))
     return failure();
   ProductPrecisionAttr precision = b.getContext()
@@ -179,7 +229,7 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
                                        .getAttr(op);
   Value pending = tile::MmaAsyncOp::create(
       b, op.getLoc(), tile::PendingType::get(b.getContext(), *type), *first,
-      *second, sum, transposesA, product->transposedB,
+      second->tile, second->panel, sum, transposesA, product->transposedB,
       /*tf32=*/precision && precision.getValue() == Precision::TF32,
       /*warpgroup=*/false);
   mapping.map(
@@ -201,7 +251,7 @@ LogicalResult BlockConverter::convertSumOfTerms(linalg::LinalgOp op) {
                                         sum->transposedA, op);
   if (failed(init) || failed(first))
     return failure();
-  FailureOr<Value> second = getSharedTile(sum->b->get(), op);
+  FailureOr<SharedColumns> second = getSharedColumns(sum->b->get(), op);
   if (failed(second))
     return failure();
 
@@ -215,8 +265,8 @@ LogicalResult BlockConverter::convertSumOfTerms(linalg::LinalgOp op) {
   Value column = tile::ColumnOp::create(
       b, op.getLoc(), layouts.getType(type->getDimSize(0), f32, VectorOf::Rows),
       *first, at);
-  Value row =
-      tile::LoadRowOp::create(b, op.getLoc(), type->clone(f32), *second, at);
+  Value row = tile::LoadRowOp::create(b, op.getLoc(), type->clone(f32),
+                                      second->tile, at, second->panel);
   BodyEmitter body = createBody(op, type->getShape(), VectorOf::Rows);
   for (auto [operand, value] : {std::pair(sum->a, column), {sum->b, row}})
     body.setArgument(operand->getOperandNumber(), value);

@@ -131,6 +131,11 @@ mlir::Value createGeneric(mlir::ImplicitLocOpBuilder &b,
                           llvm::ArrayRef<mlir::AffineMap> maps,
                           BodyBuilder body);
 
+/// Some columns of a tile in memory, from those of a panel on; of the first one
+/// if there is no `panel`.
+mlir::Value takeColumns(mlir::ImplicitLocOpBuilder &b, mlir::Value buffer,
+                        SmemType type, mlir::ValueRange panel, int64_t columns);
+
 /// What a tile in memory holds at this point of the program, as a tensor of its
 /// own; transposed, if so wanted, and with each element as `convert` makes it.
 using ConvertElement =

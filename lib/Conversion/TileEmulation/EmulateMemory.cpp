@@ -176,6 +176,22 @@ static Value copyToTensor(ImplicitLocOpBuilder &b, Value source, AffineMap from,
       /*restrict=*/true, /*writable=*/true);
 }
 
+Value flash::tile::takeColumns(ImplicitLocOpBuilder &b, Value buffer,
+                               SmemType type, ValueRange panel,
+                               int64_t columns) {
+  if (panel.empty() && columns == type.getColumns())
+    return buffer;
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1), first = zero;
+  if (!panel.empty())
+    first = arith::MulIOp::create(
+                b, panel[0],
+                arith::ConstantIndexOp::create(b, type.getPanelColumns()))
+                .getResult();
+  return memref::SubViewOp::create(
+      b, buffer, {zero, first},
+      {b.getIndexAttr(type.getRows()), b.getIndexAttr(columns)}, {one, one});
+}
+
 Value flash::tile::readTile(ImplicitLocOpBuilder &b, Value buffer,
                             bool transpose, Type elementType,
                             ConvertElement convert) {
@@ -471,8 +487,10 @@ static SmallVector<Value> emulateLoadRow(LoadRowOp op,
                                          ManyValues<LoadRowOp> operands,
                                          EmulationBuilder &b) {
   b.checkLease(operands.getSource()[1]);
-  Value buffer = operands.getSource()[0];
   ArrayRef<int64_t> shape = op.getResult().getType().getShape();
+  Value buffer =
+      takeColumns(b, operands.getSource()[0], op.getSource().getType(),
+                  operands.getPanel(), shape[1]);
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1),
                columns = b.getIndexAttr(shape[1]);
   SmallVector<OpFoldResult> offsets = {single(operands.getRow()), zero},

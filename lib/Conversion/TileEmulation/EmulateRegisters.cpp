@@ -207,8 +207,11 @@ static SmallVector<Value> emulateMmaAsync(MmaAsyncOp op,
                       });
   }
   b.checkLease(leaseOfB);
-  Value factor =
-      readTile(b, operands.getB()[0], op.getTransposeB(), f32, convert);
+  Value columns = operands.getB()[0];
+  if (!op.getTransposeB())
+    columns = takeColumns(b, columns, op.getB().getType(), operands.getPanel(),
+                          op.getResult().getType().getValue().getDimSize(1));
+  Value factor = readTile(b, columns, op.getTransposeB(), f32, convert);
 
   Value sum;
   if (op.getC()) {

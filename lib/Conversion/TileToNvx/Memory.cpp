@@ -206,8 +206,10 @@ static FailureOr<Value> convertLoadRow(tile::LoadRowOp op,
   RankedTensorType result = op.getResult().getType();
   int64_t bytes = type.getElementBytes(), perChunk = 16 / bytes;
   int64_t chunksInPanel = type.getSwizzle() / 16;
+  Value source =
+      advanceToPanel(t, type, adaptor.getSource(), adaptor.getPanel());
   SmallVector<Value> columns;
-  for (int64_t block = 0; block < type.getColumns() / 8; ++block) {
+  for (int64_t block = 0; block < result.getDimSize(1) / 8; ++block) {
     Value column = t.add(t.fragmentColumn(), t.constant(8 * block));
     Value chunk = t.div(column, perChunk);
     Value offset = getSwizzledOffset(t, type, adaptor.getRow(),
@@ -215,7 +217,7 @@ static FailureOr<Value> convertLoadRow(tile::LoadRowOp op,
     offset = t.add(offset, t.mul(t.rem(column, perChunk), bytes));
     offset =
         t.add(offset, t.mul(t.div(chunk, chunksInPanel), type.getPanelBytes()));
-    Value address = t.advance(adaptor.getSource(), offset);
+    Value address = t.advance(source, offset);
     if (bytes == 2) {
       Value pair = LLVM::LoadOp::create(t.b, t.loc, t.b.getI32Type(), address);
       llvm::append_range(columns, t.extendPair(pair, type.getElementType()));

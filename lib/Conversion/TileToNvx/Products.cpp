@@ -324,7 +324,9 @@ static FailureOr<Value> convertMmaAsync(tile::MmaAsyncOp op,
   llvm::raw_string_ostream(element) << op.getB().getType().getElementType();
   if (std::string fault = t.machine().findProductFault(element); !fault.empty())
     return op.emitOpError() << fault;
-  Product product(t, op, adaptor.getA(), adaptor.getB(), adaptor.getC());
+  Value b = advanceToPanel(t, op.getB().getType(), adaptor.getB(),
+                           adaptor.getPanel());
+  Product product(t, op, adaptor.getA(), b, adaptor.getC());
   return product.emit();
 }
 

@@ -36,6 +36,11 @@ Value flash::getElementOffset(ThreadBuilder &t, tile::SmemType type, Value row,
   return t.add(offset, t.mul(t.rem(column, inChunk), bytes));
 }
 
+Value flash::advanceToPanel(ThreadBuilder &t, tile::SmemType type, Value tile,
+                            Value panel) {
+  return panel ? t.advance(tile, t.mul(panel, type.getPanelBytes())) : tile;
+}
+
 SmallVector<Value> flash::loadMatrices(ThreadBuilder &t, Value address,
                                        int count, bool transpose) {
   OpBuilder &b = t.b;

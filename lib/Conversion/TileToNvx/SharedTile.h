@@ -26,6 +26,10 @@ mlir::Value getSwizzledOffset(ThreadBuilder &t, tile::SmemType type,
 mlir::Value getElementOffset(ThreadBuilder &t, tile::SmemType type,
                              mlir::Value row, mlir::Value column);
 
+/// Where a panel of the tile begins; the tile itself if `panel` is null.
+mlir::Value advanceToPanel(ThreadBuilder &t, tile::SmemType type,
+                           mlir::Value tile, mlir::Value panel);
+
 /// Loads 1, 2 or 4 matrices of 8 rows of 16 bytes by ldmatrix: their registers.
 llvm::SmallVector<mlir::Value>
 loadMatrices(ThreadBuilder &t, mlir::Value address, int count, bool transpose);

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Patterns.h"
+#include "SharedTile.h"
 
 #include "flash/Dialect/Nvx/IR/Nvx.h"
 #include "flash/Schedule/Warpgroups.h"
@@ -122,7 +123,8 @@ convertWarpgroupMmaAsync(tile::MmaAsyncOp op, tile::MmaAsyncOp::Adaptor adaptor,
     }
   }
   Operand operandB(typeB, /*isInner=*/op.getTransposeB());
-  Value b = operandB.getDescriptor(t, adaptor.getB());
+  Value b = operandB.getDescriptor(
+      t, advanceToPanel(t, typeB, adaptor.getB(), adaptor.getPanel()));
 
   NVVM::WgmmaFenceAlignedOp::create(t.b, t.loc);
   Value result = nvx::WarpgroupMmaOp::create(

@@ -229,3 +229,38 @@ func.func @across(%x: tensor<32x16xf32>, %z: tensor<16x32xf32>) -> tensor<16x32x
   }
   return %r : tensor<16x32xf32>
 }
+
+// Columns of a tile that is in shared memory, from a panel of it on, 64 columns of 16 bits, need no tile of their own;
+// from another column on they do.
+
+// CHECK-LABEL: gpu.func @columns(
+// CHECK-DAG:   %[[A:.*]] = tile.fetch {{.*}} to <16x32xf16, swizzle = 64>
+// CHECK-DAG:   %[[B:.*]] = tile.fetch {{.*}} to <32x192xf16, swizzle = 128>
+// CHECK:       tile.mma_async %[[A]], %[[B]] : !tile.smem<16x32xf16, swizzle = 64>, <32x192xf16, swizzle = 128> -> <tensor<16x192xf32, #tile.fragment<1>>>
+// CHECK:       tile.mma_async %[[A]], %[[B]] panel(%{{.*}}) : !tile.smem<16x32xf16, swizzle = 64>, <32x192xf16, swizzle = 128> -> <tensor<16x128xf32, #tile.fragment<1>>>
+// CHECK:       %[[C:.*]] = tile.fetch {{.*}} to <32x64xf16, swizzle = 128>
+// CHECK:       tile.mma_async %[[A]], %[[C]] : !tile.smem<16x32xf16, swizzle = 64>, <32x64xf16, swizzle = 128> -> <tensor<16x64xf32, #tile.fragment<1>>>
+func.func @columns(%a: tensor<16x32xf16>, %b: tensor<96x192xf16>) -> (tensor<16x192xf32>, tensor<16x192xf32>, tensor<16x192xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x192xf32>
+  %r:3 = scf.forall (%c) = (0) to (65) step (64) shared_outs(%o = %e, %o1 = %e, %o2 = %e) -> (tensor<16x192xf32>, tensor<16x192xf32>, tensor<16x192xf32>) {
+    %bt = tensor.extract_slice %b[%c, 0] [32, 192] [1, 1] : tensor<96x192xf16> to tensor<32x192xf16>
+    %panels = tensor.extract_slice %bt[0, %c] [32, 128] [1, 1] : tensor<32x192xf16> to tensor<32x128xf16>
+    %others = tensor.extract_slice %bt[0, 32] [32, 64] [1, 1] : tensor<32x192xf16> to tensor<32x64xf16>
+    %0 = tensor.empty() : tensor<16x192xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16x192xf32>) -> tensor<16x192xf32>
+    %ab = linalg.matmul ins(%a, %bt : tensor<16x32xf16>, tensor<32x192xf16>) outs(%1 : tensor<16x192xf32>) -> tensor<16x192xf32>
+    %2 = tensor.empty() : tensor<16x128xf32>
+    %3 = linalg.fill ins(%zero : f32) outs(%2 : tensor<16x128xf32>) -> tensor<16x128xf32>
+    %ap = linalg.matmul ins(%a, %panels : tensor<16x32xf16>, tensor<32x128xf16>) outs(%3 : tensor<16x128xf32>) -> tensor<16x128xf32>
+    %4 = tensor.empty() : tensor<16x64xf32>
+    %5 = linalg.fill ins(%zero : f32) outs(%4 : tensor<16x64xf32>) -> tensor<16x64xf32>
+    %ao = linalg.matmul ins(%a, %others : tensor<16x32xf16>, tensor<32x64xf16>) outs(%5 : tensor<16x64xf32>) -> tensor<16x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %ab into %o[0, 0] [16, 192] [1, 1] : tensor<16x192xf32> into tensor<16x192xf32>
+      tensor.parallel_insert_slice %ap into %o1[0, %c] [16, 128] [1, 1] : tensor<16x128xf32> into tensor<16x192xf32>
+      tensor.parallel_insert_slice %ao into %o2[0, %c] [16, 64] [1, 1] : tensor<16x64xf32> into tensor<16x192xf32>
+    }
+  }
+  return %r#0, %r#1, %r#2 : tensor<16x192xf32>, tensor<16x192xf32>, tensor<16x192xf32>
+}

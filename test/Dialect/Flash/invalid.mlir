@@ -137,7 +137,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x
 // -----
 
 func.func @f(%q: tensor<1x1x4x0xf32>, %k: tensor<1x1x4x0xf32>, %v: tensor<1x1x4x8xf32>) {
-  // expected-error @below {{head dimension must be a multiple of 8 from 8 to 256, got 0; the nearest supported size is 8}}
+  // expected-error @below {{head dimension must be a multiple of 8 from 8 to 576, got 0; the nearest supported size is 8}}
   %o = flash.attention %q, %k, %v
       : (tensor<1x1x4x0xf32>, tensor<1x1x4x0xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
@@ -146,7 +146,7 @@ func.func @f(%q: tensor<1x1x4x0xf32>, %k: tensor<1x1x4x0xf32>, %v: tensor<1x1x4x
 // -----
 
 func.func @f(%q: tensor<1x1x4x65xf32>, %k: tensor<1x1x4x65xf32>, %v: tensor<1x1x4x8xf32>) {
-  // expected-error @below {{head dimension must be a multiple of 8 from 8 to 256, got 65; the nearest supported size is 72}}
+  // expected-error @below {{head dimension must be a multiple of 8 from 8 to 576, got 65; the nearest supported size is 72}}
   %o = flash.attention %q, %k, %v
       : (tensor<1x1x4x65xf32>, tensor<1x1x4x65xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
@@ -155,7 +155,7 @@ func.func @f(%q: tensor<1x1x4x65xf32>, %k: tensor<1x1x4x65xf32>, %v: tensor<1x1x
 // -----
 
 func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x9223372036854775807xf32>) {
-  // expected-error @below {{value head dimension must be a multiple of 8 from 8 to 256, got 9223372036854775807; the nearest supported size is 256}}
+  // expected-error @below {{value head dimension must be a multiple of 8 from 8 to 576, got 9223372036854775807; the nearest supported size is 576}}
   %o = flash.attention %q, %k, %v
       : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x9223372036854775807xf32>) -> tensor<1x1x4x8xf32>
   return
@@ -560,7 +560,7 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile 
 
 // -----
 
-// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, query_step, key_step, products, key_programs, packed_heads, warps, stages, query_stages, key_program_stages, ctas_per_sm, features, block_map, num_splits, split_ctas, split_keys}}
+// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, query_step, key_step, products, key_programs, packed_heads, value_columns, warps, stages, query_stages, key_program_stages, ctas_per_sm, features, block_map, num_splits, split_ctas, split_keys}}
 func.func private @f() attributes {m = #flash.schedule<tiles = 8>}
 
 // -----
@@ -958,7 +958,7 @@ func.func @f(%a: tensor<4x?xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tens
 // -----
 
 func.func @f(%a: tensor<4x12xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tensor<4x16xf16>) {
-  // expected-error @below {{value head dimension must be a multiple of 8 from 8 to 256, got 12; the nearest supported size is 16}}
+  // expected-error @below {{value head dimension must be a multiple of 8 from 8 to 576, got 12; the nearest supported size is 16}}
   %o = flash.finalize ins(%a, %m, %s : tensor<4x12xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4x16xf16>) -> tensor<4x16xf16>
   return
 }
@@ -1078,7 +1078,7 @@ func.func @f(%o: tensor<4x8x64xf32>, %l: tensor<4x8xf32>) {
 // -----
 
 func.func @f(%o: tensor<4x8x60xf32>, %l: tensor<4x8xf32>) {
-  // expected-error @below {{value head dimension must be a multiple of 8 from 8 to 256, got 60; the nearest supported size is 64}}
+  // expected-error @below {{value head dimension must be a multiple of 8 from 8 to 576, got 60; the nearest supported size is 64}}
   %x = flash.combine %o, %l : (tensor<4x8x60xf32>, tensor<4x8xf32>) -> tensor<8x60xf16>
   return
 }

@@ -65,7 +65,7 @@ func.func @kernel(%a: index, %o: tensor<4x8xf32>, %x: tensor<2x8xf32>, %y: tenso
   flash.kernel over(%a) by [2] outs(%o : tensor<4x8xf32>) {
   ^bb0(%i: index, %t: tensor<4x8xf32>):
     flash.store {
-      // expected-error @below {{a tile has a number of rows, and the columns and the elements of 'tensor<4x8xf32>', got 'tensor<2x4xf32>'}}
+      // expected-error @below {{a tile has a number of rows, and the columns and the elements of 'tensor<4x8xf32>', or fewer columns from column(...) on, got 'tensor<2x4xf32>'}}
       flash.store_rows %y into %t[%i] : tensor<2x4xf32> into tensor<4x8xf32>
     }
   }
@@ -158,4 +158,17 @@ func.func @schedule_of_loop(%n: index) {
   scf.forall (%i) in (%n) {
   } {flash.schedule = #flash.schedule<products = 5>}
   return
+}
+
+// -----
+
+func.func @columns(%t: tensor<2x8xf32>, %o: tensor<4x8xf32>, %i: index) -> tensor<4x8xf32> {
+  %r = flash.kernel over(%i) by [2] outs(%o : tensor<4x8xf32>) {
+  ^bb0(%0: index, %out: tensor<4x8xf32>):
+    flash.store {
+      // expected-error @below {{elements of 'tensor<4x8xf32>', or fewer columns from column(...) on, got 'tensor<2x8xf32>'}}
+      flash.store_rows %t into %out[%0] column(%i) : tensor<2x8xf32> into tensor<4x8xf32>
+    }
+  }
+  return %r : tensor<4x8xf32>
 }

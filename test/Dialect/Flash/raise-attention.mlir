@@ -515,7 +515,7 @@ func.func @odd_head_dimension(%q: !q, %k: !k, %v: !o) -> !o {
   %s = linalg.batch_matmul ins(%q, %k : !q, !k) outs(%zero : !s) -> !s
   %p = linalg.softmax dimension(2) ins(%s : !s) outs(%es : !s) -> !s
   %zo = arith.constant dense<0.0> : !o
-  // expected-remark @below {{this attention is left as it is: head dimension must be a multiple of 8 from 8 to 256, got 12}}
+  // expected-remark @below {{this attention is left as it is: head dimension must be a multiple of 8 from 8 to 576, got 12}}
   %o = linalg.batch_matmul ins(%p, %v : !s, !o) outs(%zo : !o) -> !o
   return %o : !o
 }

@@ -28,7 +28,7 @@
 
 // An attention has no steps of its own.
 // RUN: not flash-opt %S/../../../examples/attention.mlir --flash-select-schedule="schedule=key_step=64" 2>&1 | FileCheck %s --check-prefix=ATTENTION
-// ATTENTION: 'flash.attention' op cannot be scheduled: a schedule of an attention has no key 'key_step'; its keys are query_tile, key_tile, packed_heads, warps, stages, query_stages, ctas_per_sm, features, block_map, num_splits, split_ctas, split_keys
+// ATTENTION: 'flash.attention' op cannot be scheduled: a schedule of an attention has no key 'key_step'; its keys are query_tile, key_tile, packed_heads, value_columns, warps, stages, query_stages, ctas_per_sm, features, block_map, num_splits, split_ctas, split_keys
 
 !q = tensor<1x2x333x128xf16>
 !k = tensor<1x2x20x128xf16>

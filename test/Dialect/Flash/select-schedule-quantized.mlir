@@ -40,9 +40,10 @@ func.func @fits(%q: !q, %k: !q) -> !q {
   %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, stages = 6, features = none>) : (!q, !q, !q) -> !q
   return %o : !q
 }
-func.func @memory(%q: !q, %k: tensor<2x4x128x256xi8>, %s: tensor<1xf32>) -> !q {
+func.func @memory(%q: !q, %k: tensor<2x4x128x256xi8>, %v: tensor<2x4x128x256xi8>, %s: tensor<1xf32>) -> !q {
   %kd = flash.dequantize %k scale(%s : tensor<1xf32>) : tensor<2x4x128x256xi8> -> !q
+  %vd = flash.dequantize %v scale(%s : tensor<1xf32>) : tensor<2x4x128x256xi8> -> !q
   // expected-error @below {{cannot be scheduled: the tiles need 245760 bytes of shared memory, and a block may have 232448; choose smaller tiles or fewer stages}}
-  %o = flash.attention %q, %kd, %kd schedule(<query_tile = 64, key_tile = 32, stages = 11, features = none>) : (!q, !q, !q) -> !q
+  %o = flash.attention %q, %kd, %vd schedule(<query_tile = 64, key_tile = 32, stages = 11, features = none>) : (!q, !q, !q) -> !q
   return %o : !q
 }

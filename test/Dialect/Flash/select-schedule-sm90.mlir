@@ -269,9 +269,9 @@ func.func @f(%q: !type) -> !type {
 // -----
 
 !type = tensor<2x4x512x128xf16>
-func.func @f(%q: !type) -> !type {
+func.func @f(%q: !type, %v: !type) -> !type {
   // expected-error @below {{the tiles need 294912 bytes of shared memory, and a block may have 231424; choose smaller tiles or fewer stages}}
-  %o = flash.attention %q, %q, %q schedule(<query_tile = 128, key_tile = 128, stages = 4, features = specialize_warps>) : (!type, !type, !type) -> !type
+  %o = flash.attention %q, %q, %v schedule(<query_tile = 128, key_tile = 128, stages = 4, features = specialize_warps>) : (!type, !type, !type) -> !type
   return %o : !type
 }
 
@@ -314,9 +314,9 @@ func.func @f(%q: !type) -> !type {
 // -----
 
 !type = tensor<2x4x512x128xf16>
-func.func @f(%q: !type) -> !type {
+func.func @f(%q: !type, %v: !type) -> !type {
   // expected-error @below {{the tiles need 131072 bytes of shared memory, and a block may have 114688; choose smaller tiles or fewer stages}}
-  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 112, ctas_per_sm = 2, features = specialize_warps>) : (!type, !type, !type) -> !type
+  %o = flash.attention %q, %q, %v schedule(<query_tile = 64, key_tile = 112, ctas_per_sm = 2, features = specialize_warps>) : (!type, !type, !type) -> !type
   return %o : !type
 }
 

@@ -46,7 +46,7 @@
 // NAMELESS: error: the tuning file '{{.*}}table.jsonl' is for devices, and none is named
 // The rules of the target hold for what was written by hand.
 // RUN: not flash-opt %t/program.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="device=X tuning-file=%t/large.jsonl" 2>&1 | FileCheck %s --check-prefix=LARGE
-// LARGE: error: 'flash.attention' op cannot be scheduled: the tiles need 540672 bytes of shared memory
+// LARGE: error: 'flash.attention' op cannot be scheduled: the tiles need 278528 bytes of shared memory
 // LARGE: large.jsonl:2:1: error: this schedule is not possible for the program
 // Also for gradients, whose entries are no others'.
 // RUN: not flash-opt %t/gradients.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="device=X tuning-file=%t/gradients.jsonl" 2>&1 | FileCheck %s --check-prefix=GRADIENTS

@@ -138,3 +138,15 @@ func.func @multiples(%q: tensor<1x2x?x16xf32>, %n: tensor<1xi32>, %a: tensor<1x2
       outs(%a : tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xf32>
   return %o, %p : tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>
 }
+
+// -----
+
+func.func @columns(%q: tensor<1x1x64x64xf32>, %acc: tensor<1x1x64x64xf32>, %max: tensor<1x1x64xf32>, %sum: tensor<1x1x64xf32>,
+                   %out: tensor<1x1x64x64xf32>) -> tensor<1x1x64x64xf32> {
+  // expected-error @below {{cannot be tiled: blocks of value_columns = 72 of 64 columns of values do not begin multiples of 8 columns apart; the nearest is 64}}
+  %a, %m, %l = flash.online_attention ins(%q, %q, %q : tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>)
+      outs(%acc, %max, %sum : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>) at[0, 0, 0, 0] of[64, 64] scale(1.0) schedule(<query_tile = 64, key_tile = 64, value_columns = 72>)
+  %o = flash.finalize ins(%a, %m, %l : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>)
+      outs(%out : tensor<1x1x64x64xf32>) -> tensor<1x1x64x64xf32>
+  return %o : tensor<1x1x64x64xf32>
+}

@@ -210,7 +210,7 @@ func.func @position(%a: index, %x: tensor<1x1x8x8xf32>) {
 // -----
 
 func.func @columns(%a: index, %x: tensor<1x1x8x8xf32>) {
-  // expected-error @below {{a tile has a number of rows, and the columns and the elements of 'tensor<1x1x8x8xf32>', got 'tensor<4x7xf32>'}}
+  // expected-error @below {{a tile has a number of rows, and the columns and the elements of 'tensor<1x1x8x8xf32>', or fewer columns from column(...) on, got 'tensor<4x7xf32>'}}
   %0 = flash.load_rows %x[%a, %a, %a] : tensor<1x1x8x8xf32> -> tensor<4x7xf32>
   return
 }
@@ -365,5 +365,21 @@ func.func @bounded_without_mask(%a: index, %x: tensor<4xf32>) {
   ^bb0(%i: index, %n: index, %s: tensor<4xf32>):
     flash.next %s : tensor<4xf32>
   }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x1x8x8xf32>, %i: index) {
+  // expected-error @below {{a tile has a number of rows, and the columns and the elements of 'tensor<1x1x8x8xf32>', or fewer columns from column(...) on, got 'tensor<4x8xf32>'}}
+  %t = flash.load_rows %x[%i, %i, %i] column(%i) : tensor<1x1x8x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x1x8xf32>, %i: index) {
+  // expected-error @below {{or fewer columns from column(...) on, got 'tensor<4xf32>'}}
+  %t = flash.load_rows %x[%i, %i, %i] column(%i) : tensor<1x1x8xf32> -> tensor<4xf32>
   return
 }

@@ -1325,3 +1325,48 @@ func.func @f(%x: !tile.smem<16x32xf8E4M3FN, swizzle = 32>) {
   %r = tile.load %x : !tile.smem<16x32xf8E4M3FN, swizzle = 32> to tensor<16x32xf32, #tile.fragment<1>>
   return
 }
+
+// -----
+
+!b = !tile.smem<32x192xf16, swizzle = 128>
+func.func @f(%a: !tile.smem<16x32xf16, swizzle = 64>, %b: !b) {
+  %two = arith.constant 2 : index
+  // expected-error @below {{takes 128 columns from column 128 on of '!tile.smem<32x192xf16, swizzle = 128>'}}
+  %d = tile.mma_async %a, %b panel(%two) : !tile.smem<16x32xf16, swizzle = 64>, !b -> !tile.pending<tensor<16x128xf32, #tile.fragment<1>>>
+  return
+}
+
+// -----
+
+!b = !tile.smem<32x64xf16, swizzle = 128>
+func.func @f(%a: !tile.smem<16x32xf16, swizzle = 64>, %b: !b) {
+  // expected-error @below {{takes 72 columns from column 0 on of '!tile.smem<32x64xf16, swizzle = 128>'}}
+  %d = tile.mma_async %a, %b : !tile.smem<16x32xf16, swizzle = 64>, !b -> !tile.pending<tensor<16x72xf32, #tile.fragment<1>>>
+  return
+}
+
+// -----
+
+!b = !tile.smem<32x192xf16, swizzle = 128>
+func.func @f(%a: !tile.smem<16x192xf16, swizzle = 128>, %b: !b, %p: index) {
+  // expected-error @below {{takes columns from a panel on of a second operand that is not transposed}}
+  %d = tile.mma_async %a, %b panel(%p) transpose_b : !tile.smem<16x192xf16, swizzle = 128>, !b -> !tile.pending<tensor<16x32xf32, #tile.fragment<1>>>
+  return
+}
+
+// -----
+
+func.func @f(%x: !tile.smem<32x192xf16, swizzle = 128>, %i: index) {
+  %three = arith.constant 3 : index
+  // expected-error @below {{takes 8 columns from column 192 on of '!tile.smem<32x192xf16, swizzle = 128>'}}
+  %r = tile.load_row %x[%i] panel(%three) : !tile.smem<32x192xf16, swizzle = 128> to tensor<16x8xf32, #tile.fragment<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: !tile.smem<32x64xf16, swizzle = 128>, %i: index) {
+  // expected-error @below {{gives a tensor of f32, not 'tensor<16x64xf16, #tile.fragment<1>>'}}
+  %r = tile.load_row %x[%i] : !tile.smem<32x64xf16, swizzle = 128> to tensor<16x64xf16, #tile.fragment<1>>
+  return
+}

@@ -29,6 +29,8 @@ import time
 
 DTYPES = ["f32", "f16", "bf16"]
 HEAD_DIMS = [8, 16, 40, 64, 80, 96, 128, 192, 256]
+# Those of keys and values of which one is wider, so that blocks of a GPU share the columns of values, or are smaller.
+WIDE_DIMS = [(264, 264), (320, 320), (328, 200), (512, 512), (576, 512), (576, 576), (64, 544)]
 MASKS = {
     "full": "#flash.full",
     "causal": "#flash.causal",
@@ -133,6 +135,7 @@ class Case:
         self.products = None  # of gradients' schedules
         self.first_batch = 0  # the b of the first batch, where an oracle looks at some of them
         self.split_kv = None  # what a schedule in the program says beside its tiles
+        self.of_keys = False  # values are the first columns of keys
         for key, value in options.items():
             if not hasattr(self, key):
                 raise KeyError(key)
@@ -152,6 +155,8 @@ class Case:
             ("k", lead_k + [self.Nk, self.D], self.dtype),
             ("v", lead_k + [self.Nk, self.Dv], self.dtype),
         ]
+        if self.of_keys:
+            arguments.pop()
         if self.lengths:
             arguments.append(("lengths", [self.B], "i32"))
         if self.sink:
@@ -182,7 +187,19 @@ class Case:
             dynamic = self.dynamic and name != "captured"
             types[name] = (self.type_of(shape, element, keep_last) if dynamic
                            else f"tensor<{'x'.join(map(str, shape))}x{element}>")
+        if self.of_keys:
+            types["v"] = types["k"].replace(f"{self.D}x{self.dtype}>", f"{self.Dv}x{self.dtype}>")
         return types
+
+    def slice_text(self, types):
+        """What makes values of keys."""
+        lines, sizes = [], types["v"][len("tensor<"):-1].split("x")[:-1]
+        for dim, size in enumerate(sizes):
+            if size == "?":
+                lines += [f"  %c{dim} = arith.constant {dim} : index", f"  %n{dim} = tensor.dim %k, %c{dim} : {types['k']}"]
+                sizes[dim] = f"%n{dim}"
+        zeros, ones = (", ".join([text] * len(sizes)) for text in "01")
+        return "\n".join([*lines, f"  %v = tensor.extract_slice %k[{zeros}] [{', '.join(sizes)}] [{ones}] : {types['k']} to {types['v']}", ""])
 
     def clauses(self, types):
         """What stands before them in the file, and those of the attention."""
@@ -202,7 +219,8 @@ class Case:
             if name in types:
                 parts.append(f"{clause}(%{name} : {types[name]})")
         if self.features:
-            parts.append(f"schedule(<query_tile = 128, key_tile = 32, features = {self.features}>)")
+            tiles = "query_tile = 128, key_tile = 32" if max(self.D, self.Dv) <= 256 else "query_tile = 64, key_tile = 16"
+            parts.append(f"schedule(<{tiles}, features = {self.features}>)")
         if self.split_kv:
             parts.append(f"schedule(<query_tile = 32, key_tile = 16, {self.split_kv}>)")
         if self.score:
@@ -224,6 +242,8 @@ class Case:
         names = "%o, %lse" if len(results) == 2 else "%o"
         operands = f"{types['q']}, {types['k']}, {types['v']}"
         attention = f"  {names} = flash.attention %q, %k, %v {' '.join(parts)}\n      : ({operands}) -> {result_text}\n"
+        if self.of_keys:
+            attention = self.slice_text(types) + attention
         if self.grad:
             attention += self.gradient_text(parts, types, f"{operands}, {', '.join(results)}, {types['do']}")
             names, results = self.gradients(), [types[n] for n in self.differentiated()]
@@ -233,6 +253,7 @@ class Case:
 
     def differentiated(self):
         """The arguments of whose gradients there are results, in order."""
+        # A gradient is of an operand: one of values is none of keys.
         return ["q", "k", "v"] + [n for n, _, _ in self.tensors() if n in ("sinks", "captured")]
 
     def gradients(self):
@@ -266,7 +287,7 @@ class Case:
             fills.append(f"0=nan@{self.Nq // 2}")
         if self.inputs == "nan_masked":
             # The last key: causal masks leave it to the last query only.
-            fills += ["1=inf@-1", "2=nan@-1"]
+            fills += ["1=inf@-1"] if self.of_keys else ["1=inf@-1", "2=nan@-1"]
         return fills
 
     def flags(self, seed):
@@ -350,6 +371,12 @@ def gradient_cases():
             dtype, mask = ("f16", "bf16")[number % 2], (None, "causal", "two_sided")[len(result) % 3]
             add(f"learned-{score}-{dtype}-{d}-{dv}", dtype=dtype, score=score, mask=mask, lengths=number % 3 == 0, B=2, Hq=2, Hkv=1 + number % 2,
                 D=d, Dv=dv, Nq=rng.randint(129, 300), Nk=rng.randint(129, 300), scale=0.3)
+    rng = random.Random(20261128)
+    for i, (d, dv) in enumerate(WIDE_DIMS):
+        for j, dtype in enumerate(DTYPES):
+            add(f"wide-{dtype}-{d}-{dv}", dtype=dtype, D=d, Dv=dv, mask=[None, "causal", "window"][(i + j) % 3], dynamic=i % 2 == 1, B=1, Hq=2,
+                Hkv=1, Nq=rng.randint(1, 70), Nk=rng.randint(1, 70), of_keys=d > dv and j < 2, lse_grad=j == 0)
+    add("wide-learned", dtype="f16", D=320, Dv=320, score="by_distance", Nq=70, Nk=66, scale=0.3)
     return result
 
 
@@ -422,6 +449,18 @@ def cases():
         nk = rng.randint(200, 500)
         add(f"padded-f16-{mask}", dtype="f16", mask=mask, lengths=True, lengths_of=[0, 1, nk // 2, nk - 1, nk, nk + 7, -3], B=8, Hq=2, Hkv=1,
             D=64, Nq=rng.randint(100, 600), Nk=nk, dynamic=rng.random() < 0.5)
+    rng = random.Random(20261128)
+    for i, (d, dv) in enumerate(WIDE_DIMS):
+        for j, dtype in enumerate(DTYPES):
+            add(f"wide-{dtype}-{d}-{dv}", dtype=dtype, D=d, Dv=dv, mask=[None, "causal", "two_sided"][(i + j) % 3], dynamic=(i + j) % 2 == 1, Hq=2,
+                Hkv=1, Nq=rng.randint(1, 90), Nk=rng.randint(1, 200), of_keys=d > dv and j < 2, lse=j == 0)
+    # Decoding, with values of keys and not: heads that share tiles, which are split.
+    for i, (d, dv) in enumerate([(512, 512), (576, 512), (576, 512), (264, 264)]):
+        for j, dtype in enumerate(DTYPES):
+            add(f"wide-decode-{dtype}-{d}-{dv}", dtype=dtype, D=d, Dv=dv, B=2, Hq=[8, 16, 20][j], Hkv=1, Nq=1 + i % 2, Nk=rng.randint(200, 400), lse=i == 2,
+                mask="causal" if i % 2 else None, lengths=i > 1, lengths_of=[0, 150], of_keys=d > dv, sink=i == 3, dynamic=i == 2, static_heads=True)
+    add("wide-nan-masked-f16", dtype="f16", D=576, Dv=512, of_keys=True, mask="causal", inputs="nan_masked", Nq=100, Nk=100)
+    add("wide-nan-masked-bf16", dtype="bf16", D=320, Dv=320, mask="causal", inputs="nan_masked", Nq=70, Nk=70)
     return result
 
 

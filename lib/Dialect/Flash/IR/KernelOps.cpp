@@ -5,13 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Dialect/Flash/IR/Flash.h"
+#include "OpRules.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace flash;
+using namespace flash::detail;
 
 void KernelOp::build(OpBuilder &b, OperationState &state,
                      ArrayRef<OpFoldResult> ends, ArrayRef<int64_t> steps,
@@ -132,10 +133,11 @@ LogicalResult StoreRowsOp::verify() {
   int64_t rank = destination.getRank();
   if ((tile.getRank() != 1 && !hasColumns) || rank < 1 + hasColumns ||
       tile.getElementType() != destination.getElementType() ||
-      (hasColumns && tile.getDimSize(1) != destination.getDimSize(rank - 1)))
+      !areColumnsOf(tile, destination, getColumn()))
     return emitOpError("a tile has a number of rows, and the columns and the "
                        "elements of ")
-           << destination << ", got " << tile;
+           << destination << ", or fewer columns from column(...) on, got "
+           << tile;
   if (static_cast<int64_t>(getPosition().size()) != rank - hasColumns)
     return emitOpError("the position of rows has ")
            << rank - hasColumns << " indices, one for each dimension but the "

@@ -8,6 +8,7 @@
 #include "OpRules.h"
 
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
+#include "flash/Support/HeadDim.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -16,9 +17,6 @@
 using namespace mlir;
 using namespace flash;
 using namespace flash::detail;
-
-static constexpr int64_t headDimMultiple = 8;
-static constexpr int64_t largestHeadDim = 256;
 
 bool flash::detail::mayBeEqual(int64_t lhs, int64_t rhs) {
   return lhs == rhs || ShapedType::isDynamic(lhs) || ShapedType::isDynamic(rhs);
@@ -34,15 +32,15 @@ LogicalResult flash::detail::verifyHeadDim(Operation *op, StringRef name,
     return op->emitOpError() << name
                              << " must be static; only batch, heads and "
                                 "lengths may be dynamic";
-  if (size < headDimMultiple || size > largestHeadDim ||
-      size % headDimMultiple != 0) {
+  if (!isHeadDim(size)) {
     int64_t nearest =
         size > largestHeadDim
             ? largestHeadDim
             : std::max<int64_t>(llvm::alignTo(size, headDimMultiple),
                                 headDimMultiple);
     return op->emitOpError()
-           << name << " must be a multiple of 8 from 8 to 256, got " << size
+           << name << " must be a multiple of " << headDimMultiple << " from "
+           << headDimMultiple << " to " << largestHeadDim << ", got " << size
            << "; the nearest supported size is " << nearest;
   }
   return success();
@@ -238,6 +236,14 @@ LogicalResult flash::detail::verifyShape(Operation *op, StringRef name,
                            << RankedTensorType::get(shape,
                                                     type.getElementType())
                            << ", got " << type;
+}
+
+bool flash::detail::areColumnsOf(RankedTensorType tile, RankedTensorType whole,
+                                 Value column) {
+  if (tile.getRank() < 2)
+    return !column;
+  int64_t columns = tile.getShape().back(), all = whole.getShape().back();
+  return column ? columns < all : columns == all;
 }
 
 SmallVector<int64_t> flash::detail::withLast(ArrayRef<int64_t> shape,

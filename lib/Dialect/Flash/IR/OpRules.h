@@ -18,7 +18,7 @@ bool mayBeEqual(int64_t lhs, int64_t rhs);
 /// A size as in a type.
 std::string printSize(int64_t size);
 
-/// Checks that `name` is a static multiple of 8 from 8 to 256.
+/// Checks that `name` is a static multiple of 8 from 8 to 576.
 mlir::LogicalResult verifyHeadDim(mlir::Operation *op, llvm::StringRef name,
                                   int64_t size);
 
@@ -83,6 +83,11 @@ mlir::LogicalResult verifyOutput(AttentionOpInterface op, llvm::StringRef name,
 /// Checks a tensor of one element for each query.
 mlir::LogicalResult verifyRows(AttentionOpInterface op, llvm::StringRef name,
                                mlir::RankedTensorType type);
+
+/// Whether a tile has the columns of `whole`, or `column` is the first of fewer
+/// of them.
+bool areColumnsOf(mlir::RankedTensorType tile, mlir::RankedTensorType whole,
+                  mlir::Value column);
 
 /// Whose tiles a block map is of: of attention, or of the programs of gradients
 /// over queries and over keys.

@@ -165,10 +165,10 @@ LogicalResult LoadRowsOp::verify() {
            << getPosition().size() << " indices";
   if (!tile.hasStaticShape() || tile.getRank() != source.getRank() - 2 ||
       tile.getElementType() != source.getElementType() ||
-      tile.getShape().drop_front() != source.getShape().drop_front(3))
+      !areColumnsOf(tile, source, getColumn()))
     return emitOpError("a tile has a number of rows, and the columns and the "
                        "elements of ")
-           << source << ", got " << tile;
+           << source << ", or fewer columns from column(...) on, got " << tile;
   if (getPacked() && static_cast<int64_t>(*getPacked()) < 2)
     return emitOpError("packs two heads or more, got ") << *getPacked();
   if (getToEnd() && (!getRows() || AddressOpInterface::ofRows(getSource())))

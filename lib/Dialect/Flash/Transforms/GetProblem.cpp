@@ -81,6 +81,15 @@ static Type getElementInMemory(Value rows) {
   return getElementTypeOrSelf(rows);
 }
 
+bool flash::areColumnsOfKeys(Value key, Value value) {
+  if (value == key)
+    return true;
+  // Lengths of keys and values agree, so that it has all rows.
+  auto slice = value.getDefiningOp<tensor::ExtractSliceOp>();
+  return slice && slice.getSource() == key && slice.hasUnitStride() &&
+         llvm::all_of(slice.getMixedOffsets(), isZeroInteger);
+}
+
 Problem flash::getProblem(AttentionOpInterface op) {
   return getProblem(op, op.getQuery().getType().getShape(),
                     op.getKey().getType().getShape());
@@ -102,6 +111,7 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
         << "_of_" << problem.keyElement << "_" << problem.valueElement;
   problem.headDim = op.getHeadDim();
   problem.valueDim = op.getValueDim();
+  problem.valuesOfKeys = areColumnsOfKeys(op.getKey(), op.getValue());
   setQuerySizes(problem, query);
   problem.keys = getRows(key);
   problem.group = op.getGroup();

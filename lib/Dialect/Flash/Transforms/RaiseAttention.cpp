@@ -8,9 +8,11 @@
 #include "flash/Analysis/ScoreAnalysis.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Support/HeadDim.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace flash {
 #define GEN_PASS_DEF_RAISEATTENTION
@@ -195,10 +197,11 @@ std::optional<std::string> findUnsupportedSize(const Match &match) {
         std::pair("value head dimension", match.value.sizeOf(columnVar))}) {
     if (ShapedType::isDynamic(size))
       return std::string(name) + " must be static";
-    if (size < 8 || size > 256 || size % 8 != 0)
-      return std::string(name) +
-             " must be a multiple of 8 from 8 to 256, got " +
-             std::to_string(size);
+    if (!isHeadDim(size))
+      return llvm::formatv("{0} must be a multiple of {1} from {1} to {2}, got "
+                           "{3}",
+                           name, headDimMultiple, largestHeadDim, size)
+          .str();
   }
   for (unsigned var : match.batch)
     if (match.query.sizeOf(var) == 0 || match.key.sizeOf(var) == 0)

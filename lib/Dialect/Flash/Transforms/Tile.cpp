@@ -10,6 +10,7 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Schedule/ValueColumns.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -64,6 +65,9 @@ private:
     OpFoldResult headOfKeys;
     OpFoldResult numQueries, numKeys; ///< Of the batch.
   };
+  /// The values of a tile of keys: columns of it, or a tile of their own.
+  Value loadValues(Value key, ArrayRef<OpFoldResult> first,
+                   OpFoldResult existing, bool toEnd);
   /// The step of a visit.
   SmallVector<Value> step(const QueryTile &tile, VisitOp visit,
                           ValueRange state);
@@ -76,6 +80,10 @@ private:
   VisitedTiles getList(const QueryTile &tile, Value split);
   /// The tile of a result, whose queries from `rows` on do not exist.
   Value clearFrom(Value tile, OpFoldResult rows);
+  /// Whether the columns of the values are those of several positions.
+  bool hasValueBlocks() {
+    return columns.count < online.getValue().getType().getShape().back();
+  }
   /// Whether a kernel's pipeline should be filled once: where it overlaps the
   /// steps of one loop.
   bool fillsOnce() {
@@ -101,7 +109,15 @@ private:
   /// its keys may be one split, then partial ones where they may be several.
   void queryTileBody(ValueRange position, ValueRange outputs);
   Value extractQueries(Value tensor, Value batch, Value head, Value start,
-                       OpFoldResult rows);
+                       OpFoldResult rows,
+                       std::optional<ColumnsOfPosition> columns = std::nullopt);
+  /// The shape of a tile of a state's value, of `rank` dimensions in memory.
+  SmallVector<int64_t> getStateShape(int64_t rank) {
+    SmallVector<int64_t> shape = {tileRows};
+    if (rank == 4)
+      shape.push_back(columns.count);
+    return shape;
+  }
 
   OnlineAttentionOp online;
   FinalizeOp finalize;
@@ -112,6 +128,8 @@ private:
   TiledDim queries = {0, {}};
   int64_t packedHeads = 1, tileRows = 0;
   int64_t keyTile = 0;
+  ColumnsOfPosition columns = {0}; ///< Of the values.
+  bool areOfKeys = false; ///< Whether values are columns of tiles of keys.
   HeadGroups groups;
   KeySplits splits;
   size_t numResults = 0; ///< How many outputs of a split are results.
@@ -178,21 +196,22 @@ Value Tiler::initialRows(linalg::GenericOp init, Value batch, Value head,
 }
 
 Value Tiler::extractQueries(Value tensor, Value batch, Value head, Value start,
-                            OpFoldResult rows) {
+                            OpFoldResult rows,
+                            std::optional<ColumnsOfPosition> columns) {
   return loadRows(b, loc, tensor, {batch, head, start}, rows, tileRows,
-                  /*toEnd=*/!online.getQueryLengths(), packedHeads);
+                  /*toEnd=*/!online.getQueryLengths(), packedHeads, columns);
 }
 
 Value Tiler::initialTile(Value init, Value batch, Value head, Value start,
                          OpFoldResult rows) {
   auto type = cast<RankedTensorType>(init.getType());
-  SmallVector<int64_t> shape = {tileRows};
-  if (type.getRank() == 4)
-    shape.push_back(type.getShape().back());
+  SmallVector<int64_t> shape = getStateShape(type.getRank());
   auto fill = init.getDefiningOp<linalg::FillOp>();
   linalg::GenericOp generic = getGenericOfHeads(init);
   if (!fill && !generic)
-    return extractQueries(init, batch, head, start, rows);
+    return extractQueries(init, batch, head, start, rows,
+                          type.getRank() == 4 ? std::optional(columns)
+                                              : std::nullopt);
   if (!fill && packedHeads > 1)
     return initialRows(generic, batch, head, start, type.clone(shape));
   Value scalar =
@@ -223,10 +242,8 @@ SmallVector<Value> Tiler::initialState(Value split, Value batch, Value head,
       state.push_back(own());
       continue;
     }
-    auto type = cast<RankedTensorType>(init.getType());
-    SmallVector<int64_t> shape = {tileRows};
-    if (type.getRank() == 4)
-      shape.push_back(type.getShape().back());
+    SmallVector<int64_t> shape =
+        getStateShape(cast<RankedTensorType>(init.getType()).getRank());
     Value value = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(neutral));
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           split, constant(0));
@@ -245,6 +262,23 @@ SmallVector<Value> Tiler::initialState(Value split, Value batch, Value head,
   return state;
 }
 
+Value Tiler::loadValues(Value key, ArrayRef<OpFoldResult> first,
+                        OpFoldResult existing, bool toEnd) {
+  RankedTensorType keys = online.getKey().getType();
+  if (!areOfKeys)
+    return loadRows(b, loc, online.getValue(), first, existing, keyTile, toEnd,
+                    /*heads=*/1, columns);
+  if (columns.count == keys.getShape().back())
+    return key;
+  OpFoldResult column = index(0), one = index(1);
+  if (columns.first)
+    column = columns.first;
+  return tensor::ExtractSliceOp::create(
+      b, loc, key, ArrayRef<OpFoldResult>{index(0), column},
+      ArrayRef<OpFoldResult>{index(keyTile), index(columns.count)},
+      ArrayRef<OpFoldResult>{one, one});
+}
+
 SmallVector<Value> Tiler::step(const QueryTile &tile, VisitOp visit,
                                ValueRange state) {
   Value at = visit.getAt(), rows = visit.getRowArgs()[0];
@@ -254,8 +288,7 @@ SmallVector<Value> Tiler::step(const QueryTile &tile, VisitOp visit,
   bool toEnd = !online.getLengths() && !online.getKeyLengths();
   Value key =
       loadRows(b, loc, online.getKey(), first, existing, keyTile, toEnd);
-  Value value =
-      loadRows(b, loc, online.getValue(), first, existing, keyTile, toEnd);
+  Value value = loadValues(key, first, existing, toEnd);
   SmallVector<int64_t> staticPosition(4, ShapedType::kDynamic), staticExtents;
   SmallVector<Value> extents;
   dispatchIndexOpFoldResults({tile.numQueries, tile.numKeys}, extents,
@@ -368,8 +401,7 @@ Value Tiler::clearFrom(Value tile, OpFoldResult rows) {
 
 FinalizeOp Tiler::finalizeTile(ArrayRef<Value> state, Type elementType,
                                bool withLse) {
-  SmallVector<int64_t> shape = {tileRows,
-                                online.getValue().getType().getShape().back()};
+  SmallVector<int64_t> shape = getStateShape(/*rank=*/4);
   Value output = tensor::EmptyOp::create(b, loc, shape, elementType), lse;
   SmallVector<Type> types = {output.getType()};
   if (withLse) {
@@ -384,9 +416,19 @@ void Tiler::storeTile(Value tile, Value output, ArrayRef<OpFoldResult> position,
                       Value start, OpFoldResult rows, bool byLengths,
                       function_ref<OpFoldResult(OpFoldResult)> written) {
   bool clears = online.getQueryLengths() && !byLengths;
+  OpFoldResult stored =
+      written(clears ? queries.existing(b, loc, start) : rows);
+  // A value for each row is the same for all blocks of columns.
+  bool hasColumns = cast<RankedTensorType>(tile.getType()).getRank() == 2;
+  if (columns.first && !hasColumns)
+    stored = arith::SelectOp::create(
+                 b, loc,
+                 arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                       columns.first, constant(0)),
+                 getValueOrCreateConstantIndexOp(b, loc, stored), constant(0))
+                 .getResult();
   storeRows(b, loc, clears ? clearFrom(tile, rows) : tile, output, position,
-            written(clears ? queries.existing(b, loc, start) : rows),
-            packedHeads);
+            stored, packedHeads, hasColumns ? columns.first : Value());
 }
 
 std::optional<OpFoldResult> Tiler::getKeysOf(OpBuilder &at, Value batch) {
@@ -425,8 +467,10 @@ OpFoldResult Tiler::countSplitsOf(OpBuilder &at, Value batch) {
 }
 
 void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
-  Value split = splits.maySplit() ? position.front() : Value();
-  ValueRange ofResults = split ? position.drop_front() : position;
+  ValueRange ofResults = position.take_back(3), others = position.drop_back(3);
+  Value split = splits.maySplit() ? others.back() : Value();
+  if (hasValueBlocks())
+    columns.first = others.front();
   Value batch = ofResults[0], head = ofResults[1], start = ofResults[2];
   // First, so that a block knows it before it does anything else.
   Value isEmpty = isBehindKeys(split, batch);
@@ -468,7 +512,7 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
     FinalizeOp done = finalizeTile(state, elementType, results.size() > 1);
     for (auto [tile, output, result] :
          llvm::zip_equal(done->getResults(), results, finalize->getResults()))
-      storeTile(tile, output, getAsOpFoldResult(position), start, rows,
+      storeTile(tile, output, getAsOpFoldResult(ofResults), start, rows,
                 isStoredByLengths(result, online.getQueryLengths()),
                 [](OpFoldResult rows) { return rows; });
     return;
@@ -497,7 +541,8 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
       storeTile(tile, to, getAsOpFoldResult(ofResults), start, rows, byLengths,
                 [&](OpFoldResult rows) { return choose(rows, index(0)); });
   }
-  SmallVector<OpFoldResult> inMemory = getAsOpFoldResult(position);
+  SmallVector<OpFoldResult> inMemory = {split};
+  llvm::append_range(inMemory, getAsOpFoldResult(ofResults));
   if (rowsOfKernel)
     llvm::copy(rowsOfKernel.getDefiningOp<AddressOpInterface>().emitAddress(
                    b, loc, getAsOpFoldResult(ofResults)),
@@ -505,6 +550,22 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   for (auto [tile, to] : llvm::zip_equal(done->getResults(), partial))
     storeTile(tile, to, inMemory, start, rows, byLengths,
               [&](OpFoldResult rows) { return choose(index(0), rows); });
+}
+
+/// Erases a slice of which nothing but sizes is asked.
+static void eraseUnread(tensor::ExtractSliceOp slice) {
+  for (Operation *user : llvm::make_early_inc_range(slice->getUsers())) {
+    auto dim = dyn_cast<tensor::DimOp>(user);
+    std::optional<int64_t> number = dim ? dim.getConstantIndex() : std::nullopt;
+    if (!number)
+      continue;
+    OpBuilder b(dim);
+    dim.replaceAllUsesWith(getValueOrCreateConstantIndexOp(
+        b, dim.getLoc(), slice.getMixedSizes()[*number]));
+    dim.erase();
+  }
+  if (slice->use_empty())
+    slice.erase();
 }
 
 void Tiler::run() {
@@ -517,6 +578,12 @@ void Tiler::run() {
   if (online.getMultiples())
     queries.multiple = online.getMultiples()->front();
   keyTile = *schedule.keyTile;
+  int64_t allColumns = online.getValue().getType().getShape().back();
+  columns.count = schedule.valueColumns.value_or(allColumns);
+  areOfKeys =
+      areColumnsOfKeys(online.getKey(), online.getValue()) &&
+      beginAtPanels(allColumns, columns.count,
+                    online.getValue().getType().getElementTypeBitWidth() / 8);
   groups = HeadGroups(b, loc, online.getQuery(), online.getKey());
   rowsOfKernel = getRowsOfKernel(online.getQuery(), finalize->getResults(),
                                  online.getQueryLengths());
@@ -540,18 +607,27 @@ void Tiler::run() {
     // One split needs no memory for partial results.
     partialSizes.insert(partialSizes.begin(),
                         splits.choose(b, loc, index(0), splits.getCount()));
-    partialSizes.push_back(
-        index(online.getValue().getType().getShape().back()));
+    partialSizes.push_back(index(allColumns));
     for (ArrayRef<OpFoldResult> shape :
          {ArrayRef(partialSizes), ArrayRef(partialSizes).drop_back()})
       inits.push_back(tensor::EmptyOp::create(b, loc, shape, b.getF32Type()));
     ends.insert(ends.begin(), splits.getCount());
     steps.insert(steps.begin(), 1);
   }
+  // Positions along the columns are the first ones of blocks.
+  if (hasValueBlocks()) {
+    ends.insert(ends.begin(), index(allColumns - columns.count + 1));
+    steps.insert(steps.begin(),
+                 *getValueBlockDistance(allColumns, columns.count));
+  }
   auto kernel =
       KernelOp::create(b, loc, ends, steps, inits, schedule, rowsOfKernel);
   if (splits.getKeys() && splits.maySplit() && !rowsOfKernel &&
       (online.getLengths() || online.getKeyLengths()))
+    kernel.setOrderAttr(
+        OrderAttr::get(b.getContext(), TileOrder::SplitsFastest));
+  // Blocks that read the same keys.
+  if (hasValueBlocks() && !online.getMask())
     kernel.setOrderAttr(
         OrderAttr::get(b.getContext(), TileOrder::SplitsFastest));
   // Prompts beside tokens of sequences whose keys are cached.
@@ -576,7 +652,10 @@ void Tiler::run() {
 
   finalize->replaceAllUsesWith(results);
   finalize.erase();
+  auto slice = online.getValue().getDefiningOp<tensor::ExtractSliceOp>();
   online.erase();
+  if (slice && areOfKeys)
+    eraseUnread(slice);
 }
 
 /// The finalize that is the only user of all of a step's results, or null.
@@ -632,9 +711,13 @@ struct Tile : flash::impl::TileBase<Tile> {
       }
       if (failed(verifyPackedHeads(online)))
         return WalkResult::interrupt();
-      if (std::string fault = findBlockFault(online.getBlockSizes(), schedule,
-                                             /*isGradient=*/false);
-          !fault.empty()) {
+      std::string fault = findBlockFault(online.getBlockSizes(), schedule,
+                                         /*isGradient=*/false);
+      int64_t columns = online.getValue().getType().getShape().back();
+      if (fault.empty())
+        fault = findValueColumnsFault(columns,
+                                      schedule.valueColumns.value_or(columns));
+      if (!fault.empty()) {
         online.emitOpError("cannot be tiled: ") << fault;
         return WalkResult::interrupt();
       }
@@ -646,8 +729,8 @@ struct Tile : flash::impl::TileBase<Tile> {
       }
       bool splits = schedule.splitKeys || schedule.splitCtas ||
                     schedule.numSplits.value_or(1) > 1;
-      std::string fault = findSplitFault(
-          online.getQuery(), finalize->getResults(), online.getQueryLengths());
+      fault = findSplitFault(online.getQuery(), finalize->getResults(),
+                             online.getQueryLengths());
       if (splits && !fault.empty()) {
         online.emitOpError("cannot be tiled: ") << fault;
         return WalkResult::interrupt();

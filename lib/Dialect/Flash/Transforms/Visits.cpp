@@ -36,15 +36,19 @@ SmallVector<Value> flash::emitVisit(
 
 Value flash::loadRows(OpBuilder &b, Location loc, Value source,
                       ArrayRef<OpFoldResult> first, OpFoldResult rows,
-                      int64_t tile, bool toEnd, int64_t heads) {
+                      int64_t tile, bool toEnd, int64_t heads,
+                      std::optional<ColumnsOfPosition> columns) {
   auto type = cast<RankedTensorType>(source.getType());
   SmallVector<int64_t> shape = {tile};
   llvm::append_range(shape, type.getShape().drop_front(3));
+  if (columns)
+    shape.back() = columns->count;
   bool exist = getConstantIntValue(rows) == tile / heads;
   return LoadRowsOp::create(
       b, loc, RankedTensorType::get(shape, type.getElementType()), source,
       getValueOrCreateConstantIndexOp(b, loc, first),
       exist ? Value() : getValueOrCreateConstantIndexOp(b, loc, rows),
+      columns ? columns->first : Value(),
       heads > 1 ? b.getI64IntegerAttr(heads) : IntegerAttr(), !exist && toEnd);
 }
 
@@ -84,7 +88,7 @@ std::string flash::findSplitFault(Value view, ValueRange results,
 
 void flash::storeRows(OpBuilder &b, Location loc, Value tile, Value destination,
                       ArrayRef<OpFoldResult> position, OpFoldResult rows,
-                      int64_t heads) {
+                      int64_t heads, Value column) {
   SmallVector<Value> at = getValueOrCreateConstantIndexOp(b, loc, position);
   int64_t tileRows = cast<RankedTensorType>(tile.getType()).getDimSize(0);
   Value stored;
@@ -92,6 +96,6 @@ void flash::storeRows(OpBuilder &b, Location loc, Value tile, Value destination,
     stored = getValueOrCreateConstantIndexOp(b, loc, rows);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(KernelOp::of(destination).getStores());
-  StoreRowsOp::create(b, loc, tile, destination, at, stored,
+  StoreRowsOp::create(b, loc, tile, destination, at, stored, column,
                       heads > 1 ? b.getI64IntegerAttr(heads) : IntegerAttr());
 }

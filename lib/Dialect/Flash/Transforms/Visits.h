@@ -33,13 +33,21 @@ llvm::SmallVector<mlir::Value> emitVisit(
                                                       mlir::ValueRange state)>
         step);
 
+/// Columns of a tensor that a kernel's positions divide between them.
+struct ColumnsOfPosition {
+  int64_t count;
+  mlir::Value first = {}; ///< Null if all of them are each position's.
+};
+
 /// Emits a `flash.load_rows` of a tile of `tile` rows at `first` = (batch,
 /// head, row), of which `rows` exist, up to the last one of the tensor where
-/// these are `toEnd`; `heads` heads are packed in it.
+/// these are `toEnd`; `heads` heads are packed in it. All columns, or those
+/// that a position has.
 mlir::Value loadRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value source,
                      llvm::ArrayRef<mlir::OpFoldResult> first,
                      mlir::OpFoldResult rows, int64_t tile, bool toEnd,
-                     int64_t heads = 1);
+                     int64_t heads = 1,
+                     std::optional<ColumnsOfPosition> columns = std::nullopt);
 
 /// `end` if there are rows, else 0: where a visit for a tile without rows ends.
 mlir::OpFoldResult endUnlessEmpty(mlir::OpBuilder &b, mlir::Location loc,
@@ -62,11 +70,13 @@ std::string findSplitFault(mlir::Value view, mlir::ValueRange results,
                            mlir::Value lengths);
 
 /// Emits a `flash.store_rows` of the first `rows` rows of a tile, in each head
-/// of those that are packed in it, into a kernel's `destination` at `position`.
+/// of those that are packed in it, into a kernel's `destination` at `position`,
+/// from `column` on if it is given.
 void storeRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tile,
                mlir::Value destination,
                llvm::ArrayRef<mlir::OpFoldResult> position,
-               mlir::OpFoldResult rows, int64_t heads = 1);
+               mlir::OpFoldResult rows, int64_t heads = 1,
+               mlir::Value column = {});
 
 } // namespace flash
 

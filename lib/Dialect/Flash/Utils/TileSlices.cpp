@@ -237,7 +237,8 @@ static OpFoldResult countRows(OpBuilder &b, Location loc, int64_t heads,
 
 Value flash::packRows(OpBuilder &b, Location loc, Value tensor,
                       ArrayRef<OpFoldResult> first, int64_t heads,
-                      OpFoldResult queries, int64_t tile, bool toEnd) {
+                      OpFoldResult queries, int64_t tile,
+                      std::optional<Columns> columns, bool toEnd) {
   auto type = cast<RankedTensorType>(tensor.getType());
   Type element = type.getElementType();
   OpFoldResult one = b.getIndexAttr(1), ofHeads = b.getIndexAttr(heads);
@@ -250,12 +251,13 @@ Value flash::packRows(OpBuilder &b, Location loc, Value tensor,
   };
   SmallVector<int64_t> shape = {heads, sizeOf(queries)}, tileShape = {tile};
   if (type.getRank() == 4) {
-    OpFoldResult columns = b.getIndexAttr(type.getShape().back());
-    offsets.push_back(b.getIndexAttr(0));
-    shape.push_back(type.getShape().back());
-    tileShape.push_back(type.getShape().back());
+    if (!columns)
+      columns = {b.getIndexAttr(0), type.getShape().back()};
+    offsets.push_back(columns->start);
+    shape.push_back(columns->count);
+    tileShape.push_back(columns->count);
     for (auto *list : {&sizes, &byQuery, &rowSizes})
-      list->push_back(columns);
+      list->push_back(b.getIndexAttr(columns->count));
   }
   Value slice = tensor::ExtractSliceOp::create(
       b, loc, RankedTensorType::get(shape, element), tensor, offsets, sizes,

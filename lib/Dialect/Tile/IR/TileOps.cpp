@@ -571,6 +571,19 @@ LogicalResult ClearOp::verify() {
   return emitOpError("is done by 1 to 32 warps, got ") << getWarps();
 }
 
+/// Checks that the tile has so many columns from the panel on, as far as that
+/// is known.
+static LogicalResult verifyColumnsOf(Operation *op, SmemType tile, Value panel,
+                                     int64_t columns) {
+  int64_t first = 0;
+  if (panel)
+    first = getConstantIntValue(panel).value_or(0) * tile.getPanelColumns();
+  if (first >= 0 && first + columns <= tile.getColumns())
+    return success();
+  return op->emitOpError("takes ")
+         << columns << " columns from column " << first << " on of " << tile;
+}
+
 LogicalResult MmaAsyncOp::verify() {
   RankedTensorType result = getResult().getType().getValue();
   auto layout = dyn_cast_or_null<FragmentAttr>(result.getEncoding());
@@ -601,7 +614,10 @@ LogicalResult MmaAsyncOp::verify() {
            << getA().getType();
   SmemType b = getB().getType();
   int64_t innerOfB = getTransposeB() ? b.getColumns() : b.getRows();
-  int64_t columns = getTransposeB() ? b.getRows() : b.getColumns();
+  int64_t columns = getTransposeB() ? b.getRows() : result.getDimSize(1);
+  if (getTransposeB() && getPanel())
+    return emitOpError("takes columns from a panel on of a second operand that "
+                       "is not transposed");
   if (elementType != b.getElementType())
     return emitOpError("multiplies elements of ")
            << elementType << " by elements of " << b.getElementType();
@@ -632,6 +648,9 @@ LogicalResult MmaAsyncOp::verify() {
   if (result.getDimSize(0) != rows || result.getDimSize(1) != columns)
     return emitOpError("gives a tile of ")
            << rows << " x " << columns << ", not " << result;
+  if (!getTransposeB() &&
+      failed(verifyColumnsOf(*this, b, getPanel(), columns)))
+    return failure();
   if (getC() && getC().getType() != result)
     return emitOpError("adds to a tile of another type than its result: ")
            << getC().getType();
@@ -882,11 +901,10 @@ LogicalResult ReadOp::verify() {
 
 LogicalResult LoadRowOp::verify() {
   RankedTensorType result = getResult().getType();
-  if (result.getElementType().isF32() &&
-      result.getDimSize(1) == getSource().getType().getColumns())
-    return success();
-  return emitOpError("gives a tensor of f32 with as many columns as ")
-         << getSource().getType();
+  if (!result.getElementType().isF32())
+    return emitOpError("gives a tensor of f32, not ") << result;
+  return verifyColumnsOf(*this, getSource().getType(), getPanel(),
+                         result.getDimSize(1));
 }
 
 LogicalResult ColumnOp::verify() {

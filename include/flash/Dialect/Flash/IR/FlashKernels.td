@@ -84,7 +84,8 @@ def Flash_StoreOp : Flash_Op<"store",
   let summary = "ends a kernel's region with what a position leaves";
   let description = [{
     The region has `flash.store_rows`, `tensor.parallel_insert_slice` and `flash.parallel_add`
-    alone. No two positions of a kernel store the same element, except by `flash.parallel_add`.
+    alone. Where two positions of a kernel store the same element, except by `flash.parallel_add`, they store the
+    same value.
   }];
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "attr-dict-with-keyword $body";
@@ -105,7 +106,8 @@ def Flash_StoreRowsOp : Flash_Op<"store_rows",
     The rows of `tile : [M, D]` or `[M]` become the rows of `destination`, `[..., N, D]` or `[..., N]`,
     from `position` on, which has an index for each dimension but D. The first `rows`
     of the tile are stored, all unless it is given. With `packed(P)` the tile has rows of P heads, as
-    in `flash.load_rows`, and `rows` counts each head's.
+    in `flash.load_rows`, and `rows` counts each head's. A tile with fewer columns than the destination
+    becomes those from `column` on.
 
     Example:
 
@@ -114,10 +116,10 @@ def Flash_StoreRowsOp : Flash_Op<"store_rows",
     ```
   }];
   let arguments = (ins AnyRankedTensor:$tile, AnyRankedTensor:$destination,
-    Variadic<Index>:$position, Optional<Index>:$rows,
+    Variadic<Index>:$position, Optional<Index>:$rows, Optional<Index>:$column,
     OptionalAttr<I64Attr>:$packed);
   let assemblyFormat = [{
-    $tile `into` $destination `[` $position `]` (`rows` `(` $rows^ `)`)?
+    $tile `into` $destination `[` $position `]` (`rows` `(` $rows^ `)`)? (`column` `(` $column^ `)`)?
     (`packed` `(` $packed^ `)`)? attr-dict `:` type($tile) `into` type($destination)
   }];
   let hasVerifier = 1;

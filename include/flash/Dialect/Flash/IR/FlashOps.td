@@ -106,7 +106,7 @@ def Flash_AttentionOp : Flash_Op<"attention",
     lse[b,h,i]   = m + log(l)                     (natural logarithm, f32)
     ```
 
-    `D` and `Dv` are static multiples of 8 from 8 to 256; all other sizes may
+    `D` and `Dv` are static multiples of 8 from 8 to 576; all other sizes may
     be dynamic. Elements are f16, bf16 or f32, the accumulation is f32. Rank-3
     operands drop the batch dimension, or with `leading(batch)` the head
     dimension.

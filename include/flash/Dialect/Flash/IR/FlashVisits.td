@@ -140,7 +140,8 @@ def Flash_LoadRowsOp : Flash_Op<"load_rows", [Pure, AttrSizedOperandSegments]> {
     The rows of `source : [B, H, N, D]`, or `[B, H, N]`, from the position (batch, head, row) on, as a tile
     `[M, D]` or `[M]`. Of these `rows` exist, all unless it is given; the others are zeros. With
     `to_end` they lie behind the last row of the tensor, which is no view in memory. With `packed(P)` the rows are those of P
-    heads: row r is of head `h + r mod P` and of row `n + r floordiv P`, and `rows` counts each head's.
+    heads: row r is of head `h + r mod P` and of row `n + r floordiv P`, and `rows` counts each head's. A tile with
+    fewer columns than the source has those from `column` on, all of which exist.
 
     Example:
 
@@ -149,10 +150,10 @@ def Flash_LoadRowsOp : Flash_Op<"load_rows", [Pure, AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins Flash_RowsTensor:$source, Variadic<Index>:$position,
-    Optional<Index>:$rows, OptionalAttr<I64Attr>:$packed, UnitAttr:$to_end);
+    Optional<Index>:$rows, Optional<Index>:$column, OptionalAttr<I64Attr>:$packed, UnitAttr:$to_end);
   let results = (outs Flash_RowsTensor:$tile);
   let assemblyFormat = [{
-    $source `[` $position `]` (`rows` `(` $rows^ `)`)? (`packed` `(` $packed^ `)`)?
+    $source `[` $position `]` (`rows` `(` $rows^ `)`)? (`column` `(` $column^ `)`)? (`packed` `(` $packed^ `)`)?
     (`to_end` $to_end^)? attr-dict `:` type($source) `->` type($tile)
   }];
   let hasVerifier = 1;

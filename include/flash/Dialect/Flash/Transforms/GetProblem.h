@@ -15,6 +15,10 @@
 
 namespace flash {
 
+/// Whether the values are the first columns of the keys, or all of them: a
+/// slice of that tensor or the same one.
+bool areColumnsOfKeys(mlir::Value key, mlir::Value value);
+
 /// What schedules ask of an attention.
 Problem getProblem(AttentionOpInterface op);
 

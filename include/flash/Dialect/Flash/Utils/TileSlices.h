@@ -116,10 +116,11 @@ mlir::Value extractRows(mlir::OpBuilder &b, mlir::Location loc,
 
 /// The rows of `heads` heads at `first` = (batch, head, query), of `queries`
 /// queries each, as those of a tile: the heads of the first query come first.
-/// Padded with zeros to `tile` rows, `toEnd` as above.
+/// Padded with zeros to `tile` rows, `columns` and `toEnd` as above.
 mlir::Value packRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
                      llvm::ArrayRef<mlir::OpFoldResult> first, int64_t heads,
-                     mlir::OpFoldResult queries, int64_t tile, bool toEnd);
+                     mlir::OpFoldResult queries, int64_t tile,
+                     std::optional<Columns> columns, bool toEnd);
 
 /// The first `rows` rows of a tile; of one in which `heads` heads are packed,
 /// the first `rows` queries of each, by heads and then queries.

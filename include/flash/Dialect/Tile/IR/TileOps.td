@@ -518,7 +518,8 @@ def Tile_RingIsFiniteOp : Tile_RingStepOp<"ring.is_finite", "Ask"> {
 // Products
 //===----------------------------------------------------------------------===//
 
-def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
+def Tile_MmaAsyncOp : Tile_Op<"mma_async",
+    [MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
   let summary = "starts a matrix product on tensor cores";
   let description = [{
     `d = a b + c`, or `a b` without `c`, with `a : MxK` in registers or shared
@@ -528,6 +529,14 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
     only, `a : KxM` is in shared memory, and its elements are of 16 bits. Where the
     K are rows of a tile of such elements, they are a multiple of 16, as many as an
     instruction reads (PTX, `mma.m16n8k16`, `wgmma`).
+
+    Of a `b` without `transpose_b` the result may have some of the columns, those from a `panel` of the tile on (see
+    `!tile.smem`), which is the first one if it is not given: of keys whose first columns are the values, say.
+
+    ```mlir
+    %o = tile.mma_async %p, %kt panel(%first) add %o0 : tensor<64x32xf16, #tile.fragment<4>>,
+        !tile.smem<32x576xf16, swizzle = 128>, tensor<64x256xf32, #tile.fragment<4>> -> !tile.pending<tensor<64x256xf32, #tile.fragment<4>>>
+    ```
 
     Products of f32 are as accurate as f32 arithmetic unless `tf32` rounds the
     operands to 10 bits of mantissa: to the nearest number in emulation, on a
@@ -544,11 +553,11 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
     ```
   }];
   let arguments = (ins AnyTypeOf<[Tile_FragmentTensor, Tile_FactorSmem]>:$a,
-    Tile_FactorSmem:$b, Optional<Tile_FragmentTensor>:$c, UnitAttr:$transpose_a,
+    Tile_FactorSmem:$b, Optional<Index>:$panel, Optional<Tile_FragmentTensor>:$c, UnitAttr:$transpose_a,
     UnitAttr:$transpose_b, UnitAttr:$tf32, UnitAttr:$warpgroup);
   let results = (outs Tile_PendingType:$result);
   let assemblyFormat = [{
-    $a `,` $b (`add` $c^)? (`transpose_a` $transpose_a^)?
+    $a `,` $b (`panel` `(` $panel^ `)`)? (`add` $c^)? (`transpose_a` $transpose_a^)?
     (`transpose_b` $transpose_b^)? (`tf32` $tf32^)? (`warpgroup` $warpgroup^)? attr-dict `:` type($a) `,` type($b) (`,` type($c)^)? `->` type($result)
   }];
   let extraClassDeclaration = [{
@@ -760,16 +769,17 @@ def Tile_ReadOp : Tile_Op<"read",
 def Tile_LoadRowOp : Tile_Op<"load_row", [MemoryEffects<[MemRead]>]> {
   let summary = "one row of a shared-memory tile, in every row of a register tile";
   let description = [{
-    `result[i, c]` is `source[row, c]`, converted to f32.
+    `result[i, c]` is `source[row, c]`, converted to f32. The result may have some of the columns, from a `panel` of the
+    tile on as the result of a product.
 
     ```mlir
     %v = tile.load_row %vt[%j] : !tile.smem<64x48xf16, swizzle = 128> to tensor<128x48xf32, #tile.fragment<4>>
     ```
   }];
-  let arguments = (ins Tile_FactorSmem:$source, Index:$row);
+  let arguments = (ins Tile_FactorSmem:$source, Index:$row, Optional<Index>:$panel);
   let results = (outs Tile_FragmentTensor:$result);
   let assemblyFormat = [{
-    $source `[` $row `]` attr-dict `:` type($source) `to` type($result)
+    $source `[` $row `]` (`panel` `(` $panel^ `)`)? attr-dict `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
 }
