@@ -60,7 +60,7 @@ def plan(
 def attention(
     query: A,
     key: A,
-    value: A,
+    value: Optional[A] = None,
     mask: Union[Mask, MaskFunction, Plan, None] = None,
     score: Optional[ScoreFunction] = None,
     scale: Optional[float] = None,
@@ -76,12 +76,13 @@ def attention(
     out: Optional[A] = None,
     key_scale: Union[float, A, None] = None,
     value_scale: Union[float, A, None] = None,
+    value_dim: Optional[int] = None,
 ) -> A: ...
 @overload
 def attention(
     query: A,
     key: A,
-    value: A,
+    value: Optional[A] = None,
     mask: Union[Mask, MaskFunction, Plan, None] = None,
     score: Optional[ScoreFunction] = None,
     scale: Optional[float] = None,
@@ -98,6 +99,7 @@ def attention(
     out: Optional[A] = None,
     key_scale: Union[float, A, None] = None,
     value_scale: Union[float, A, None] = None,
+    value_dim: Optional[int] = None,
 ) -> Tuple[A, A]: ...
 
 def merge(

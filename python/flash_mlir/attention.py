@@ -38,7 +38,7 @@ programs.set_make_dispatch(_make_dispatch)
 def attention(
     query,
     key,
-    value,
+    value=None,
     mask=None,
     score=None,
     scale=None,
@@ -54,6 +54,7 @@ def attention(
     out=None,
     key_scale=None,
     value_scale=None,
+    value_dim=None,
 ):
     """softmax(score(scale * query key^T), over the keys that the mask keeps) value.
 
@@ -70,8 +71,8 @@ def attention(
         Under torch.autocast, query, key and value are cast to its dtype.
       key: (batch, key heads, key length, D). heads must be a multiple of key heads: query head h sees
         key head h // (heads // key heads).
-      value: (batch, key heads, key length, Dv). D and Dv are from 1 to 256; what is no multiple of 8 is
-        padded in a copy.
+      value: (batch, key heads, key length, Dv). D and Dv are from 1 to 576; what is no multiple of 8 is
+        padded in a copy. Left out where value_dim is given.
       mask: Which keys a query sees: a `Mask`, a function of b, h, q and k that returns a truth value, or a `Plan`.
       score: A function of s, b, h, q and k that returns the score in place of s, which is scaled already.
       scale: A number; 1 / sqrt(D) if left out. A new value is a new kernel.
@@ -96,6 +97,7 @@ def attention(
         array of one, (batch, key heads), of sequences in pages or packed (sequences, key heads), or one for each key, (batch,
         key heads, key length) or (pages, rows of a page, key heads). Elements times scale are rounded to query's dtype, float16
         or bfloat16. There are no gradients then (docs/python.md, Keys and values of 8 bits).
+      value_dim: In place of value: the values are the first value_dim columns of key, which a kernel reads once (docs/mla-decode.md).
 
     Returns:
       An array like query of shape (batch, heads, query length, Dv), row-major, or on CUDA in the order in which query's
@@ -109,11 +111,16 @@ def attention(
       DeviceError: The GPU is too old (compute capability 7.5 is needed).
       NotImplementedError: scale is a tensor that requires gradients, or so is one that a function reads beside offsets.
     """
+    of_keys = value is None
+    if of_keys:
+        value = _take_columns(key, value_dim, key_scale, value_scale)
+    elif value_dim is not None:
+        raise ValueError("value_dim is given beside value; it says how many columns of key are the values where there is no value")
     if key_scale is not None or value_scale is not None:
         given = mask, score, scale, lengths, sink, return_lse, blocks, schedule, out
         return quantized.attend(query, key, value, *given, (query_offsets, key_offsets, page_table, key_lengths), key_scale, value_scale)
     if query_offsets is not None or key_offsets is not None or page_table is not None or key_lengths is not None:
-        if not (is_compiling() or checking.is_on):
+        if not (of_keys or is_compiling() or checking.is_on):
             # In the order of `keep` below.
             results = _call_again(
                 query, key, value, lengths, sink, query_offsets, key_offsets, page_table, key_lengths, out,
@@ -122,7 +129,7 @@ def attention(
             if results is not None:
                 return results
         given = mask, score, scale, lengths, sink, return_lse, blocks
-        return _attend_sequences(query, key, value, *given, schedule, out, query_offsets, key_offsets, page_table, key_lengths)
+        return _attend_sequences(query, key, value, *given, schedule, out, of_keys, query_offsets, key_offsets, page_table, key_lengths)
     if isinstance(mask, Plan):
         mask.check(query, key)
     if is_compiling():
@@ -132,7 +139,7 @@ def attention(
         return _write(out, results, return_lse)
     query, key, value = autocast(query, key, value)
     if blocks is None:
-        prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, None, schedule)
+        prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, None, schedule, of_keys)
     else:
         given_blocks.check(blocks, query, key)
         given = score, scale, lengths, sink is not None, return_lse
@@ -149,6 +156,20 @@ def attention(
     return prepared.function(query, key, value, lengths, sink, captured)
 
 
+def _take_columns(key, value_dim, key_scale, value_scale):
+    """The values that are the first columns of keys."""
+    if value_dim is None:
+        raise TypeError("value is left out; give it, or value_dim where the values are the first columns of key")
+    if key_scale is not None or value_scale is not None:
+        raise ValueError("value_dim is given beside key_scale or value_scale; give value=key[..., :value_dim] and both scales")
+    dim = key.shape[-1]
+    if isinstance(value_dim, bool) or not hasattr(value_dim, "__index__"):
+        raise TypeError(f"value_dim is {value_dim!r}; expected an integer")
+    if not 1 <= value_dim <= dim:
+        raise ValueError(f"value_dim is {value_dim}; it must be from 1 to {dim}, the columns of key")
+    return key[..., :value_dim]
+
+
 def _write(out, results, return_lse):
     """The results of a graph, in which `out` is written by an operator of PyTorch."""
     if out is None:
@@ -157,7 +178,7 @@ def _write(out, results, return_lse):
     return (out, results[1]) if return_lse else out
 
 
-def _attend_sequences(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, schedule, out, *arrays):
+def _attend_sequences(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, schedule, out, of_keys, *arrays):
     """`attention` of sequences that have lengths of their own, which `arrays` say: offsets, page_table and key_lengths."""
     if blocks is not None:
         packing.refuse_blocks()
@@ -169,10 +190,10 @@ def _attend_sequences(query, key, value, mask, score, scale, lengths, sink, retu
         given = mask, score, scale, lengths, sink, return_lse
         results = compiled(attention, query, key, value, *given, None, packed, offsets, schedule)
         return _write(out, results, return_lse)
-    call = read_call(query, key, value, packed, offsets, mask, score, scale, lengths, sink, return_lse, schedule)
+    call = read_call(query, key, value, packed, offsets, mask, score, scale, lengths, sink, return_lse, schedule, of_keys)
     results = run_call(*call, out)
     is_text = schedule is None or type(schedule) is str
-    if score is None and _is_fixed(mask) and is_text and type(scale) in (int, float, type(None)):
+    if score is None and not of_keys and _is_fixed(mask) and is_text and type(scale) in (int, float, type(None)):
         given = query, key, value, lengths, sink, *arrays, out
         _shortcut.keep(call[0].function, *given, mask, score, scale, return_lse, schedule, blocks)
     return results
@@ -188,10 +209,10 @@ def _is_fixed(mask):
     return mask is None or (type(mask) is Mask and not mask.arrays and mask.lengths is None)
 
 
-def read_call(query, key, value, packed, offsets, mask, score, scale, lengths=None, sink=None, return_lse=False, schedule=None):
+def read_call(query, key, value, packed, offsets, mask, score, scale, lengths=None, sink=None, return_lse=False, schedule=None, of_keys=False):
     """What `run_call` takes, of sequences (`packing.get_key`, `packing.get_arrays`): the variant, and the arguments of its function."""
     query, key, value = autocast(query, key, value)
-    prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed, schedule)
+    prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed, schedule, of_keys)
     return prepared, (query, key, value, lengths, sink, captured + offsets)
 
 

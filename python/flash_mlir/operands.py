@@ -6,6 +6,8 @@ import sys
 import numpy
 
 _INT32_MAX = 2**31 - 1
+# The largest head dimension of keys and values.
+LARGEST_DIM = 576
 
 
 def is_tensor(array):

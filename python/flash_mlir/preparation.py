@@ -9,7 +9,7 @@ from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, is_array, refuse_gradie
 from .functions import Trace, trace
 from .masks import Mask, as_mask, check_condition
 from .plans import Plan
-from .programs import Variant, check_schedule, get_function, with_blocks, with_packing, with_plan, with_schedules
+from .programs import Variant, check_schedule, get_function, with_blocks, with_packing, with_plan, with_schedules, with_values_of_keys
 
 SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 _MAX_PREPARED = 512
@@ -22,7 +22,7 @@ class _Prepared:
 
     __slots__ = ("config", "function", "places", "owners")
 
-    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse, schedules, blocks_key, packed, schedule):
+    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse, schedules, blocks_key, packed, schedule, of_keys):
         condition = attribute = None
         tensors = ()
         if mask is not None:
@@ -41,6 +41,8 @@ class _Prepared:
         if schedule is not None:
             check_schedule("schedule", schedule)
             self.config = with_schedules(self.config, schedule, None)
+        if of_keys:
+            self.config = with_values_of_keys(self.config)
         self.function = get_function(self.config)
         order = [id(tensor) for tensor in tensors]
         # Of each captured tensor, its place among those of the mask and then of the score.
@@ -82,8 +84,9 @@ def get_scale(scale):
     return number
 
 
-def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None, packed=None, schedule=None):
-    """The variant, the arrays that its functions read and a plan has, and the lengths; `packed` is of `packing.get_key`."""
+def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None, packed=None, schedule=None, of_keys=False):
+    """The variant, the arrays that its functions read and a plan has, and the lengths; `packed` is of `packing.get_key`, and
+    `of_keys` whether values are the first columns of keys."""
     mask_key = score_key = schedules = None
     arrays = of_plan = ()
     if isinstance(mask, Plan):
@@ -118,13 +121,13 @@ def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None, 
         arrays += score.arrays
     if scale is not None:
         scale = get_scale(scale)
-    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key, packed, schedule)
+    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key, packed, schedule, of_keys)
     prepared = _prepared.get(key)
     if prepared is None:
         if len(_prepared) >= _MAX_PREPARED:
             _prepared.clear()
             _function_masks.clear()
-        given = mask, score, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key, packed, schedule
+        given = mask, score, scale, lengths is not None, has_sink, return_lse, schedules, blocks_key, packed, schedule, of_keys
         prepared = _prepared[key] = _Prepared(*given)
     captured = tuple([arrays[place] for place in prepared.places]) if arrays else ()
     return prepared, captured + of_plan, lengths

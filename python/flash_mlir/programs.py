@@ -185,11 +185,15 @@ def _print(parts, op, rank, operands, results, more_arguments=(), more_clauses=(
     arguments = [(name, quantization.get_type(name, type)) for name, type in arguments]
     parameters = [(name, packing.get_type(name, type)) for name, type in arguments] + packing.get_arguments() + quantization.get_arguments()
     parameters = ", ".join(f"%{name}: {type}" for name, type in parameters)
-    head = " ".join([f"  {names} = flash.{op} {', '.join(quantization.name(name) for name, _ in operands)}", *clauses])
+    taken = {name: quantization.name(name) for name, _ in operands}
+    of_keys = []
+    if parts.get("values_of_keys"):
+        of_keys, taken["value"] = _take_columns(taken["key"], dict(operands)["key"], dict(operands)["value"])
+    head = " ".join([f"  {names} = flash.{op} {', '.join(taken.values())}", *clauses])
     types = f": ({', '.join(type for _, type in operands)}) -> {_join_types([type for _, type in results])}"
     lines = [*parts.get("aliases", ()), f"func.func @{op}({parameters}) -> {_join_types(in_memory)} {{"]
     lines += ["  " + line for line in packing.unpack(arguments)]
-    lines += ["  " + line for line in quantization.dequantize(operands)]
+    lines += ["  " + line for line in quantization.dequantize(operands) + of_keys]
     if "score" in parts:
         lines.append(head + " score {")
         lines.append("  ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):")
@@ -202,6 +206,19 @@ def _print(parts, op, rank, operands, results, more_arguments=(), more_clauses=(
     lines.append(f"  return {', '.join(f'%{name}' for name, _ in results)} : {', '.join(in_memory)}")
     lines.append("}")
     return "\n".join(lines) + "\n"
+
+
+def _take_columns(key, type, value_type):
+    """The lines that make values of the first columns of keys, and the name of these."""
+    lines, sizes = [], type[len("tensor<") :].split("x")[:-2]
+    for dim in range(len(sizes)):
+        lines.append(f"%key_dim{dim} = arith.constant {dim} : index")
+        lines.append(f"%key_size{dim} = tensor.dim {key}, %key_dim{dim} : {type}")
+        sizes[dim] = f"%key_size{dim}"
+    columns = value_type.split("x")[-2]
+    zeros, ones = (", ".join([number] * (len(sizes) + 1)) for number in "01")
+    lines.append(f"%key_columns = tensor.extract_slice {key}[{zeros}] [{', '.join(sizes)}, {columns}] [{ones}] : {type} to {value_type}")
+    return lines, "%key_columns"
 
 
 def _join_types(types):
@@ -262,6 +279,12 @@ def with_packing(config, key):
 def with_quantization(config, key):
     """The variant of keys and values of 8 bits (`quantization.Quantization`), whose scales are behind all other arrays."""
     return json.dumps({**json.loads(config), "quantized": key})
+
+
+@functools.lru_cache(maxsize=512)
+def with_values_of_keys(config):
+    """The variant whose values are the first columns of the keys, in their memory."""
+    return json.dumps({**json.loads(config), "values_of_keys": True})
 
 
 @functools.lru_cache(maxsize=512)

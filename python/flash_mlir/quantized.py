@@ -9,7 +9,7 @@ from . import checking, packing
 from .compiler import Kernel, get_machine
 from .expressions import is_array
 from .masks import is_compiling
-from .operands import cast, get_dtype, is_tensor, to_lengths, to_rows, write
+from .operands import LARGEST_DIM, cast, get_dtype, is_tensor, to_lengths, to_rows, write
 from .plans import Plan
 from .preparation import autocast, prepare
 from .programs import get_captures, get_classes, get_function, get_kernel, get_parts, with_quantization, with_signs
@@ -162,8 +162,8 @@ def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blo
     prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed, schedule)
     dims = query.shape[-1], value.shape[-1]
     for name, dim in zip(("query", "value"), dims):
-        if not 1 <= dim <= 256 or dim % 8:
-            raise ValueError(f"{name} has head dimension {dim}; with key_scale or value_scale multiples of 8 up to 256 are possible")
+        if not 1 <= dim <= LARGEST_DIM or dim % 8:
+            raise ValueError(f"{name} has head dimension {dim}; with key_scale or value_scale multiples of 8 up to {LARGEST_DIM} are possible")
     _check_call(prepared.config, query, key, value, lengths, sink, captured + packing.get_arrays(*arrays))
     if checking.is_on:
         # What is read does not depend on elements.

@@ -23,6 +23,7 @@ from .errors import DeviceError, UnpreparedError
 from .expressions import is_array
 from .flash_attn import check_causal, choose_schedule, get_mask, get_score
 from .kv_cache import get_mask_of_leftpad
+from .operands import LARGEST_DIM
 
 __all__ = [
     "Call",
@@ -424,8 +425,8 @@ def prepare(heads, key_heads, head_dim, dtype, calls, *, sequences, keys=None, l
     if heads % key_heads:
         raise ValueError(f"heads is {heads} and key_heads {key_heads}; heads must be a multiple of key_heads")
     for name, dim in (("head_dim", head_dim), ("value_dim", value_dim)):
-        if dim > 256 or (page_size is not None and dim % 8):
-            raise ValueError(f"{name} is {dim}; 1 to 256 are possible, and in pages multiples of 8")
+        if dim > LARGEST_DIM or (page_size is not None and dim % 8):
+            raise ValueError(f"{name} is {dim}; 1 to {LARGEST_DIM} are possible, and in pages multiples of 8")
     name = str(getattr(dtype, "__name__", dtype)).rpartition(".")[2]
     if name not in _ELEMENTS:
         raise ValueError(f"dtype is {dtype!r}; expected one of {', '.join(_ELEMENTS)}")

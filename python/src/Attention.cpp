@@ -8,8 +8,10 @@
 #include "Attention.h"
 
 #include "Places.h"
+#include "flash/Support/HeadDim.h"
 
 using namespace flash::python;
+using flash::largestHeadDim;
 
 /// Element i of offsets on the host.
 static int64_t getOffset(const Array &offsets, int64_t i) {
@@ -205,9 +207,9 @@ void Attention::checkAttention(const Array &query, const Array &key,
   for (auto [name, array] :
        {std::pair("query", &query), {"key", &key}, {"value", &value}}) {
     int64_t size = array->sizes[array->rank - 1];
-    if (size < 1 || size > 256)
-      raise(PyExc_ValueError, name, " has head dimension ", size,
-            "; 1 to 256 are possible");
+    if (size < 1 || size > largestHeadDim)
+      raise(PyExc_ValueError, name, " has head dimension ", size, "; 1 to ",
+            largestHeadDim, " are possible");
     if (isInPages(1) && size % dimStep)
       raise(PyExc_ValueError, name, " has head dimension ", size,
             "; with page_table multiples of ", dimStep,

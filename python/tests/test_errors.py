@@ -35,7 +35,7 @@ BAD_CALLS = [
     ((Q, K, zeros(2, 4, 9, 16)), {}, ValueError, "value has 4 heads, key has 2"),
     ((Q, K, zeros(2, 2, 7, 16)), {}, ValueError, "value has length 7, key has 9"),
     ((Q, zeros(2, 2, 9, 24), K), {}, ValueError, "key has head dimension 24, query has 16"),
-    ((Q, K, zeros(2, 2, 9, 257)), {}, ValueError, "value has head dimension 257; 1 to 256 are possible"),
+    ((Q, K, zeros(2, 2, 9, 577)), {}, ValueError, "value has head dimension 577; 1 to 576 are possible"),
     ((Q, K, K), {"lengths": zeros(2)}, TypeError, "lengths is float32 of shape (2,); expected integers of shape (2,)"),
     ((Q, K, K), {"lengths": zeros(3, dtype=np.int32)}, ValueError, "expected integers of shape (2,), one for each batch"),
     ((Q[0], K[0], K[0]), {"lengths": zeros(2, dtype=np.int32)}, ValueError, "lengths are per batch, and query is"),

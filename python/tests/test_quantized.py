@@ -161,7 +161,7 @@ def test_errors_of_pages():
     with pytest.raises(ValueError, match="value has length 8, key has 16; they must agree"):
         flash.attention(q, k, v[:, :8], key_scale=1, value_scale=1, page_table=table, key_lengths=lengths)
     dim = np.zeros((3, 4, 2, 12), np.float16)
-    with pytest.raises(ValueError, match="query has head dimension 12; with key_scale or value_scale multiples of 8 up to 256 are possible"):
+    with pytest.raises(ValueError, match="query has head dimension 12; with key_scale or value_scale multiples of 8 up to 576 are possible"):
         flash.attention(dim, k[..., :12], v, key_scale=1, value_scale=1, page_table=table[:2], key_lengths=lengths[:2])
 
 

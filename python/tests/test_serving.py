@@ -256,7 +256,7 @@ def test_arguments():
     refuse(ValueError, "heads is 5 and key_heads 2", 5, 2, 64, "float16", calls)
     refuse(ValueError, "heads is 0", 0, 2, 64, "float16", calls)
     refuse(TypeError, "head_dim is a str", 4, 2, "64", "float16", calls)
-    refuse(ValueError, "head_dim is 300", 4, 2, 300, "float16", calls)
+    refuse(ValueError, "head_dim is 600", 4, 2, 600, "float16", calls)
     refuse(ValueError, "in pages multiples of 8", 4, 2, 60, "float16", calls, page_size=16)
     refuse(ValueError, "dtype is 'int8'", 4, 2, 64, "int8", calls)
     refuse(TypeError, "calls is 'decode'; expected a list of Call", 4, 2, 64, np.float16, "decode")

@@ -225,7 +225,7 @@ def test_register(vllm):
     assert made.get_kv_cache_stride_order() == (0, 2, 1, 3) and made.get_kv_cache_stride_order(True) == (1, 0, 3, 2, 4)
     vars(sys.modules["vllm.v1.attention.backends.utils"])["get_kv_cache_layout"] = lambda: "HND"
     assert made.get_kv_cache_stride_order() == (0, 1, 2, 3) and made.get_kv_cache_stride_order(True) == (1, 2, 0, 3, 4)
-    assert made.supports_head_size(256) and not made.supports_head_size(260) and not made.supports_head_size(512)
+    assert made.supports_head_size(512) and not made.supports_head_size(260) and not made.supports_head_size(640)
     assert made.supports_compute_capability(types.SimpleNamespace(major=8, minor=0))
     assert not made.supports_compute_capability(types.SimpleNamespace(major=7, minor=5))
 

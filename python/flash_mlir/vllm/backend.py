@@ -22,6 +22,7 @@ from vllm.v1.attention.backend import (
 from ..attention import attention
 from ..flash_attn import get_mask, get_schedule, get_score
 from ..masks import as_mask, window
+from ..operands import LARGEST_DIM
 
 _CACHE_DTYPES = ["auto", "float16", "bfloat16"]
 _WITHOUT_CACHE = AttentionType.ENCODER, AttentionType.ENCODER_ONLY
@@ -69,7 +70,7 @@ class Backend(AttentionBackend):
 
     @classmethod
     def supports_head_size(cls, head_size):
-        return head_size % 8 == 0 and head_size <= 256
+        return head_size % 8 == 0 and head_size <= LARGEST_DIM
 
     @classmethod
     def supports_compute_capability(cls, capability):
