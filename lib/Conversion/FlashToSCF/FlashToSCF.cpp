@@ -354,8 +354,8 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels,
     Value &batch = arguments[ends.size() - 3],
           &row = arguments[ends.size() - 1];
     AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-    Value number = affine::makeComposedAffineApply(b, loc, d0.floorDiv(tile),
-                                                   {OpFoldResult(row)});
+    Value number = arith::DivUIOp::create(
+        b, loc, row, arith::ConstantIndexOp::create(b, loc, tile));
     batch = rows.emitBatchOfTile(b, loc, number, tile);
     Value firstTile = rows.emitFirstTile(b, loc, batch, tile);
     row = affine::makeComposedAffineApply(b, loc, (d0 - d1) * tile,

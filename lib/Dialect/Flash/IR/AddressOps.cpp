@@ -120,7 +120,10 @@ Value PackedRows::emitFirstTile(Value batch, int64_t rows) {
   // Offsets that decrease are no reason to count below the first one.
   Value first = emitStart(constant(0));
   Value before = arith::SubIOp::create(b, loc, emitOffset(batch, first), first);
-  return apply(getFirstTile(b, rows), {before, batch});
+  // A quotient of what is not negative is a shift, and a value that others are
+  // computed of once.
+  Value tiles = arith::DivUIOp::create(b, loc, before, constant(rows));
+  return arith::AddIOp::create(b, loc, tiles, batch);
 }
 
 Value PackedRows::emitBatchOfTile(Value number, int64_t rows) {
