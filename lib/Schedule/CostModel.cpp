@@ -55,17 +55,17 @@ public:
   /// If the keys of each tile of queries have so many splits.
   double getMicroseconds(const Schedule &schedule, int64_t splits) const;
   int64_t countTiles(const Schedule &schedule) const {
-    return *problem.countQueryTiles(*schedule.queryTile);
+    return *problem.countQueryTiles(*schedule.queryTile) * valueBlocks;
   }
   int64_t getMostSplits(const Schedule &schedule) const {
-    return countSplits(mostSplitWaves * target.multiprocessors / valueBlocks,
+    return countSplits(mostSplitWaves * target.multiprocessors,
                        countTiles(schedule),
                        llvm::divideCeil(*problem.keys, *schedule.keyTile));
   }
 
 private:
   int64_t countWaves(const Schedule &schedule, int64_t splits) const {
-    return llvm::divideCeil(countTiles(schedule) * valueBlocks * splits,
+    return llvm::divideCeil(countTiles(schedule) * splits,
                             target.multiprocessors);
   }
   /// The tiles of keys that the busiest multiprocessor works on.
@@ -104,8 +104,8 @@ double Clock::countSteps(const Schedule &schedule, int64_t splits) const {
   int64_t queries = *schedule.queryTile / problem.packedHeads;
   double mean = double(*problem.meanKeysPerQuery + queries / 2) /
                 double(*schedule.keyTile);
-  double all = countTiles(schedule) * valueBlocks *
-               std::max(mean, stepsOfEmptyBlock * splits);
+  double all =
+      countTiles(schedule) * std::max(mean, stepsOfEmptyBlock * splits);
   return std::max(double(longest),
                   all / target.multiprocessors + stepsOfLastTile);
 }

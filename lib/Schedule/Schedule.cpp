@@ -105,8 +105,8 @@ static std::string findFault(const Key &key, int64_t value) {
 
 bool Schedule::isOfBlocks() const {
   Schedule rest = *this;
-  rest.queryTile = rest.keyTile = rest.packedHeads = rest.valueColumns =
-      rest.blockMap = rest.products = std::nullopt;
+  rest.queryTile = rest.keyTile = rest.packedHeads = rest.blockMap =
+      rest.products = std::nullopt;
   return !rest.isEmpty();
 }
 

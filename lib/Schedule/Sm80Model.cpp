@@ -96,9 +96,6 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
   while (isTooLarge() && *schedule.queryTile > rowsOfWarp)
     *schedule.queryTile /= 2;
   chooseSplitKV(problem, target, schedule);
-  if (schedule.splitCtas)
-    schedule.splitCtas = std::max<int64_t>(
-        *schedule.splitCtas / countValueBlocks(problem, schedule), 1);
   // One warp waits for its copies and converts them itself: many small blocks
   // do both at the same time (docs/lab/2026-11-28-caches-of-8-bits.md).
   if (problem.isDequantized() && *schedule.queryTile == rowsOfWarp) {

@@ -233,8 +233,7 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
     LLVM_DEBUG(llvm::dbgs() << "keys are split: "
                             << (tiles ? "few tiles of queries\n"
                                       : "open sizes, and one warpgroup\n"));
-    schedule.splitCtas =
-        std::max<int64_t>(target.multiprocessors / valueBlocks, 1);
+    schedule.splitCtas = target.multiprocessors;
     *schedule.features &=
         ~(ScheduleFeatures::Persistent | ScheduleFeatures::ClaimTiles);
   }

@@ -109,8 +109,14 @@ int64_t flash::countSplits(int64_t splitCtas, int64_t queryTiles,
 
 void flash::chooseSplitKV(const Problem &problem, const Machine &target,
                           Schedule &schedule) {
-  auto hasFewBlocks = [&] {
+  auto countTiles = [&] {
     std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
+    if (tiles)
+      *tiles *= countValueBlocks(problem, schedule);
+    return tiles;
+  };
+  auto hasFewBlocks = [&] {
+    std::optional<int64_t> tiles = countTiles();
     if (!tiles || !problem.keys)
       return false;
     int64_t splits =
@@ -124,7 +130,7 @@ void flash::chooseSplitKV(const Problem &problem, const Machine &target,
          *schedule.queryTile % queryTileStep == 0 && hasFewBlocks())
     *schedule.queryTile -= queryTileStep;
   int64_t blocks = getFillingBlocks(target, *schedule.queryTile);
-  std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
+  std::optional<int64_t> tiles = countTiles();
   if (tiles ? *tiles <= blocks / 2 : !problem.hasPackedRows)
     schedule.splitCtas = blocks;
 }

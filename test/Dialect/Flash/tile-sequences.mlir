@@ -63,3 +63,16 @@ func.func @steps(%m: !m, %offsets: tensor<4xi32>, %l: tensor<3x4x?xf32>) -> (!t,
       : (!t, !t, !t, !t, tensor<3x4x?xf32>, !t) -> (!t, !t, !t)
   return %0#0, %0#1, %0#2 : !t, !t, !t
 }
+
+// -----
+
+// A tile of one query of each head may start behind the last one, as others may.
+// SPLIT-LABEL: func @one_query(
+// SPLIT:         %[[LEFT:.*]] = affine.min
+// SPLIT:         %[[ROWS:.*]] = affine.max {{.*}}(%[[LEFT]])
+// SPLIT:         flash.load_rows %{{.*}} rows(%[[ROWS]]) packed(16)
+func.func @one_query(%q: tensor<3x16x7x64xf16>, %k: tensor<3x1x40x64xf16>, %n: tensor<3xi32>) -> tensor<3x16x7x64xf16> {
+  %o = flash.attention %q, %k, %k query_lengths(%n : tensor<3xi32>) schedule(<query_tile = 16, key_tile = 32, packed_heads = 16>)
+      : (tensor<3x16x7x64xf16>, tensor<3x1x40x64xf16>, tensor<3x1x40x64xf16>) -> tensor<3x16x7x64xf16>
+  return %o : tensor<3x16x7x64xf16>
+}

@@ -271,6 +271,8 @@ def packed_cases():
         add("long", dtype="bf16" if grad else "f16", B=3, packed="qk", rows={"q": 1100, "k": 1400}, D=64, Dv=64, Hkv=1, Hq=2, mask="causal")
         add("everything", B=5, packed="qk", D=80, Dv=40, Hq=4, Hkv=2, mask="nested", sink=True, score="alibi", lse=True, lse_grad=grad,
             scale=0.11, lengths=True)
+        for d, dv in ((320, 320), (512, 512), (576, 512)):
+            add(f"wide-{d}-{dv}", B=2, Hkv=1, Hq=2, D=d, Dv=dv)
         while len(result) % 60:
             add("mixed", D=rng.choice(HEAD_DIMS), Dv=rng.choice(HEAD_DIMS), mask=rng.choice(list(MASKS)),
                 score=rng.choice([None] + list(Packed.scores)), lengths=rng.random() < 0.3)

@@ -331,6 +331,10 @@ def paged_cases():
         add(f"{name}-mixture", traffic="mixture", packed="q", Nq=130, rows={"q": 300}, B=6, page=16, tiles=one, **layer)
     for d in (64, 128):
         add(f"ill-{d}", ill=True, B=6, D=d, Dv=d, sink=False, mask="causal")
+    for d, dv in ((320, 320), (512, 512), (576, 512)):
+        for traffic in ("tokens", "drafts", "mixture"):
+            rows = {"tokens": 1, "drafts": 7, "mixture": 70}[traffic]
+            add(f"wide-{d}-{dv}-{traffic}", traffic=traffic, D=d, Dv=dv, Nq=rows, B=3, Hkv=1, Hq=rng.choice([2, 16]), rows={"q": 3 * rows + 10}, mask="causal")
     while len(result) < 200:
         add("mixed", D=rng.choice(HEAD_DIMS), Dv=rng.choice(HEAD_DIMS), mask=rng.choice(list(Paged.masks)), keep=rng.choice([None, None, None, *KEEPS]),
             score=rng.choice([None, None, *Paged.scores]), **rng.choice([{}, dict(Nq=16, traffic="drafts"), dict(Nq=1, traffic="tokens")]))

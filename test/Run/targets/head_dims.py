@@ -32,10 +32,10 @@ func.func @backward(%q: {t}, %k: {t}, %v: {t}, %o: {t}, %l: {l}, %do: {t}, %tabl
 """
 # Bytes of shared memory by target.
 LIMITS = {"sm_75": 64 * 1024, "sm_80": 99 * 1024, "sm_86": 99 * 1024, "sm_89": 99 * 1024, "sm_90a": 227 * 1024, "sm_120": 99 * 1024}
-# Gradients have 16 rows of two operands and 16 of two others there, of which wide ones do not fit everywhere.
-ROWS_OF_GRADIENTS = 64
+# Gradients have 16 rows of two operands and 16 of two others there, in panels of 128 bytes, of which wide ones do not fit everywhere.
+ROWS_OF_GRADIENTS, PANEL = 64, 128
 CASES = [f"{target}-{element}-{d}" for target in LIMITS for element in (("f16",) if target == "sm_75" else ("f16", "bf16", "f32"))
-         for d in range(8, 577, 8) if ROWS_OF_GRADIENTS * d * (4 if element == "f32" else 2) <= LIMITS[target]]
+         for d in range(8, 577, 8) if ROWS_OF_GRADIENTS * PANEL * -(-d * (4 if element == "f32" else 2) // PANEL) <= LIMITS[target]]
 
 
 def find_fault(case, folder):

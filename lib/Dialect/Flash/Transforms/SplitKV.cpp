@@ -11,6 +11,7 @@
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "flash/Schedule/SplitKV.h"
+#include "flash/Schedule/ValueColumns.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -28,7 +29,8 @@ static constexpr int64_t rowsOfCombination = 8;
 /// `countSplits`, at run time.
 static Value emitCount(OpBuilder &b, Location loc, int64_t splitCtas,
                        ArrayRef<OpFoldResult> querySizes, OpFoldResult numKeys,
-                       const Schedule &schedule, AddressOpInterface rows) {
+                       const Schedule &schedule, int64_t valueBlocks,
+                       AddressOpInterface rows) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
@@ -48,6 +50,8 @@ static Value emitCount(OpBuilder &b, Location loc, int64_t splitCtas,
   if (!rows)
     tiles = arith::MulIOp::create(b, loc, tiles, value(querySizes[0]));
   tiles = arith::MulIOp::create(b, loc, tiles, heads);
+  if (valueBlocks > 1)
+    tiles = arith::MulIOp::create(b, loc, tiles, constant(valueBlocks));
   tiles = arith::MaxUIOp::create(b, loc, tiles, constant(1));
   Value wanted = arith::DivUIOp::create(b, loc, constant(splitCtas), tiles);
   Value keyTiles = arith::CeilDivUIOp::create(b, loc, value(numKeys),
@@ -86,6 +90,11 @@ KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online,
   std::optional<int64_t> knownKeys = getConstantIntValue(numKeys);
   std::optional<int64_t> queryTiles =
       countQueryTiles(online.getQuery().getType(), schedule);
+  int64_t columns = online.getValue().getType().getShape().back();
+  int64_t valueBlocks =
+      countValueBlocks(columns, schedule.valueColumns.value_or(columns));
+  if (queryTiles)
+    *queryTiles *= valueBlocks;
   // More query tiles than CTAs are never split, whatever the number of keys.
   if (!rows && queryTiles &&
       (knownKeys || *queryTiles > *schedule.splitCtas / 2)) {
@@ -95,8 +104,8 @@ KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online,
         b.getIndexAttr(countSplits(*schedule.splitCtas, *queryTiles, keyTiles));
     return;
   }
-  count =
-      emitCount(b, loc, *schedule.splitCtas, sizes, numKeys, schedule, rows);
+  count = emitCount(b, loc, *schedule.splitCtas, sizes, numKeys, schedule,
+                    valueBlocks, rows);
 }
 
 OpFoldResult KeySplits::choose(OpBuilder &b, Location loc, OpFoldResult one,

@@ -27,10 +27,11 @@ struct TiledDim {
   /// last block tiles may be missing.
   int64_t block = 0;
 
-  /// Whether a tile may be cut off; of nothing the first one is.
+  /// Whether a tile may be cut off, or start behind the end; of nothing the
+  /// first one is.
   bool isRagged() const {
     int64_t known = mlir::getConstantIntValue(end).value_or(multiple);
-    return known == 0 || known % std::max(tile, block) != 0;
+    return mayEndBefore || known == 0 || known % std::max(tile, block) != 0;
   }
   /// How many elements of the tile that starts at `start` exist.
   mlir::OpFoldResult existing(mlir::OpBuilder &b, mlir::Location loc,
