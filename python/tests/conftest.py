@@ -1,6 +1,7 @@
 """Kernels of the tests are kept apart from the user's, and an fp64 reference."""
 
 import atexit
+import importlib
 import os
 import shutil
 import tempfile
