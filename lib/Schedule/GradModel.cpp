@@ -212,7 +212,8 @@ static int64_t getBytesOfPair(const Problem &problem, int64_t rows,
   return bytes;
 }
 
-static Schedule chooseTiles(const Problem &problem, const Machine &target) {
+static Schedule chooseTiles(const Problem &problem, const Machine &target,
+                            bool isFused) {
   // The gradients of a tile of keys and of values are in registers together:
   // up to D = Dv = 128 they need no spills (test/Ptxas), in f32 up to 64; wider
   // ones do.
@@ -246,7 +247,7 @@ static Schedule chooseTiles(const Problem &problem, const Machine &target) {
       schedule.*tile = rowsOfWarp;
   // The gradients of a tile of keys and of values spill thousands of bytes
   // together, and hundreds alone.
-  if (problem.headDim + problem.valueDim > mostColumnsTogether)
+  if (!isFused && problem.headDim + problem.valueDim > mostColumnsTogether)
     schedule.keyPrograms = 2;
   return schedule;
 }
@@ -268,7 +269,7 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
                                  : canBe(given.queryTile, given.keyStep) &&
                                        canBe(given.keyTile, given.queryStep);
   if (!candidate || !hasRoles || !canHaveRoles(problem, target))
-    return chooseTiles(problem, target);
+    return chooseTiles(problem, target, isFused);
   Schedule schedule;
   schedule.queryTile = candidate->queryTile;
   schedule.keyTile = candidate->keyTile;
