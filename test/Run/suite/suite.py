@@ -219,7 +219,7 @@ class Case:
             if name in types:
                 parts.append(f"{clause}(%{name} : {types[name]})")
         if self.features:
-            tiles = "query_tile = 128, key_tile = 32" if max(self.D, self.Dv) <= 256 else "query_tile = 64, key_tile = 16"
+            tiles = "query_tile = 128, key_tile = 32" if max(self.D, self.Dv) <= 256 else "query_tile = 128, key_tile = 16"
             parts.append(f"schedule(<{tiles}, features = {self.features}>)")
         if self.split_kv:
             parts.append(f"schedule(<query_tile = 32, key_tile = 16, {self.split_kv}>)")
