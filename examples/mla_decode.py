@@ -1,11 +1,12 @@
-"""Decodes with multi-head latent attention (DeepSeek's MLA) over a paged cache, and checks it beside the expanded form in fp64.
+"""Decodes with multi-head latent attention (DeepSeek's MLA) over a paged cache, beside the expanded form in fp64.
 
     python mla_decode.py                         on the GPU if there is one
     python mla_decode.py --device cpu --heads 4 --latent 64 --rope 16 --dim 32 --sequences 3 --length 70
 
-Of each token the cache has a latent vector and a key part with rotated positions, which all heads share. The projections that would make keys and
-values of the latent vectors are absorbed into queries and outputs, so that attention reads the cache as it is: its rows are the keys, and their
-first columns the values (docs/mla-decode.md).
+Of each token the cache has a latent vector and a key part with rotated positions, which all heads share. The
+projections that would make keys and values of the latent vectors are absorbed into queries and outputs, so that
+attention reads the cache as it is: its rows are the keys, and their first columns the values (docs/mla-decode.md).
+The script fails if the two do not agree.
 """
 
 import argparse
@@ -21,7 +22,8 @@ PAGE = 64
 def rotate(x, positions):
     """Rotary position embedding of (..., tokens, columns), pairs of neighbours."""
     half = x.shape[-1] // 2
-    angles = positions.to(torch.float64)[:, None] * 10000.0 ** -(torch.arange(half, dtype=torch.float64, device=x.device) / half)
+    rates = 10000.0 ** -(torch.arange(half, dtype=torch.float64, device=x.device) / half)
+    angles = positions.to(torch.float64)[:, None] * rates
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     a, b = x[..., 0::2], x[..., 1::2]
     return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
@@ -32,7 +34,8 @@ class Projections:
 
     def __init__(self, heads, dim, latent, rope, device, dtype):
         self.heads, self.dim, self.latent, self.rope = heads, dim, latent, rope
-        self.key, self.value = (torch.randn(heads, dim, latent, device=device, dtype=dtype) / latent**0.5 for _ in range(2))
+        shape = heads, dim, latent
+        self.key, self.value = (torch.randn(shape, device=device, dtype=dtype) / latent**0.5 for _ in range(2))
 
     @property
     def scale(self):
@@ -41,11 +44,15 @@ class Projections:
 
 
 def decode(projections, query, query_rope, cache, page_table, lengths):
-    """The outputs of heads, (sequences, heads, dim), of one token of each sequence: `query` is (sequences, heads, dim), `query_rope`, rotated, (sequences,
-    heads, rope), and `cache` (pages, rows of a page, 1, latent + rope)."""
+    """The outputs of heads, (sequences, heads, dim), of one token of each sequence.
+
+    `query` is (sequences, heads, dim), `query_rope`, rotated, (sequences, heads, rope), and `cache` (pages, rows of a
+    page, 1, latent + rope).
+    """
     absorbed = torch.einsum("bhd,hdl->bhl", query, projections.key)
     rows = torch.cat([absorbed, query_rope], dim=-1)[:, :, None]
-    latent = flash.attention(rows, cache, value_dim=projections.latent, scale=projections.scale, page_table=page_table, key_lengths=lengths)
+    options = dict(value_dim=projections.latent, scale=projections.scale)
+    latent = flash.attention(rows, cache, page_table=page_table, key_lengths=lengths, **options)
     return torch.einsum("bhl,hdl->bhd", latent[:, :, 0], projections.value)
 
 
@@ -64,16 +71,17 @@ def decode_expanded(projections, query, query_rope, cache, page_table, lengths):
 
 
 def make_inputs(projections, lengths, device, dtype):
-    """The arguments of `decode` behind the projections, whose cache has rotated key parts, in pages of a random order."""
+    """The arguments of `decode` behind the projections: the cache has rotated key parts, in pages of a random order."""
     sequences, longest = len(lengths), max(lengths)
     columns = -(-longest // PAGE)
     pages = sequences * columns
     order = torch.randperm(pages, device=device).to(torch.int32)
-    cache = torch.randn(pages, PAGE, 1, projections.latent + projections.rope, device=device, dtype=dtype)
+    width = projections.latent + projections.rope
+    cache = torch.randn(pages, PAGE, 1, width, device=device, dtype=dtype)
     table = order.reshape(sequences, columns)
     positions = torch.zeros(pages, PAGE, device=device)
     for row in table:
-        positions[row.long()] = torch.arange(columns * PAGE, device=device, dtype=torch.float32).reshape(columns, PAGE)
+        positions[row.long()] = torch.arange(columns * PAGE, device=device).reshape(columns, PAGE).float()
     key_rope = cache[..., 0, projections.latent :].flatten(0, 1)
     cache[..., 0, projections.latent :] = rotate(key_rope, positions.flatten()).reshape(pages, PAGE, -1)
     query = torch.randn(sequences, projections.heads, projections.dim, device=device, dtype=dtype)
@@ -87,20 +95,23 @@ def main():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--dtype", default="bfloat16", choices=["bfloat16", "float16", "float32"])
     parser.add_argument("--heads", type=int, default=16)
-    parser.add_argument("--dim", type=int, default=128, help="of a head's keys without the rotated part, and of its values")
+    parser.add_argument("--dim", type=int, default=128, help="of a head, without the rotated part of its keys")
     parser.add_argument("--latent", type=int, default=512, help="columns of a latent vector")
     parser.add_argument("--rope", type=int, default=64, help="columns of the rotated part")
     parser.add_argument("--sequences", type=int, default=4)
     parser.add_argument("--length", type=int, default=1000, help="of the longest sequence")
     arguments = parser.parse_args()
     torch.manual_seed(0)
-    projections = Projections(arguments.heads, arguments.dim, arguments.latent, arguments.rope, arguments.device, getattr(torch, arguments.dtype))
+    device, dtype = arguments.device, getattr(torch, arguments.dtype)
+    projections = Projections(arguments.heads, arguments.dim, arguments.latent, arguments.rope, device, dtype)
     lengths = [max(arguments.length // (b + 1), 1) for b in range(arguments.sequences)]
-    inputs = make_inputs(projections, lengths, arguments.device, getattr(torch, arguments.dtype))
+    inputs = make_inputs(projections, lengths, device, dtype)
     output, expected = decode(projections, *inputs), decode_expanded(projections, *inputs)
     error = (output.double() - expected).abs().max().item()
     allowed = {"bfloat16": 0.05, "float16": 0.01, "float32": 1e-4}[arguments.dtype]
-    print(f"{arguments.heads} heads, lengths {lengths}: the largest difference from fp64 is {error:.2g}, of {expected.abs().max().item():.2g}")
+    largest = expected.abs().max().item()
+    sizes = f"{arguments.heads} heads, lengths {lengths}"
+    print(f"{sizes}: the largest difference from fp64 is {error:.2g}, of {largest:.2g}")
     return error > allowed
 
 

@@ -1,4 +1,4 @@
-"""Values that are the first columns of keys, as multi-head latent attention has them, beside fp64; and the recipe (docs/mla-decode.md)."""
+"""Values that are the first columns of keys, as multi-head latent attention has them; and docs/mla-decode.md."""
 
 import importlib.util
 import pathlib
@@ -28,7 +28,8 @@ def load_example():
 
 
 @pytest.mark.parametrize("dtype, dim, value_dim, heads, key_heads", [
-    ("float32", 576, 512, 4, 1), ("float16", 576, 512, 3, 1), ("float16", 40, 24, 4, 2), ("float32", 30, 13, 2, 1), ("float16", 320, 320, 2, 1)])
+    ("float32", 576, 512, 4, 1), ("float16", 576, 512, 3, 1), ("float16", 40, 24, 4, 2), ("float32", 30, 13, 2, 1),
+    ("float16", 320, 320, 2, 1)])
 def test_columns_of_keys(draw, dtype, dim, value_dim, heads, key_heads):
     query, key = draw(2, heads, 5, dim, dtype=dtype), draw(2, key_heads, 70, dim, dtype=dtype)
     output, lse = flash.attention(query, key, value_dim=value_dim, mask=flash.causal(), return_lse=True)
@@ -68,8 +69,8 @@ def test_program_says_it():
     assert "%key_columns = tensor.extract_slice %key_rows[0, 0, 0, 0] [%key_size0, %key_size1, %key_size2, 512]" in text
     assert "flash.attention %query, %key_rows, %key_columns" in text
     # One tile in shared memory for both.
-    lowered = subprocess.run(["flash-opt", "--flash-gpu=target=sm_90a", "--mlir-print-ir-after=tile-make-rings", "-o", "/dev/null"],
-                             input=text, capture_output=True, text=True, check=True).stderr
+    command = ["flash-opt", "--flash-gpu=target=sm_90a", "--mlir-print-ir-after=tile-make-rings", "-o", "/dev/null"]
+    lowered = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stderr
     assert "panel(" in lowered and "x512xbf16, swizzle" not in lowered
 
 
@@ -103,18 +104,21 @@ def test_gradients():
         torch.testing.assert_close(one.double(), other.double(), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("heads, dim, latent, rope, lengths", [(16, 128, 512, 64, [130, 1, 64]), (128, 16, 512, 64, [65]), (3, 24, 64, 16, [200, 77])])
+@pytest.mark.parametrize("heads, dim, latent, rope, lengths", [
+    (16, 128, 512, 64, [130, 1, 64]), (128, 16, 512, 64, [65]), (3, 24, 64, 16, [200, 77])])
 def test_recipe(heads, dim, latent, rope, lengths):
     torch = pytest.importorskip("torch")
     example = load_example()
     torch.manual_seed(0)
     projections = example.Projections(heads, dim, latent, rope, "cpu", torch.float32)
     inputs = example.make_inputs(projections, lengths, "cpu", torch.float32)
-    torch.testing.assert_close(example.decode(projections, *inputs).double(), example.decode_expanded(projections, *inputs), rtol=1e-4, atol=1e-5)
+    expected = example.decode_expanded(projections, *inputs)
+    torch.testing.assert_close(example.decode(projections, *inputs).double(), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_example_runs(capsys, monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr("sys.argv", ["mla_decode.py", "--device=cpu", "--heads=4", "--latent=64", "--rope=16", "--dim=32", "--sequences=3", "--length=70"])
+    sizes = ["--heads=4", "--latent=64", "--rope=16", "--dim=32", "--sequences=3", "--length=70"]
+    monkeypatch.setattr("sys.argv", ["mla_decode.py", "--device=cpu", *sizes])
     assert not load_example().main()
     assert "4 heads, lengths [70, 35, 23]: the largest difference from fp64 is " in capsys.readouterr().out
