@@ -310,8 +310,11 @@ def test_explain():
         2.0**29 / 1e6, rel=0.03
     )
     assert found.head_groups == (8,) * 8
+    four = distributed.explain(distributed.Shards(1 << 15, 4), 64, mask=causal)
+    assert four.way == "heads" and four.forward_bytes < (3 << 13) * row
+    assert distributed.explain(distributed.Shards(1 << 15, 4), 64, 8, mask=causal).way == "gather"
     many = distributed.explain(distributed.Shards(1 << 17, 16), 64, mask=causal)
-    assert many.way == "heads" and "keys and values alone would be" in many.why and "16" not in many.way
+    assert many.way == "heads" and "keys, values and their gradients alone would be" in many.why and "16" not in many.way
     grouped = distributed.explain(distributed.Shards(1 << 17, 16), 64, 8, mask=causal, head_groups=2)
     assert grouped.way == "gather"
     less = distributed.explain(distributed.Shards(1 << 17, 16), 64, 8, mask=causal, head_groups=2, memory=1 << 28)
@@ -332,7 +335,7 @@ def test_explain():
     assert copies.memory == (1 << 15) * row + (1 << 14) * row and found.exchange == "messages"
     assert (copies.forward_bytes, copies.backward_bytes) == (found.forward_bytes, found.backward_bytes)
     assert distributed.explain(shards, 64, 8, mask=causal, exchange="copies").head_groups == (8,)
-    assert distributed.explain(shards, 64, 2, batch=16, mask=causal, exchange="copies").head_groups == (1, 1)
+    assert distributed.explain(shards, 64, 8, batch=2, mask=causal, exchange="copies").head_groups == (8,)
     contiguous = distributed.Shards(1 << 15, 2, "contiguous")
     window = causal & flash.window(left=4095)
     copies = distributed.explain(contiguous, 64, mask=window, exchange="copies")

@@ -14,10 +14,12 @@ EXCHANGES = "copies", "messages"
 #: How many bytes of keys and values are worth a group of heads of their own, and how many groups there are at most.
 _GROUP_BYTES = 64 << 20
 _MOST_GROUPS = 8
-#: Where ranks copy, the part of the heads for whose keys kernels wait at first, and whose gradients are last, and how
-#: many bytes of keys and values that a rank receives are worth kernels of their own for these.
+#: Where ranks copy, the part of the heads for whose keys kernels wait at first, and whose gradients are last. They are
+#: worth kernels of their own if a rank receives so many bytes of keys and values, and they have so many rows of keys,
+#: whose tiles fill a GPU.
 _EDGE = 8
 _EDGE_BYTES = 96 << 20
+_EDGE_ROWS = 1 << 18
 #: How many bytes of keys and values are under way at once, unless a group has more.
 _AHEAD_BYTES = 2 << 30
 
@@ -100,9 +102,9 @@ def _choose_groups_of_copies(shape, head_groups, received):
     heads = shape.key_heads
     if head_groups is not None:
         return choose_groups(shape, head_groups)
-    if received < _EDGE_BYTES or heads <= 2:
-        return _cut_heads(heads, 1 if received < _EDGE_BYTES else heads)
     edge = max(1, heads // _EDGE)
+    if received < _EDGE_BYTES or shape.batch * edge * shape.key_shards.length < _EDGE_ROWS or heads < 3:
+        return (heads,)
     return edge, heads - 2 * edge, edge
 
 
@@ -195,7 +197,10 @@ def _choose_way(functions, shape, way, head_groups, ahead, memory, same_bits, ex
     ranks, heads = range(shape.shards.ranks), shape.key_heads
     gather = _make_transfers(functions, shape, rows, False, same_bits)
     needs = tuple([gather.needs(rank, 0) for rank in ranks])
-    received = max(map(gather.count_received, ranks)) * shape.row_bytes
+    # In both passes; keys are sent again in the second one.
+    received = (
+        2 * max(map(gather.count_received, ranks)) + max(map(gather.count_received_gradients, ranks))
+    ) * shape.row_bytes
     exchanged = None
     if heads % len(ranks) == 0 and rows is None and not same_bits:
         exchanged = _explain_heads(shape)
@@ -261,10 +266,12 @@ def _choose_way(functions, shape, way, head_groups, ahead, memory, same_bits, ex
 def _find_way(shape, groups, exchanged, received, memory, can_ring, find_groups):
     """(way, why, groups of heads, None where memory has no room for the way)."""
     fits = exchanged is not None and (memory is None or exchanged.memory <= memory)
-    if fits and shape.shards.ranks > 1 and 2 * exchanged.forward_bytes < received:
-        why = f"a rank receives {exchanged.forward_bytes} bytes of all, where keys and values alone would be {received}"
+    # Each rank copies what it exchanges of heads, and waits for it.
+    total = 0 if exchanged is None else exchanged.forward_bytes + exchanged.backward_bytes
+    if fits and shape.shards.ranks > 1 and 2 * total < received:
+        why = f"a rank receives {total} bytes of all, where keys, values and their gradients alone would be {received}"
         return "heads", why, groups
-    why, found = f"a rank receives up to {received} bytes of keys and values", find_groups()
+    why, found = f"a rank receives up to {received} bytes of keys, values and their gradients", find_groups()
     if found is not None:
         return "gather", why if found == groups else f"{why}, of few heads at a time for memory={memory}", found
     if not can_ring:
@@ -287,9 +294,7 @@ def _explain_heads(shape):
 def _check(shape, way, same_bits, exchange, rows):
     ranks = shape.shards.ranks
     if exchange is not None and exchange not in EXCHANGES:
-        raise ValueError(
-            f"exchange is {exchange!r}; expected one of {', '.join(map(repr, EXCHANGES))}, or None"
-        )
+        raise ValueError(f"exchange is {exchange!r}; expected one of {', '.join(map(repr, EXCHANGES))}, or None")
     if way is not None and way not in WAYS:
         raise ValueError(f"way is {way!r}; expected one of {', '.join(map(repr, WAYS))}, or None")
     if way == "heads" and shape.key_heads % ranks:
