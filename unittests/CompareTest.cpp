@@ -87,6 +87,16 @@ static void testLogSumExps() {
   expect(false, tolerance, DType::F32, 100, 100 + 1.2e-4);
 }
 
+/// Wide rows of queries and keys have sums of more products.
+static void testWideHeads() {
+  for (int64_t headDim : {0, 64, 256})
+    expect(false, Tolerance::get(DType::F32, 1, headDim), DType::F32, 1,
+           1 + 1.2e-6);
+  expect(true, Tolerance::get(DType::F32, 1, 576), DType::F32, 1, 1 + 1.2e-6);
+  expect(false, Tolerance::get(DType::F32, 1, 576), DType::F32, 1, 1 + 2.6e-6);
+  expect(false, Tolerance::get(DType::F16, 1, 576), DType::F16, 1, 1 + 2e-3);
+}
+
 /// The second half of the rows may have any error.
 static void testRows() {
   Tolerance tolerance = Tolerance::get(DType::F32, /*scoreMagnitude=*/2e7);
@@ -103,6 +113,7 @@ int main() {
   testNormalNumbers();
   testSubnormalNumbers();
   testLogSumExps();
+  testWideHeads();
   testRows();
   return numFailures != 0;
 }

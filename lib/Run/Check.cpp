@@ -145,6 +145,9 @@ flash::run::runReference(Session &session, const Program &program,
   }
   Expectation expected;
   expected.hint = getHint(*program.module);
+  entry.walk([&](flash::AttentionOpInterface attention) {
+    expected.headDim = std::max(expected.headDim, attention.getHeadDim());
+  });
   ReferenceResults added = getReferenceResults(entry);
   auto behind = llvm::ArrayRef(*results).drop_front(numResults);
   std::vector<std::vector<double>> magnitudes;
@@ -188,7 +191,7 @@ flash::run::checkRuns(const CheckedRuns &runs, const Expectation &expected,
     // A gradient of f32 comes from what is rounded to the operands' type; one
     // of fewer bits, of a captured tensor, is rounded itself.
     auto getRounding = [&](DType type) {
-      return Tolerance::get(type, magnitude).relativeRms;
+      return Tolerance::get(type, magnitude, expected.headDim).relativeRms;
     };
     if (isGradient &&
         getRounding(gradient->second.ofOperands) > getRounding(dtype))
@@ -197,8 +200,9 @@ flash::run::checkRuns(const CheckedRuns &runs, const Expectation &expected,
     bool isRounded = expected.hasTf32Products && dtype == DType::F32 &&
                      variant != Variant::Naive;
     auto getTolerance = [&](double magnitude) {
-      Tolerance tolerance = isRounded ? Tolerance::getOfTf32(magnitude)
-                                      : Tolerance::get(dtype, magnitude);
+      Tolerance tolerance =
+          isRounded ? Tolerance::getOfTf32(magnitude)
+                    : Tolerance::get(dtype, magnitude, expected.headDim);
       tolerance.relativeRms = std::max(tolerance.relativeRms, loosest);
       return tolerance;
     };

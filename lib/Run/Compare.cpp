@@ -12,14 +12,18 @@
 
 using namespace flash::run;
 
-Tolerance Tolerance::get(DType dtype, double scoreMagnitude) {
+Tolerance Tolerance::get(DType dtype, double scoreMagnitude, int64_t headDim) {
+  // Of f32, with 256 columns half of its bound is measured.
+  constexpr double widestUsual = 256;
   switch (dtype) {
   case DType::F16:
     return {1e-3, /*leastMagnitude=*/0x1p-14};
   case DType::BF16:
     return {8e-3, /*leastMagnitude=*/0x1p-126};
   case DType::F32:
-    return {std::max(1e-6, 1e-7 * scoreMagnitude), /*leastMagnitude=*/0x1p-126};
+    return {std::max(1e-6 * std::max(1.0, headDim / widestUsual),
+                     1e-7 * scoreMagnitude),
+            /*leastMagnitude=*/0x1p-126};
   default:
     return {1e-12};
   }

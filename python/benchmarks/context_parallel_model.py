@@ -4,7 +4,8 @@
 
 `--tflops` are the rates of the forward and of the backward kernel on one GPU, `--host-gb-per-s` what a GPU receives
 from others of its host, `--network-gb-per-s` what it receives from other hosts, each as measured; there are no others.
-The bytes, the pairs of queries and keys and the groups of heads are those of `flash_mlir.distributed.explain`. A rank
+The bytes, the pairs of queries and keys and the groups of heads are those of `flash_mlir.distributed.explain`, of copies
+where all ranks are on one host. A rank
 computes a group of heads while the next one is sent; the slowest rank counts, as if it had all bytes of the one that
 receives most. What is left out: launches, the ends of kernels on few tiles, the share of the memory's rate that
 transfers take, and waiting for ranks that are late. Lines of JSON.
@@ -47,9 +48,11 @@ def run_pipeline(shares, transfer, compute, leaves):
 def model(options, ranks, tokens, name):
     mask, (heads, key_heads) = MASKS[name](), map(int, options.heads.split("/"))
     shards = distributed.Shards(tokens, ranks)
-    found = distributed.explain(
-        shards, heads, key_heads, options.dim, mask=mask, way=options.way, memory=options.memory
-    )
+    given = dict(mask=mask, way=options.way, memory=options.memory)
+    found = distributed.explain(shards, heads, key_heads, options.dim, **given)
+    if ranks <= options.host and found.way == "gather":
+        given.update(way="gather", exchange="copies")
+        found = distributed.explain(shards, heads, key_heads, options.dim, **given)
     pairs = count_pairs(name, tokens)
     # A rank computes what its pairs are of all, which balanced shards have the same number of but for the edges of
     # ranges.
@@ -79,6 +82,7 @@ def model(options, ranks, tokens, name):
         tokens=tokens,
         mask=name,
         way=found.way,
+        exchange=found.exchange,
         head_groups=list(found.head_groups),
         received_mib=round((found.forward_bytes + found.backward_bytes) / 2**20, 1),
         memory_mib=round(found.memory / 2**20, 1),

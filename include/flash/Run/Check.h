@@ -53,6 +53,8 @@ struct Expectation {
   /// undefined.
   std::map<unsigned, llvm::SmallVector<std::pair<int64_t, int64_t>>>
       rowsOfSequences;
+  /// The widest rows of queries and keys; 0 without an attention.
+  int64_t headDim = 0;
   /// Whether products of f32 may have been rounded to tf32.
   bool hasTf32Products = false;
   /// Why a program that is right may have other results; empty if nothing is

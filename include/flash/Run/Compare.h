@@ -45,10 +45,12 @@ struct Tolerance {
 
   /// The bound for results of a type: 1e-6 for f32, 1e-3 for f16, 8e-3 for
   /// bf16. Scores of magnitude m carry an error of m units in the last place
-  /// into the exponential, so f32 gets 1e-7 m where that is larger. Below its
-  /// smallest normal number, the numbers of a type are as far apart as there,
-  /// which is its least magnitude.
-  static Tolerance get(DType dtype, double scoreMagnitude);
+  /// into the exponential, so f32 gets 1e-7 m where that is larger. The bound
+  /// of the rounding errors of a score, a sum of `headDim` products, grows with
+  /// their number: above 256, so does the bound of f32. Below its smallest
+  /// normal number, the numbers of a type are as far apart as there, which is
+  /// its least magnitude.
+  static Tolerance get(DType dtype, double scoreMagnitude, int64_t headDim = 0);
 
   /// The bound for f32 where products round their operands to tf32: its 10
   /// bits of mantissa are those of f16, so 1e-3, or 1e-4 m where that is

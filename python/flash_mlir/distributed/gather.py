@@ -72,7 +72,8 @@ class _Carrier:
 
     `start_keys` gives the `_Keys` of a unit. `start_gradients` takes of each contribution of this rank its blocks of
     keys and of values, and gives a function that returns (key (0) or value (1), first row, rows) of all gradients of
-    this rank's keys in the order in which they are added.
+    this rank's keys in the order in which they are added; ranks `meet` before it is called, unless it `adds_early`. At
+    the end they `leave`.
     """
 
     def __init__(self, call, key, value):
@@ -149,6 +150,9 @@ class _Messages(_Carrier):
     def meet(self):
         """Messages are waited for one by one."""
 
+    def leave(self):
+        """Each message has memory of its own."""
+
 
 class _Copies(_Carrier):
     """Copies in memory that the ranks share; all units have buffers of their own."""
@@ -205,6 +209,9 @@ class _Copies(_Carrier):
         for wait in self._waits:
             wait()
         self._shared.meet()
+
+    def leave(self):
+        self._shared.leave()
 
 
 def _cut(ranges, rows, start, stop):
@@ -329,7 +336,8 @@ def compute(call, query, key, value, lengths, sink, arrays):
     )
     lse = query.new_empty(query.shape[:-1], dtype=torch.promote_types(query.dtype, torch.float32))
     merges = {}
-    for unit, keys in _list_units(call, _make_carrier(call, key, value, False)):
+    carrier = _make_carrier(call, key, value, False)
+    for unit, keys in _list_units(call, carrier):
         first, last, step = call.units[unit]
         keys.wait()
         heads = slice(first * call.per_key_head, last * call.per_key_head)
@@ -351,6 +359,7 @@ def compute(call, query, key, value, lengths, sink, arrays):
             else:
                 copy_rows(output[:, heads, rows], found[0])
                 lse[:, heads, rows] = found[1]
+    carrier.leave()
     return output, lse
 
 
@@ -503,6 +512,7 @@ def differentiate(call, query, key, value, output, lse, output_grad, lse_grad, l
     carrier.meet()
     while under_way:
         finish()
+    carrier.leave()
     of_arrays = {number: grad.to(arrays[number].dtype) for number, grad in of_arrays.items()}
     return query_grad, key_grad, value_grad, sink_grad, of_arrays
 

@@ -111,6 +111,11 @@ class Shared:
         """Copies (to, source) of contiguous tensors, after what is on the current stream; returns what waits for it."""
         return self._copy(pairs)
 
+    def leave(self):
+        """Notes that a call uses this memory no longer behind what is on the current stream; the next one's may be
+        another stream.
+        """
+
 
 class _OfGpus(Shared):
     def __init__(self, group, device, size):
@@ -122,10 +127,17 @@ class _OfGpus(Shared):
         super().__init__(group, size, [self._handle.get_buffer(rank, (size,), torch.uint8) for rank in ranks])
         self._stream = torch.cuda.Stream(device)
         self._timeout = int(group._get_backend(device).options._timeout.total_seconds() * 1e3)
+        self._last = None
 
     def meet(self):
         """What is on any rank's current stream behind it begins when what is before it is done on all ranks."""
+        if self._last is not None:
+            torch.cuda.current_stream().wait_event(self._last)
+            self._last = None
         self._handle.barrier(channel=0, timeout_ms=self._timeout)
+
+    def leave(self):
+        self._last = torch.cuda.current_stream().record_event()
 
     def _copy(self, pairs):
         self._stream.wait_stream(torch.cuda.current_stream())

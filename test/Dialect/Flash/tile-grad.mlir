@@ -322,7 +322,7 @@ func.func @roles(%q: !q, %lse: !l) -> (!q, !q, !q) {
 // CHECK:               flash.contribute %[[PART]] to %{{.*}}[%[[B]], %[[H]], %[[N]]] among(%c0 to %c4) : tensor<64x32xf32>
 // CHECK:           scf.forall.in_parallel
 // CHECK:             flash.parallel_add %{{.*}} to %{{.*}} counting %[[COUNTS]]
-// CHECK: tile.order = #tile.order<interleaved>
+// CHECK: tile.order = #tile.order<interleaved, heads = 2>
 // CHECK:         %[[DQ:.*]] = scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]]) =
 // CHECK:           %[[N:.*]] = affine.apply #[[NUMBER]](%[[I]])
 // CHECK:           %[[ADDED:.*]] = tensor.extract %[[ALL]]#3[%[[B]], %[[H]], %[[N]]]
