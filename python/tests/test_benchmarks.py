@@ -41,8 +41,8 @@ def test_context_parallel():
     assert [each["what"] for each in found] == ["card", "link", "check", "check", "attention", "attention"]
     assert all(each["agree"] and each["same_bits_again"] for each in found[2:4])
     for each in found[4:]:
-        assert {"one", "ours", "ours alone", "heads", "heads alone"} <= each["ms"].keys() == each["tflops_per_gpu"].keys()
-        assert each["way"] == {"ours": ["gather", [1, 1], 1], "heads": ["heads", [1], 0]}
+        assert {"one", "split", "ours", "ours alone", "heads", "heads alone"} <= each["ms"].keys() == each["tflops_per_gpu"].keys()
+        assert each["way"] == {"ours": ["gather", [1, 1], 1, "messages"], "heads": ["heads", [1], 0, "messages"]}
 
 
 def test_context_parallel_model():
