@@ -10,22 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Expect.h"
+
 #include "flash/Schedule/SizeClass.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace flash;
-
-static int numFailures = 0;
-
-static void expect(bool holds, const llvm::Twine &what) {
-  if (holds)
-    return;
-  llvm::errs() << what << "\n";
-  ++numFailures;
-}
 
 static bool contains(const SizeSet &sizes, int64_t size) {
   if (size < sizes.first || size > sizes.last)

@@ -11,22 +11,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Expect.h"
+
 #include "flash/Schedule/ValueColumns.h"
 #include "flash/Support/HeadDim.h"
 
-#include "llvm/ADT/Twine.h"
-#include "llvm/Support/raw_ostream.h"
-
 using namespace flash;
-
-static int numFailures = 0;
-
-static void expect(bool holds, const llvm::Twine &what) {
-  if (holds)
-    return;
-  llvm::errs() << what << "\n";
-  ++numFailures;
-}
 
 static void testBlocks(int64_t all, int64_t columns) {
   std::string name =

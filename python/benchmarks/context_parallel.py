@@ -46,16 +46,18 @@ class _NoExchange(exchange.Exchange):
 
 @contextlib.contextmanager
 def without_exchanges():
-    modules, copy = (gather, heads), shared.Shared.copy
+    modules, copies = (gather, heads), {kind: kind.copy for kind in shared.Shared.__subclasses__()}
     for module in modules:
         module.Exchange = _NoExchange
-    shared.Shared.copy = lambda self, pairs: lambda: None
+    for kind in copies:
+        kind.copy = lambda self, pairs: lambda: None
     try:
         yield
     finally:
         for module in modules:
             module.Exchange = exchange.Exchange
-        shared.Shared.copy = copy
+        for kind, copy in copies.items():
+            kind.copy = copy
 
 
 class Ranks:

@@ -161,10 +161,9 @@ class _Copies(_Carrier):
 
     def __init__(self, call, key, value, has_gradients):
         super().__init__(call, key, value)
-        layout, self._dtype = call.layout, key.dtype
-        self._layout = layout
-        size = layout.size if has_gradients else layout.size_of_keys
-        self._shared, self._waits = share(call.group, key.device, size), []
+        self._layout, self._dtype, self._waits = call.layout, key.dtype, []
+        size = self._layout.size if has_gradients else self._layout.size_of_keys
+        self._shared = share(call.group, key.device, size)
         # Nobody reads or writes what is there of the call before.
         self._shared.meet()
         ranges = call.transfers.exports(call.rank)

@@ -109,7 +109,7 @@ class Shared:
 
     def copy(self, pairs):
         """Copies (to, source) of contiguous tensors, after what is on the current stream; returns what waits for it."""
-        return self._copy(pairs)
+        raise NotImplementedError
 
     def leave(self):
         """Notes that a call uses this memory no longer behind what is on the current stream; the next one's may be
@@ -139,7 +139,7 @@ class _OfGpus(Shared):
     def leave(self):
         self._last = torch.cuda.current_stream().record_event()
 
-    def _copy(self, pairs):
+    def copy(self, pairs):
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             for to, source in pairs:
@@ -173,7 +173,7 @@ class _OfHost(Shared):
         peers = [peer for peer in range(self.ranks) if peer != self.rank]
         name_ranks(lambda: dist.barrier(self.group), self.rank, peers)
 
-    def _copy(self, pairs):
+    def copy(self, pairs):
         for to, source in pairs:
             to.copy_(source)
         return lambda: None
