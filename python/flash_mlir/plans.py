@@ -143,9 +143,10 @@ def list_tiles(mask, query, shape, tile):
     batches, heads = (size if symbol.operands[0] in asked else 1 for size, symbol in ((batches, BATCH), (heads, HEAD)))
     with without_gradients():
         # Their sizes are all that is asked for.
-        sizes = [query.new_empty((batches, heads, length, 0)) for length in (queries, keys)]
+        float32 = sys.modules["torch"].float32
+        sizes = [query.new_empty((batches, heads, length, 0), dtype=float32) for length in (queries, keys)]
         if checking.is_on:
-            rows = [query.new_zeros((batches, heads, length, 8), dtype=sys.modules["torch"].float32) for length in (queries, keys)]
+            rows = [query.new_zeros((batches, heads, length, 8), dtype=float32) for length in (queries, keys)]
             checking.check_call(config, *rows, rows[1], None, None, tuple(captured))
         more = [with_signs(*each) for each in zip(captured, get_captures(config))]
         kernel = cache.get_kernel(print_block_map(config, tile), target)

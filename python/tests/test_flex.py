@@ -130,6 +130,20 @@ def test_masks(inputs, mask_mod):
     torch.testing.assert_close(actual, attend_naively(*inputs, mask_mod=mask_mod), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_block_masks_of_16_bits(inputs, dtype):
+    """The lists of a BlockMask are compared with what its function leaves, whatever the elements are."""
+    leaves = [x.to(dtype).requires_grad_() for x in inputs]
+    output = flash.flex_attention(*leaves, block_mask=make_block_mask(packed_documents))
+    exact = [x.detach().float().requires_grad_() for x in leaves]
+    expected, _ = attend_naively(*exact, mask_mod=packed_documents)
+    torch.testing.assert_close(output.float(), expected, rtol=2e-2, atol=2e-2)
+    actual = torch.autograd.grad(output.float().square().sum(), leaves)
+    expected = torch.autograd.grad(expected.square().sum(), exact)
+    for mine, other in zip(actual, expected):
+        torch.testing.assert_close(mine.float(), other, rtol=5e-2, atol=5e-2)
+
+
 @pytest.mark.parametrize("score_mod", SCORES)
 def test_scores(inputs, score_mod):
     leaves = [x.clone().requires_grad_() for x in inputs]
