@@ -29,6 +29,8 @@ namespace {
 struct Sizes {
   int64_t blocksOfWave, tilesOfHead, heads;
   bool haveEvenPairs = true;
+  /// How many tiles of sums a tile adds to, if that is said.
+  int64_t additions = 0;
   int64_t count() const { return tilesOfHead * heads; }
 };
 
@@ -52,15 +54,17 @@ static Table tabulate(MLIRContext *context, Order order, const Sizes &s) {
   Type index = builder.getIndexType();
   Block block;
   SmallVector<Value> arguments;
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 4; ++i)
     arguments.push_back(block.addArgument(index, loc));
   builder.setInsertionPointToStart(&block);
-  TileOfHead tile = order(
-      builder, loc, {arguments[1], arguments[2], s.blocksOfWave}, arguments[0]);
+  TileOfHead tile = order(builder, loc,
+                          {arguments[1], arguments[2], s.blocksOfWave,
+                           s.additions ? arguments[3] : Value()},
+                          arguments[0]);
   Table table;
   for (int64_t number = 0; number < s.count(); ++number) {
     DenseMap<Value, Attribute> known;
-    int64_t values[] = {number, s.heads, s.tilesOfHead};
+    int64_t values[] = {number, s.heads, s.tilesOfHead, s.additions};
     for (auto [argument, value] : llvm::zip(arguments, values))
       known[argument] = builder.getIndexAttr(value);
     for (Operation &op : block) {
@@ -111,8 +115,10 @@ static void checkDirections(const Sizes &s, const Table &table,
     if (isBackwards && forwards > 0)
       return fail("both ways", s, "a head is backwards behind one that is not");
   }
-  int64_t perWave = std::max<int64_t>(s.blocksOfWave / s.tilesOfHead, 1);
-  int64_t most = std::max<int64_t>(4 * s.blocksOfWave / s.tilesOfHead, 1);
+  int64_t together =
+      s.additions ? std::max<int64_t>(s.additions / 2, 1) : s.tilesOfHead;
+  int64_t perWave = std::max<int64_t>(s.blocksOfWave / together, 1);
+  int64_t most = std::max<int64_t>(4 * s.blocksOfWave / together, 1);
   int64_t expected = std::min(most, std::max<int64_t>(s.heads - perWave, 0));
   if (forwards != expected * s.tilesOfHead)
     fail("both ways", s,
@@ -188,8 +194,9 @@ int main() {
   for (int64_t blocks : {1, 2, 3, 4, 8, 11, 12})
     for (int64_t tilesOfHead = 1; tilesOfHead <= 13; ++tilesOfHead)
       for (int64_t heads = 1; heads <= 17; ++heads)
-        for (bool haveEvenPairs : {true, false})
-          check({blocks, tilesOfHead, heads, haveEvenPairs});
+        for (auto [haveEvenPairs, additions] :
+             {std::pair(true, 0), {false, 0}, {true, 1}, {true, 5}})
+          check({blocks, tilesOfHead, heads, haveEvenPairs, additions});
 
   // Of an H200, what the last block has of the mean, and whose keys are read at
   // the same time: of those heads that a wave holds.

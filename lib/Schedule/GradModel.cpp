@@ -56,8 +56,9 @@ struct Gain {
   bool takesNarrow;
   /// Whether there are registers for elements of each query and key.
   bool readsPairs;
-  /// Whether it also pays where a score region masks and changes no score.
-  bool masksInRegion;
+  /// Up to how many heads that share keys it pays where tiles have lists: of
+  /// more, blocks wait for each other.
+  int64_t largestGroupOfLists;
 };
 } // namespace
 
@@ -86,9 +87,11 @@ static constexpr ScheduleFeatures claimed =
 static constexpr Candidate fusedCandidates[] = {
     {64, 128, 128, 128, 128, 2, {}, {}, claimed}, {128, 128, 128, 128, 64, 2}};
 
+static constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
+
 static constexpr Gain gains[] = {
-    {64, 512, 512, 4, {}, {}, true, false, true},
-    {128, 1024, 2048, 16, 512, 1024, false, true, false}};
+    {64, 512, 512, 4, {}, {}, true, false, unlimited},
+    {128, 1024, 2048, 16, 512, 1024, false, true, 1}};
 
 /// Of keys and values, whose gradients one program without roles sums up.
 static constexpr int64_t mostColumnsTogether = 512;
@@ -146,8 +149,9 @@ static bool paysToSumDiagonals(const Problem &problem,
 static bool paysToFuseLists(const Problem &problem, const Gain &gain,
                             int64_t keyTile) {
   // What a region alone masks may leave a tile anything.
-  if (problem.masksInRegion && (!problem.masksPositions || problem.readsPairs ||
-                                !(gain.masksInRegion || problem.hasScore)))
+  if (problem.masksInRegion && (!problem.masksPositions || problem.readsPairs))
+    return false;
+  if (problem.group.value_or(1) > gain.largestGroupOfLists)
     return false;
   std::optional<int64_t> heads =
       problem.heads ? problem.heads : problem.headsOfBatch;
@@ -282,10 +286,13 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   if (isFused) {
     schedule.products = Schedule::oneProgram;
     *schedule.features |= candidate->fused;
-    // Which sequence a tile is of, and how long, only the data tell.
-    if (problem.hasPackedRows)
+    // Which sequence a tile is of, and how long, only the data tell, and so it
+    // is with lists of tiles.
+    if (problem.hasPackedRows || !problem.leavesRanges)
       *schedule.features |=
           ScheduleFeatures::Persistent | ScheduleFeatures::ClaimTiles;
+    if (!problem.leavesRanges)
+      *schedule.features |= ScheduleFeatures::DeferProducts;
     if (paysToSumDiagonals(problem, *candidate))
       *schedule.features |= ScheduleFeatures::SumDiagonals;
   }

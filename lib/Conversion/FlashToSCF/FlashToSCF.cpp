@@ -343,8 +343,8 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels,
     setSchedule(forall, schedule->getValue());
   if (std::optional<OrderAttr> order = kernel.getOrder())
     tile::TileDialect::OrderAttrHelper(b.getContext())
-        .setAttr(forall, tile::OrderAttr::get(b.getContext(), order->getKind(),
-                                              order->getHeads()));
+        .setAttr(forall,
+                 tile::OrderAttr::get(b.getContext(), order->getKind()));
   StoreOp store = kernel.getStore();
   Block *body = forall.getBody();
   SmallVector<Value> arguments(body->getArguments());

@@ -232,6 +232,22 @@ tile::OrderAttr BlockConverter::getBlockOrder() {
                : tile::OrderAttr::get(b.getContext(), TileOrder::Linear);
 }
 
+Value BlockConverter::countAdditions(ValueRange trips) {
+  auto additions = forall.getTerminator().getBody()->getOps<ParallelAddOp>();
+  if (additions.empty() ||
+      !tile::PositionOp::interleavesHeads(getBlockOrder().getKind()))
+    return {};
+  Value sums = capture((*additions.begin()).getSums());
+  auto dim = [&](int64_t d) {
+    return b.createOrFold<memref::DimOp>(loc, sums, d);
+  };
+  // A tile of keys goes through the queries of all heads that read them.
+  Value heads = trips.size() < 2 ? dim(1)
+                                 : b.createOrFold<arith::DivUIOp>(
+                                       loc, dim(1), trips[trips.size() - 2]);
+  return b.createOrFold<arith::MulIOp>(loc, heads, dim(2));
+}
+
 void BlockConverter::emitPosition() {
   SmallVector<OpFoldResult> lower = forall.getMixedLowerBound(),
                             upper = forall.getMixedUpperBound(),
@@ -244,8 +260,8 @@ void BlockConverter::emitPosition() {
         b.createOrFold<arith::CeilDivSIOp>(loc, extent, lookup(step[d])));
   }
   Value number = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
-  auto position =
-      tile::PositionOp::create(b, loc, number, trips, getBlockOrder());
+  auto position = tile::PositionOp::create(
+      b, loc, number, trips, getBlockOrder(), countAdditions(trips));
   unit = position.getResult(trips.size() - 1);
   if (position.getNumResults() > trips.size())
     isBackwards = position.getResults().back();

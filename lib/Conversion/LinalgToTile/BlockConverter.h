@@ -77,6 +77,9 @@ private:
 
   /// The loop's induction variables from the block's number.
   void emitPosition();
+  /// To how many tiles of sums a tile of the loop adds at most, or none where
+  /// that does not matter. `trips` are the sizes of the grid.
+  mlir::Value countAdditions(mlir::ValueRange trips);
   /// The order in which blocks take the tiles of the loop.
   tile::OrderAttr getBlockOrder();
   mlir::LogicalResult convert(mlir::Block &block);

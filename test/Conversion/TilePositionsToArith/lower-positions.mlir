@@ -37,11 +37,12 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @claimed(
 // CHECK:         %[[PER_HEAD:.*]] = arith.maxui %{{.*}}, %c1
 // CHECK:         arith.divui %c8, %[[PER_HEAD]]
-// A tile that goes through three heads takes as long as three.
-// CHECK-LABEL: gpu.func @groups(
-// CHECK:         %[[PER_HEAD:.*]] = arith.maxui %{{.*}}, %c1
-// CHECK:         %[[LONG:.*]] = arith.muli %[[PER_HEAD]], %c3
-// CHECK:         arith.divui %c4, %[[LONG]]
+// A tile begins two additions behind the one before of its head.
+// CHECK-LABEL: gpu.func @additions(
+// CHECK-SAME:    %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %[[ADDITIONS:.*]]: index,
+// CHECK:         %[[HALF:.*]] = arith.divui %[[ADDITIONS]], %c2
+// CHECK:         %[[TOGETHER:.*]] = arith.maxui %[[HALF]], %c1
+// CHECK:         arith.divui %c4, %[[TOGETHER]]
 // Of packed rows, 16 waves.
 // CHECK-LABEL: gpu.func @sequences(
 // CHECK:         %[[PER_HEAD:.*]] = arith.maxui %{{.*}}, %c1
@@ -87,8 +88,8 @@ gpu.module @m {
     memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
     gpu.return
   }
-  gpu.func @groups(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
-    %p:2 = tile.position %n of (%h, %t) interleaved, heads = 3
+  gpu.func @additions(%n: index, %h: index, %t: index, %a: index, %m: memref<?x?xf32>) kernel {
+    %p:2 = tile.position %n of (%h, %t) interleaved additions(%a)
     %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
     memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
     gpu.return

@@ -131,17 +131,6 @@ func.func @order(%n: index) {
 
 // -----
 
-func.func @order(%n: index) {
-  // expected-error @below {{a tile goes through at least one of the heads, got 0}}
-  flash.kernel over(%n) by [16] order(<reverse, heads = 0>) {
-  ^bb0(%0: index):
-    flash.store {}
-  }
-  return
-}
-
-// -----
-
 func.func @schedule(%n: index) {
   // expected-error @below {{'flash.kernel' op a schedule of one kernel has no key 'query_tile'; its keys are warps, stages, query_stages, ctas_per_sm, features}}
   flash.kernel over(%n) by [16] schedule(<query_tile = 64, warps = 4>) {

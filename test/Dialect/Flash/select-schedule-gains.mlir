@@ -5,6 +5,7 @@
 !q = tensor<8x16x2048x64xbf16>
 !l = tensor<8x16x2048xf32>
 !w = tensor<8x16x2048x128xbf16>
+!shared = tensor<8x4x2048x128xbf16>
 
 // A bias leaves the derivative as it is; tanh needs the scores again, for which there are registers at D = 128.
 
@@ -138,14 +139,16 @@ func.func @lists(%q: !q, %w: !w, %lse: !l) {
   return
 }
 
-// Of what a region masks only the data tell. It pays at D = 64 under a mask of positions, and at D = 128 if the score changes, too.
+// Of what a region masks only the data tell. It pays under a mask of positions, and at D = 128 unless heads share keys. Tiles
+// are claimed.
 
 // CHECK-LABEL: func @regions(
 // CHECK:         products = 5
 // CHECK:         query_step = 64, key_step = 128, stages = 2
-// CHECK:         query_step = 64, key_step = 64, stages = 2
+// CHECK:         products = 5, stages = 2, features = specialize_warps|persistent|bulk_store|defer_products|claim_tiles
 // CHECK:         products = 5
-func.func @regions(%q: !q, %w: !w, %lse: !l, %ids: tensor<2048xi32>, %slopes: tensor<16xf32>) {
+// CHECK:         query_step = 64, key_step = 64, stages = 2
+func.func @regions(%q: !q, %w: !w, %shared: !shared, %lse: !l, %ids: tensor<2048xi32>, %slopes: tensor<16xf32>) {
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %x = tensor.extract %ids[%i] : tensor<2048xi32>
@@ -176,5 +179,12 @@ func.func @regions(%q: !q, %w: !w, %lse: !l, %ids: tensor<2048xi32>, %slopes: te
     %r = arith.addf %s, %e : f32
     flash.yield %r keep %same : f32
   } : (!w, !w, !w, !w, !l, !w) -> (!w, !w, !w)
+  %4:3 = flash.attention_grad %w, %shared, %shared, %w, %lse, %w mask(#flash.causal) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<2048xi32>
+    %y = tensor.extract %ids[%j] : tensor<2048xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  } : (!w, !shared, !shared, !w, !l, !w) -> (!w, !shared, !shared)
   return
 }

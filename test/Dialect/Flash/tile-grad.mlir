@@ -322,7 +322,7 @@ func.func @roles(%q: !q, %lse: !l) -> (!q, !q, !q) {
 // CHECK:               flash.contribute %[[PART]] to %{{.*}}[%[[B]], %[[H]], %[[N]]] among(%c0 to %c4) : tensor<64x32xf32>
 // CHECK:           scf.forall.in_parallel
 // CHECK:             flash.parallel_add %{{.*}} to %{{.*}} counting %[[COUNTS]]
-// CHECK: tile.order = #tile.order<interleaved, heads = 2>
+// CHECK: tile.order = #tile.order<interleaved>
 // CHECK:         %[[DQ:.*]] = scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]]) =
 // CHECK:           %[[N:.*]] = affine.apply #[[NUMBER]](%[[I]])
 // CHECK:           %[[ADDED:.*]] = tensor.extract %[[ALL]]#3[%[[B]], %[[H]], %[[N]]]
@@ -399,22 +399,6 @@ func.func @fused_transposed(%q: !q, %lse: !l) -> (!q, !q, !q) {
   %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) schedule(#schedule)
       : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return %dq, %dk, %dv : !q, !q, !q
-}
-
-// -----
-
-#schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 64, products = 5, stages = 2, features = specialize_warps>
-!q = tensor<2x4x512x128xf16>
-!k = tensor<2x2x512x128xf16>
-!l = tensor<2x4x512xf32>
-
-// A tile of keys goes through the queries of both heads that read them.
-// CHECK-LABEL: func @fused_groups(
-// CHECK:         tile.order = #tile.order<both_ways, heads = 2>
-func.func @fused_groups(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
-  %dq, %dk, %dv = flash.attention_grad %q, %k, %k, %q, %lse, %q mask(#flash.causal) schedule(#schedule)
-      : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
-  return %dq, %dk, %dv : !q, !k, !k
 }
 
 // -----

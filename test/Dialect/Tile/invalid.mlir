@@ -739,8 +739,8 @@ func.func @f(%n: index) {
 // -----
 
 func.func @f(%n: index) {
-  // expected-error @below {{a tile goes through at least one of the heads, got 0}}
-  %i = tile.position %n of (%n) interleaved, heads = 0
+  // expected-error @below {{'tile.position' op additions say how many heads interleaved, reverse and both_ways take together; leave them out of the order linear}}
+  %i = tile.position %n of (%n) linear additions(%n)
   return
 }
 

@@ -14,8 +14,8 @@ func.func @position(%n: index, %b: index, %h: index) {
   %p:2 = tile.position %n of (%b, %h) longest_first
   // CHECK: %{{.*}}:2 = tile.position %{{.*}} of(%{{.*}}) both_ways
   %i, %is_backwards = tile.position %n of (%b) both_ways
-  // CHECK: tile.position %{{.*}} of(%{{.*}}) interleaved, heads = 4
-  %j = tile.position %n of (%b) interleaved, heads = 4
+  // CHECK: tile.position %{{.*}} of(%{{.*}}) interleaved additions(%{{.*}})
+  %j = tile.position %n of (%b) interleaved additions(%h)
   return
 }
 
@@ -24,9 +24,9 @@ func.func @ordered(%n: index) {
   // CHECK: {tile.order = #tile.order<pairs>}
   scf.forall (%i) in (%n) {
   } {tile.order = #tile.order<pairs>}
-  // CHECK: {tile.order = #tile.order<reverse, heads = 2>}
+  // CHECK: {tile.order = #tile.order<reverse>}
   scf.forall (%i) in (%n) {
-  } {tile.order = #tile.order<reverse, heads = 2>}
+  } {tile.order = #tile.order<reverse>}
   return
 }
 

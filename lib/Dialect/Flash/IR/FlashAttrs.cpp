@@ -144,14 +144,6 @@ MaskForm WindowAttr::getForm() const {
   return space.set(constraints);
 }
 
-LogicalResult OrderAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                TileOrder kind, int64_t heads) {
-  if (heads < 1)
-    return emitError() << "a tile goes through at least one of the heads, got "
-                       << heads;
-  return success();
-}
-
 LogicalResult WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  std::optional<int64_t> left,
                                  std::optional<int64_t> right) {

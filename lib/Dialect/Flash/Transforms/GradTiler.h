@@ -46,7 +46,7 @@ private:
   /// one behind begins with, are in the cache.
   void takeBackwards(mlir::ValueRange results);
   /// In which order blocks take the tiles of the program with these results.
-  void setOrder(mlir::ValueRange results, TileOrder order, int64_t heads = 1);
+  void setOrder(mlir::ValueRange results, TileOrder order);
   /// How many counts a unit of the program of rows has. Units are as many as
   /// tiles of queries, or more; where blocks claim their tiles there is a count
   /// besides.

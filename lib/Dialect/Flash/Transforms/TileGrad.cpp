@@ -530,7 +530,7 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
       getRowsOfKernel(op.getKey(), grads, op.getKeyLengths()));
   if (!ofQueries)
     return results;
-  setOrder(results, getOrderOfKeys(), op.getGroup().value_or(1));
+  setOrder(results, getOrderOfKeys());
   if (ofDiagonals)
     diagonals = results.pop_back_val();
   counts = results.pop_back_val();
@@ -538,9 +538,9 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   return results;
 }
 
-void GradTiler::setOrder(ValueRange results, TileOrder order, int64_t heads) {
+void GradTiler::setOrder(ValueRange results, TileOrder order) {
   results.front().getDefiningOp<KernelOp>().setOrderAttr(
-      OrderAttr::get(b.getContext(), order, heads));
+      OrderAttr::get(b.getContext(), order));
 }
 
 void GradTiler::takeBackwards(ValueRange results) {

@@ -62,14 +62,6 @@ static int64_t getRegisterRow(int64_t warps, int64_t index) {
 // Fragment
 //===----------------------------------------------------------------------===//
 
-LogicalResult OrderAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                TileOrder kind, int64_t heads) {
-  if (heads < 1)
-    return emitError() << "a tile goes through at least one of the heads, got "
-                       << heads;
-  return success();
-}
-
 LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t warps) {
   return verifyWarps(emitError, warps);

@@ -33,20 +33,12 @@ static ParseResult parseOrder(OpAsmParser &parser, OrderAttr &order) {
       kinds += (i ? ", " : "") + stringifyTileOrder(TileOrder(i)).str();
     return parser.emitError(loc, "expected an order of tiles, one of " + kinds);
   }
-  int64_t heads = 1;
-  if (succeeded(parser.parseOptionalComma()) &&
-      (parser.parseKeyword("heads") || parser.parseEqual() ||
-       parser.parseInteger(heads)))
-    return failure();
-  order = OrderAttr::getChecked([&] { return parser.emitError(loc); },
-                                parser.getContext(), *kind, heads);
-  return success(bool(order));
+  order = OrderAttr::get(parser.getContext(), *kind);
+  return success();
 }
 
 static void printOrder(OpAsmPrinter &printer, Operation *, OrderAttr order) {
   printer << stringifyTileOrder(order.getKind());
-  if (order.getHeads() != 1)
-    printer << ", heads = " << order.getHeads();
 }
 
 #define GET_OP_CLASSES
@@ -188,9 +180,18 @@ PositionOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
   return success();
 }
 
+bool PositionOp::interleavesHeads(TileOrder order) {
+  return order == TileOrder::Interleaved || order == TileOrder::Reverse ||
+         order == TileOrder::BothWays;
+}
+
 LogicalResult PositionOp::verify() {
   if (getSizes().empty())
     return emitOpError("needs a grid of at least one dimension");
+  if (getAdditions() && !interleavesHeads(getOrder().getKind()))
+    return emitOpError("additions say how many heads interleaved, reverse and "
+                       "both_ways take together; leave them out of the order ")
+           << stringifyTileOrder(getOrder().getKind());
   return success();
 }
 

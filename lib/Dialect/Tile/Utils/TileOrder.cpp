@@ -73,11 +73,16 @@ static TileOfHead emitGroups(IndexBuilder &b, Value heads, Value perHead,
   return {b.add(first, head), tile};
 }
 
-/// How many heads have so many waves of tiles: at least one.
+/// How many heads have so many waves of tiles, at least one. While a tile makes
+/// its additions, as many others of its head are begun as half of them.
 static Value emitHeadsOfWaves(IndexBuilder &b, const MaskedTiles &tiles,
                               Value perHead, int64_t waves) {
-  return b.max(b.div(b.constant(waves * tiles.blocksOfWave),
-                     b.mul(perHead, b.constant(tiles.headsOfTile))),
+  constexpr int64_t additionsBetween = 2;
+  Value together = perHead;
+  if (tiles.additions)
+    together = b.max(b.div(tiles.additions, b.constant(additionsBetween)),
+                     b.constant(1));
+  return b.max(b.div(b.constant(waves * tiles.blocksOfWave), together),
                b.constant(1));
 }
 
@@ -293,7 +298,7 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
              kind != TileOrder::SplitsFastest) {
     --outer;
     MaskedTiles tiles{b.product(sizes.take_front(outer)), sizes.back(),
-                      blocksOfWave, op.getOrder().getHeads()};
+                      blocksOfWave, op.getAdditions()};
     TileOfHead at =
         kind == TileOrder::LongestFirst
             ? emitLongestFirst(builder, loc, tiles, rest)

@@ -231,23 +231,15 @@ def Flash_OrderAttr : Flash_Attr<"Order", "order"> {
     - `splits_fastest`: as `linear`, with the first dimension the fastest: of blocks of columns of values, and where only the device knows how many of
       the splits there have keys, the others end between them, while these read memory.
 
-    A tile that goes through the queries of several `heads`, one after the other, takes so many times as long. Of the
-    orders that interleave heads (`interleaved`, `reverse`, `both_ways`) a wave has as many times fewer tiles then: tiles of
-    a head begin as close to each other as without, and read the same queries while the cache has them.
-
-    ```mlir
-    order = #flash.order<both_ways, heads = 4>
-    ```
+    Where tiles add to sums, orders that interleave heads (`interleaved`, `reverse`, `both_ways`) take as many heads together
+    as let a tile begin two additions behind the one before of its head: closer it would wait, and further apart the cache
+    would have forgotten the queries that both read. These are fewer heads where a tile of keys goes through the queries
+    of several, and more where there are few queries.
 
     A `flash.kernel` without one has `linear`. The CPU ignores it.
   }];
-  let parameters = (ins "::flash::TileOrder":$kind,
-                        DefaultValuedParameter<"int64_t", "1">:$heads);
-  let assemblyFormat = "`<` $kind (`,` `heads` `=` $heads^)? `>`";
-  let builders = [AttrBuilder<(ins "::flash::TileOrder":$kind), [{
-    return $_get($_ctxt, kind, 1);
-  }]>];
-  let genVerifyDecl = 1;
+  let parameters = (ins "::flash::TileOrder":$kind);
+  let assemblyFormat = "`<` $kind `>`";
 }
 
 #endif // FLASH_ATTRS_TD

@@ -127,13 +127,8 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
     The orders of `#flash.order`. On a loop over tiles, `scf.forall`, the order is the
     discardable attribute `tile.order`, which `convert-flash-to-scf` makes of a kernel's.
   }];
-  let parameters = (ins "::flash::TileOrder":$kind,
-                        DefaultValuedParameter<"int64_t", "1">:$heads);
-  let assemblyFormat = "`<` $kind (`,` `heads` `=` $heads^)? `>`";
-  let builders = [AttrBuilder<(ins "::flash::TileOrder":$kind), [{
-    return $_get($_ctxt, kind, 1);
-  }]>];
-  let genVerifyDecl = 1;
+  let parameters = (ins "::flash::TileOrder":$kind);
+  let assemblyFormat = "`<` $kind `>`";
 }
 
 def Tile_PipelineAttr : AttrDef<Tile_Dialect, "Pipeline"> {

@@ -52,7 +52,8 @@ def Tile_GlobalTensor : MemRefOf<[F16, BF16, F32, F8E4M3FN, I8]>;
 //===----------------------------------------------------------------------===//
 
 def Tile_PositionOp : Tile_Op<"position",
-    [NoMemoryEffect, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+    [NoMemoryEffect, AttrSizedOperandSegments,
+     DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "the tile that a block takes, from the number of the block";
   let description = [{
     One index for each dimension of a grid of `sizes` tiles, in an `order` (see
@@ -63,6 +64,14 @@ def Tile_PositionOp : Tile_Op<"position",
     %b, %h, %i = tile.position %number of (%batches, %heads, %tiles) longest_first
     ```
 
+    Orders that interleave heads (`interleaved`, `reverse`, `both_ways`) depend on how many tiles
+    of sums a tile adds to at most, of all heads that it goes through, where tiles add in order
+    (`tile.add_in_order`): `additions`.
+
+    ```mlir
+    %b, %h, %j = tile.position %number of (%batches, %heads, %tiles) reverse additions(%n)
+    ```
+
     The order `both_ways` has one more result: whether the tiles of this head come
     backwards, as the tiles of most heads do.
 
@@ -71,12 +80,17 @@ def Tile_PositionOp : Tile_Op<"position",
     ```
   }];
   let arguments = (ins Index:$number, Variadic<Index>:$sizes,
-                       Tile_OrderAttr:$order);
+                       Tile_OrderAttr:$order, Optional<Index>:$additions);
   let results = (outs Variadic<AnyTypeOf<[Index, I1]>>:$position);
   let assemblyFormat = [{
-    $number `of` `(` $sizes `)` custom<Order>($order) attr-dict
+    $number `of` `(` $sizes `)` custom<Order>($order)
+    (`additions` `(` $additions^ `)`)? attr-dict
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether an order goes through the tiles of several heads together, number by number.
+    static bool interleavesHeads(::flash::TileOrder order);
+  }];
 }
 
 //===----------------------------------------------------------------------===//

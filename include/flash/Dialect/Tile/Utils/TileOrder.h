@@ -19,8 +19,9 @@ struct MaskedTiles {
   mlir::Value heads, tilesOfHead;
   /// How many blocks run at the same time.
   int64_t blocksOfWave;
-  /// How many heads of queries a tile of keys goes through.
-  int64_t headsOfTile = 1;
+  /// How many tiles of sums a tile adds to at most, in order (`tile.position`);
+  /// none where it adds to nothing.
+  mlir::Value additions = {};
 };
 
 /// A tile of queries: its head, and its number in the head.
@@ -32,10 +33,12 @@ struct TileOfHead {
 };
 
 /// The order for blocks that wait for what the tile before of their head adds:
-/// of as many heads as have so many waves of tiles, the tiles of one number
-/// first. Of tiles that go through several heads, fewer fill a wave: the next
-/// tile of a head begins when a block is done, which takes as many times as
-/// long.
+/// of several heads the tiles of one number first. The next tile of a head
+/// begins when a block has become free for it, so heads are as many as let a
+/// tile begin two additions behind the one before: closer it would wait, and
+/// further apart the cache would have forgotten what both read. Where nothing
+/// is said about additions, these are as many heads as have so many waves of
+/// tiles.
 TileOfHead emitInterleaved(mlir::OpBuilder &b, mlir::Location loc,
                            const MaskedTiles &tiles, int64_t waves,
                            mlir::Value number);
