@@ -177,6 +177,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   scheduled.addPass(tile::createPipeline());
   scheduled.addPass(tile::createPingPong());
   scheduled.addPass(tile::createDelayFinite());
+  scheduled.addPass(tile::createSkipRows());
   scheduled.addPass(tile::createVerifyAsync());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

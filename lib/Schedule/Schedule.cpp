@@ -138,7 +138,7 @@ std::string Schedule::set(StringRef name, StringRef value) {
         "none",
         value,
         stringifyScheduleFeatures(
-            ScheduleFeatures(2 * uint32_t(ScheduleFeatures::ClaimTiles) - 1)));
+            ScheduleFeatures(2 * uint32_t(ScheduleFeatures::SkipRows) - 1)));
   }
   int64_t number;
   if (value.getAsInteger(10, number))
@@ -166,6 +166,11 @@ std::string Schedule::findFault() const {
     return "claim_tiles says how blocks that persist, with warps that have "
            "roles, take tiles; write "
            "specialize_warps|persistent|claim_tiles, or leave it out";
+  if (has(ScheduleFeatures::SkipRows) &&
+      !has(ScheduleFeatures::SpecializeWarps))
+    return "skip_rows lets warpgroups without rows give back what the warps "
+           "that copy wait for; write specialize_warps|skip_rows, or leave it "
+           "out";
   if (queryTile && getPackedHeads() > *queryTile)
     return llvm::formatv("packed_heads must be at most query_tile, which has a "
                          "row for each, got {0} and {1}",

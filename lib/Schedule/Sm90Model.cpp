@@ -218,6 +218,9 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
       *schedule.features ^= ScheduleFeatures::Persistent;
     else if (problem.hasPackedRows || (hasLists && !areFew))
       *schedule.features |= ScheduleFeatures::ClaimTiles;
+    // A sequence may have one query, and ends anywhere in a tile.
+    if (problem.hasPackedRows && *schedule.queryTile > rowsOfWarpgroup)
+      *schedule.features |= ScheduleFeatures::SkipRows;
   }
   if (areFew)
     return schedule;

@@ -28,7 +28,8 @@ def Flash_ScheduleFeatures : I32BitEnumAttr<"ScheduleFeatures",
       I32BitEnumAttrCaseBit<"BulkStore", 5, "bulk_store">,
       I32BitEnumAttrCaseBit<"DeferProducts", 6, "defer_products">,
       I32BitEnumAttrCaseBit<"SumDiagonals", 7, "sum_diagonals">,
-      I32BitEnumAttrCaseBit<"ClaimTiles", 8, "claim_tiles">]> {
+      I32BitEnumAttrCaseBit<"ClaimTiles", 8, "claim_tiles">,
+      I32BitEnumAttrCaseBit<"SkipRows", 9, "skip_rows">]> {
   let cppNamespace = "::flash";
   let genSpecializedAttr = 0;
   let printBitEnumPrimaryGroups = 0;
@@ -93,7 +94,8 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     `tile-persist` (`persistent`), `tile-bulk-stores`, `tile-defer-products` and, of the online
     softmax, to rescale the accumulator only when a maximum has grown by much
     (`lazy_rescale`). With `persistent|claim_tiles` a block takes the next tile that no block has, where it
-    takes one of each wave without `claim_tiles`: for tiles of which only the data tell how long they are. `features = none` is none of them,
+    takes one of each wave without `claim_tiles`: for tiles of which only the data tell how long they are. With `skip_rows` warpgroups that have no
+    rows of a tile leave out its products. `features = none` is none of them,
     `features = -overlap|-ping_pong` for what is proposed without these two. With `sum_diagonals` the program of
     five products also adds up the gradients of scores by their distance, which gives the gradients of captured
     tensors that are read by distance and added to the score; these have no program of their own then.

@@ -353,6 +353,14 @@ static SmallVector<Value> emulateAny(AnyOp, AnyOp::Adaptor operands,
   return {tensor::ExtractOp::create(b, any, ValueRange{})};
 }
 
+/// All warpgroups are one program, and the first one has the first row.
+static SmallVector<Value> emulateHasRows(HasRowsOp, HasRowsOp::Adaptor operands,
+                                         EmulationBuilder &b) {
+  return {arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
+                                operands.getRows(),
+                                arith::ConstantIndexOp::create(b, 0))};
+}
+
 /// Ping-pong decides which warpgroup's products come first, and not what they
 /// give: there is nothing to carry out where all warpgroups are one program.
 template <typename Op>
@@ -368,6 +376,7 @@ void flash::tile::populateRegisterEmulation(const EmulationTypes &types,
       types, patterns.getContext());
   addEmulations(patterns, types, calls, emulateMmaAsync, emulateMmaWait,
                 emulateBroadcast, emulateFold, emulateColumn, emulateReduce,
-                emulateReduceRows, emulateAny, emulatePingPong<PingPongWaitOp>,
+                emulateReduceRows, emulateAny, emulateHasRows,
+                emulatePingPong<PingPongWaitOp>,
                 emulatePingPong<PingPongArriveOp>);
 }

@@ -726,6 +726,21 @@ static FailureOr<Value> convertEndBlockIf(tile::EndBlockIfOp,
   return Value();
 }
 
+/// Warpgroups follow each other along the rows of a tile, and again from its
+/// next block of rows on if it has more.
+static FailureOr<Value> convertHasRows(tile::HasRowsOp,
+                                       tile::HasRowsOp::Adaptor adaptor,
+                                       ThreadBuilder &t) {
+  Value warpgroup = nvx::WarpgroupOp::create(t.b, t.loc, t.b.getI32Type());
+  Value first =
+      arith::MulIOp::create(t.b, t.loc, warpgroup, t.i32(rowsOfWarpgroup));
+  Value rows = arith::IndexCastOp::create(t.b, t.loc, t.b.getI32Type(),
+                                          adaptor.getRows());
+  return arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::slt, first,
+                               rows)
+      .getResult();
+}
+
 template <typename Op, NVVM::GridDepActionKind kind>
 static FailureOr<Value> convertGridDependency(Op, typename Op::Adaptor,
                                               ThreadBuilder &t) {
@@ -740,7 +755,7 @@ void flash::populateMemoryPatterns(const TypeConverter &converter,
       convertStoreElement, convertSmemView, convertCopy, convertLoadRow,
       convertIsFinite, convertMakeFinite, convertClear, convertStore,
       convertPut, convertAwaitRank, convertFinishRank, convertCountUp,
-      convertEndBlockIf,
+      convertEndBlockIf, convertHasRows,
       convertGridDependency<tile::AwaitDependenciesOp,
                             NVVM::GridDepActionKind::wait>,
       convertGridDependency<tile::LaunchDependentsOp,

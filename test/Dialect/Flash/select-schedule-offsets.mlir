@@ -9,7 +9,7 @@
 !n = tensor<?xi32>
 // CHECK-LABEL: func.func @packed(
 // CHECK:         flash.attention %
-// CHECK-SAME:    features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store|claim_tiles,
+// CHECK-SAME:    features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store|claim_tiles|skip_rows,
 // CHECK-SAME:    num_splits = 1
 // NOSPLIT:       flash.attention %{{.*}}num_splits = 1
 // CHECK:         flash.attention_grad %

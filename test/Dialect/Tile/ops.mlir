@@ -14,6 +14,8 @@ func.func @position(%n: index, %b: index, %h: index) {
   %p:2 = tile.position %n of (%b, %h) longest_first
   // CHECK: %{{.*}}:2 = tile.position %{{.*}} of(%{{.*}}) both_ways
   %i, %is_backwards = tile.position %n of (%b) both_ways
+  // CHECK: tile.has_rows %{{.*}}
+  %has = tile.has_rows %n
   // CHECK: tile.position %{{.*}} of(%{{.*}}) interleaved additions(%{{.*}})
   %j = tile.position %n of (%b) interleaved additions(%h)
   return

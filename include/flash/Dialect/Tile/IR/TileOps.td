@@ -708,6 +708,25 @@ def Tile_PingPongArriveOp : Tile_Op<"ping_pong.arrive"> {
   let assemblyFormat = "attr-dict";
 }
 
+def Tile_HasRowsOp : Tile_Op<"has_rows", [Pure]> {
+  let summary = "whether the thread's warpgroup has any of a tile's first rows";
+  let description = [{
+    Of register tiles of which the first `rows` exist some warpgroups may have none. What these compute is stored nowhere, and a
+    program may leave it out: a branch for them waits for stages and gives them back in the same steps as
+    the other branch, and takes part in the ping-pong and in what all warpgroups do together
+    (`tile-skip-rows`).
+
+    The emulation, which carries out all warpgroups as one, says whether there is any row.
+
+    ```mlir
+    %has = tile.has_rows %n
+    ```
+  }];
+  let arguments = (ins Index:$rows);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$rows attr-dict";
+}
+
 //===----------------------------------------------------------------------===//
 // Register tiles
 //===----------------------------------------------------------------------===//

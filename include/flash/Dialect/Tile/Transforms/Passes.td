@@ -555,6 +555,34 @@ def PingPong : Pass<"tile-ping-pong", "::mlir::gpu::GPUFuncOp"> {
   }];
 }
 
+def SkipRows : Pass<"tile-skip-rows", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Let warpgroups without rows leave out products";
+  let description = [{
+    For kernels whose `flash.schedule` has `skip_rows`. A tile of queries may have few rows that exist: a token of
+    a sequence, or the end of one. Warpgroups without any go through the tiles of keys
+    without a product or an exponential, and the others have the tensor cores for themselves. They give back
+    the stages of rings in the same steps, since nobody else does it for them.
+
+    ```mlir
+    %has = tile.has_rows %n
+    %next = scf.if %has -> (index) {
+      ...
+      tile.store %o, %m[%b, %i, %h] rows(%n) : ...
+      scf.yield %steps : index
+    } else {
+      ...
+      tile.ring.wait %keys[%step] : ...
+      tile.ring.release %keys[%step] : ...
+      scf.yield %steps : index
+    }
+    ```
+
+    Kernels whose stores say nothing about rows, or differ in that, kernels that do more than store, and
+    kernels whose blocks have one tile each stay as they are.
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+
 def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Check the order of operations on rings and pending products";
   let description = [{
