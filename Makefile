@@ -8,13 +8,16 @@ CLANG_FORMAT ?= clang-format
 LLVM ?= /usr/lib/llvm-22
 
 CCACHE := $(shell command -v ccache)
+# Without the first, ccache keeps nothing that is compiled with a precompiled header; with the second it does not run the
+# preprocessor before the compiler.
+LAUNCHER = env;CCACHE_SLOPPINESS=pch_defines,time_macros;CCACHE_DEPEND=1;$(CCACHE)
 # Ninja itself configures again what has changed; a second cmake would only
 # risk another compiler being found in another PATH.
 configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
   -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
   -DMLIR_DIR=$(LLVM)/lib/cmake/mlir -DPython3_EXECUTABLE=$(PYTHON) \
-  $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache) \
+  $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER='$(LAUNCHER)' -DCMAKE_CXX_COMPILER_LAUNCHER='$(LAUNCHER)') \
   > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
@@ -52,15 +55,15 @@ bench: build ## every experiment: JSON, a report and plots in $(BUILD)/bench
 	$(PYTHON) python/benchmarks/bench.py --flash-run $(BUILD)/bin/flash-run --out $(BUILD)/bench
 
 dist: setup ## statically linked, stripped tools and libflash in $(BUILD)/dist
-	@$(call configure,build-dist,-DFLASH_STATIC=ON)
-	ninja -C build-dist -j$(JOBS) flash-dist
-	scripts/make-dist.sh build-dist $(BUILD)/dist
+	@$(call configure,$(BUILD))
+	ninja -C $(BUILD) -j$(JOBS) flash-dist
+	scripts/make-dist.sh $(BUILD) $(BUILD)/dist
 
 wheel: ## wheels for the interpreters in PYTHONS in $(BUILD)/wheels, each tried in a fresh environment
 	@scripts/setup.sh python3-venv python3-dev
-	@$(call configure,build-dist,-DFLASH_STATIC=ON)
-	ninja -C build-dist -j$(JOBS) libflash-tools
-	scripts/make-wheel.sh build-dist/lib/tools/libflash.so $(BUILD)/wheels $(PYTHONS)
+	@$(call configure,$(BUILD))
+	ninja -C $(BUILD) -j$(JOBS) libflash-tools-static
+	scripts/make-wheel.sh $(BUILD)/lib/static/tools/libflash.so $(BUILD)/wheels $(PYTHONS)
 	for wheel in $(BUILD)/wheels/*.whl; do scripts/try-wheel.sh $$wheel $(lastword $(PYTHONS)); done
 
 docs: build ## regenerates docs/reference from the .td files
@@ -97,4 +100,4 @@ lint:
 	$(CLANG_FORMAT) -n -Werror $(SOURCES)
 
 clean:
-	rm -rf $(BUILD) build-dist build-asan build-debug
+	rm -rf $(BUILD) build-asan build-debug

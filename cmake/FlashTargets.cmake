@@ -1,34 +1,34 @@
 # How a flash library and a flash tool are built and linked.
 
-if(FLASH_STATIC)
-  execute_process(
-    COMMAND "${LLVM_TOOLS_BINARY_DIR}/llvm-config" --link-static --libnames
-            nvptx native orcjit passes linker asmparser irreader bitreader
-            bitwriter coverage frontendopenmp targetparser perfjitevents lto
-            supportlsp hipstdpar mcjit jitlink
-    OUTPUT_VARIABLE flash_llvm_names OUTPUT_STRIP_TRAILING_WHITESPACE
-    COMMAND_ERROR_IS_FATAL ANY)
-  string(REPLACE " " ";" flash_llvm_names "${flash_llvm_names}")
-  file(GLOB flash_mlir_archives "${LLVM_LIBRARY_DIR}/libMLIR*.a")
-  list(FILTER flash_mlir_archives EXCLUDE REGEX "libMLIR(CAPI|.*Test|JitRunner)")
-  set(FLASH_MLIR_LINK -Wl,--start-group ${flash_mlir_archives})
-  foreach(name IN LISTS flash_llvm_names)
-    # llvm-config names Polly's archives, which the packages do not carry.
-    if(NOT name MATCHES "Polly")
-      list(APPEND FLASH_MLIR_LINK "${LLVM_LIBRARY_DIR}/${name}")
-    endif()
-  endforeach()
-  list(APPEND FLASH_MLIR_LINK -Wl,--end-group -static-libstdc++ -static-libgcc
-       -fuse-ld=lld -Wl,--gc-sections -Wl,--icf=all -Wl,-Bstatic -lz -lzstd -Wl,-Bdynamic -lpthread -ldl -lm)
-else()
-  set(FLASH_MLIR_LINK MLIR LLVM)
-endif()
+# Tools and libraries of LLVM and MLIR that are linked statically need only
+# glibc, so they can be copied to a machine without LLVM (see `make dist`).
+execute_process(
+  COMMAND "${LLVM_TOOLS_BINARY_DIR}/llvm-config" --link-static --libnames
+          nvptx native orcjit passes linker asmparser irreader bitreader
+          bitwriter coverage frontendopenmp targetparser perfjitevents lto
+          supportlsp hipstdpar mcjit jitlink
+  OUTPUT_VARIABLE flash_llvm_names OUTPUT_STRIP_TRAILING_WHITESPACE
+  COMMAND_ERROR_IS_FATAL ANY)
+string(REPLACE " " ";" flash_llvm_names "${flash_llvm_names}")
+file(GLOB flash_mlir_archives "${LLVM_LIBRARY_DIR}/libMLIR*.a")
+list(FILTER flash_mlir_archives EXCLUDE REGEX "libMLIR(CAPI|.*Test|JitRunner)")
+set(FLASH_STATIC_LINK -Wl,--start-group ${flash_mlir_archives})
+foreach(name IN LISTS flash_llvm_names)
+  # llvm-config names Polly's archives, which the packages do not carry.
+  if(NOT name MATCHES "Polly")
+    list(APPEND FLASH_STATIC_LINK "${LLVM_LIBRARY_DIR}/${name}")
+  endif()
+endforeach()
+list(APPEND FLASH_STATIC_LINK -Wl,--end-group -static-libstdc++ -static-libgcc
+     -fuse-ld=lld -Wl,--gc-sections -Wl,--icf=all -Wl,-Bstatic -lz -lzstd -Wl,-Bdynamic -lpthread -ldl -lm)
 
 # Most of the cost of a translation unit is parsing MLIR's headers, so every
 # library reuses one precompiled header.
 add_library(FlashPrecompiled OBJECT "${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp")
 target_precompile_headers(FlashPrecompiled PRIVATE
                           "${PROJECT_SOURCE_DIR}/cmake/Precompiled.h")
+# The same headers make the same file, as ccache needs it.
+target_compile_options(FlashPrecompiled PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
 
 function(flash_add_library name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
@@ -38,6 +38,8 @@ function(flash_add_library name)
   add_dependencies(${name} flash-headers)
 endfunction()
 
+# Links the shared libraries of LLVM and MLIR, which takes a second. To name any
+# other MLIR target beside `MLIR` would register every command-line option twice.
 function(flash_add_tool name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
@@ -46,7 +48,18 @@ function(flash_add_tool name)
   target_compile_options(${name} PRIVATE -fPIC)
   target_precompile_headers(${name} REUSE_FROM FlashPrecompiled)
   add_dependencies(${name} flash-headers)
-  target_link_libraries(${name} PRIVATE ${ARG_LINK} ${FLASH_MLIR_LINK})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} MLIR LLVM)
+endfunction()
+
+# Links the objects of a tool statically: the target <name>-static, a file with
+# the tool's name in bin/static, which is built where somebody names it.
+function(flash_add_static_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name}-static EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${name}>)
+  set_target_properties(${name}-static PROPERTIES
+    OUTPUT_NAME ${name} LINKER_LANGUAGE CXX
+    RUNTIME_OUTPUT_DIRECTORY "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/static")
+  target_link_libraries(${name}-static PRIVATE ${ARG_LINK} ${FLASH_STATIC_LINK})
 endfunction()
 
 # Generates the page docs/reference/<page>.md of the build directory from a .td

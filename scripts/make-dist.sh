@@ -31,14 +31,13 @@ check_size() {
 
 tools=()
 for tool in flash-opt flash-run; do
-  [[ -x $build/bin/$tool ]] || continue
-  copy "$build/bin/$tool" "$tool"
+  copy "$build/bin/static/$tool" "$tool"
   "$out/$tool" --version > /dev/null
   tools+=("$out/$tool")
 done
 # The loader looks for the soname, the linker for the other.
-soname=$(objdump -p "$build/lib/libflash.so" | awk '$1 == "SONAME" { print $2 }')
-copy "$build/lib/libflash.so" "$soname"
+soname=$(objdump -p "$build/lib/static/libflash.so" | awk '$1 == "SONAME" { print $2 }')
+copy "$build/lib/static/libflash.so" "$soname"
 ln -s "$soname" "$out/libflash.so"
 cp LICENSE include/flash-c/Flash.h "$out/"
 check_size tools "${tools[@]}"
