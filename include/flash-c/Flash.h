@@ -82,7 +82,7 @@ typedef enum FlashElementType {
 typedef struct FlashTensorType {
   FlashElementType element;
   int32_t rank;
-  /** `rank` sizes, each of which may be FLASH_DYNAMIC. */
+  /** `rank` sizes; each may be FLASH_DYNAMIC. */
   const int64_t *sizes;
 } FlashTensorType;
 
@@ -93,10 +93,10 @@ typedef struct FlashTensor {
       May be null if the tensor has no elements. */
   void *data;
   int32_t rank;
-  /** `rank` sizes, none of which is negative; may be null if rank is 0. */
+  /** `rank` sizes, none negative; may be null if rank is 0. */
   const int64_t *sizes;
-  /** `rank` strides in elements; may be null if rank is 0. Those of dimensions
-      of size 1, and of tensors without elements, do not matter. */
+  /** `rank` strides in elements; may be null if rank is 0. Strides do
+      not matter in dimensions of size 1, nor in tensors without elements. */
   const int64_t *strides;
 } FlashTensor;
 
@@ -114,7 +114,7 @@ typedef struct FlashCompileOptions {
   /** One of flashGetTargets: "cpu", a GPU such as "sm_90a", or "emulate" and
       "emulate:sm_90a" for its block programs on the CPU. "reference" is for
       checks: it runs on the CPU, stores all scores, computes in f64, and has
-      f64 in place of every floating-point type of the arguments and results. */
+      f64 instead of every floating-point type of the arguments and results. */
   const char *target;
   /** The function to compile; NULL for the only public one. */
   const char *function;
@@ -124,17 +124,17 @@ typedef struct FlashCompileOptions {
       as flash-run takes them with --versions; each call then takes one by its
       sizes. NULL for none. */
   const char *versions;
-  /** Whose measured schedules to take, such as "NVIDIA H200"; NULL for those of
-      no GPU, or of this machine's CPU. */
+  /** The device whose measured schedules are taken, such as "NVIDIA H200".
+     NULL: schedules of no GPU, or of this machine's CPU. */
   const char *device;
   /** The multiprocessors of the GPU that schedules count on, up to 4096; 0 for
       what the program says, or the description of the target. Kernels are
       right on any number. */
   int64_t multiprocessors;
   /** A file with measured schedules (docs/tuning.md), which has some for the
-      device; it goes before those of this library. NULL for none. */
+      device; it goes before the file of this library. NULL for none. */
   const char *tuning_file;
-  /** Asked by the thread that compiles, a few times in a second, between
+  /** Called by the thread that compiles, a few times in a second, between
      passes: where it is not 0, the function fails with FLASH_INTERRUPTED. NULL
      for never. */
   int (*is_interrupted)(void);
@@ -166,9 +166,9 @@ FLASH_CAPI FlashStatus flashGetDevice(int device, FlashDevice *description);
     128 and 256. */
 FLASH_CAPI int64_t flashGetSizeClass(int64_t size);
 
-/** The length to give flashProgramSpecialize in place of that of queries or
-    keys on a CPU, where it is all that versions depend on: one for the lengths
-    up to 16, 32 and 64 each, and one for all longer ones. */
+/** The length to give flashProgramSpecialize instead of the number of queries
+    or keys on a CPU, where it is all that versions depend on: one for the
+   lengths up to 16, 32 and 64 each, and one for all longer ones. */
 FLASH_CAPI int64_t flashGetCpuLength(int64_t length);
 
 /** Writes the version of a program for calls with arguments of certain sizes:
@@ -188,10 +188,10 @@ FLASH_CAPI FlashStatus flashProgramSpecialize(
 
 /** Writes the versions of a program for many calls, as flashProgramSpecialize
    writes one, in a tenth of the time: the program is read once. `arguments`
-   has the first `numArguments` of each call, those of a call behind those of
-   the one before. `take` is called with `data` and the number of each call, in
-   their order, and a version that is valid in it alone; many calls have the
-   same. Where the function fails, calls before have been taken. */
+   has the first `numArguments` of each call, one call after the other. `take`
+   is called with `data` and the number of each call, in their order, and a
+   version that is valid in it alone; many calls have the same. Where the
+   function fails, calls before have been taken. */
 FLASH_CAPI FlashStatus flashProgramSpecializeEach(
     const char *text, size_t length, const FlashCompileOptions *options,
     const FlashTensor *arguments, size_t numArguments, size_t numCalls,
@@ -260,9 +260,9 @@ typedef struct FlashTileCounts {
 
 /** Counts the tiles that a kernel visits for arguments of these sizes; data and
     strides are not read. Only the masks count: `lengths` cut off nothing, and
-    what masks read from arrays hides nothing here, since sizes do not tell.
-    FLASH_INVALID_TENSOR if the sizes are not those of the arguments, or too
-    many tiles to be counted. */
+    what masks read from arrays hides nothing here, since sizes do not say
+    what is in them. FLASH_INVALID_TENSOR if the arguments cannot have the
+   sizes, or if there are too many tiles to be counted. */
 FLASH_CAPI FlashStatus flashKernelCountTiles(const FlashKernel *kernel,
                                              const FlashTensor *arguments,
                                              size_t numArguments,
@@ -329,7 +329,7 @@ FLASH_CAPI FlashStatus flashCallPrepare(FlashCall *call,
                                         const FlashTensor *arguments,
                                         size_t numArguments);
 
-/** The same for results of other strides than those of row-major tensors:
+/** The same for results whose strides are not row-major:
     dense, but with dimensions in another order in memory, such as that of
     [batch, position, head, dimension]. `results` has the sizes and strides of
     each; data is not read. Results whose strides the program does not leave
@@ -350,10 +350,10 @@ FLASH_CAPI FlashTensor flashCallGetResult(const FlashCall *call, size_t index);
     null and for calls that are not prepared. */
 FLASH_CAPI int64_t flashCallGetScratchBytes(const FlashCall *call);
 
-/** Gives the arguments of a prepared call other memory: an address for each, of
-    which nothing but the place is new, so that it is as far from a multiple of
-    256 bytes as the one before. Null are only the addresses of no elements.
-    After an error the call is to be prepared again. */
+/** Gives the arguments of a prepared call other memory: an address for each,
+    as far from a multiple of 256 bytes as the one before. All else stays. Null
+   are only the addresses of no elements. After an error the call is to be
+   prepared again. */
 FLASH_CAPI FlashStatus flashCallSetAddresses(FlashCall *call,
                                              void *const *arguments,
                                              size_t numArguments);

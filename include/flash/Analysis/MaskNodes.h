@@ -28,7 +28,7 @@ struct MaskNode {
 /// mask, however often it mentions a part and however deep it is.
 std::vector<MaskNode> getMaskNodes(MaskAttrInterface mask);
 
-/// Whether the mask asks for a dimension of (b, h, i, j).
+/// Whether the mask depends on a dimension of (b, h, i, j).
 bool dependsOn(MaskAttrInterface mask, unsigned dim);
 
 /// The mask that keeps (j, i) where `mask` keeps (i, j), for as many queries as

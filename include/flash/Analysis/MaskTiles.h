@@ -64,11 +64,12 @@ struct MaskTiles {
   /// A visited tile is full unless any of these sets holds.
   llvm::SmallVector<mlir::IntegerSet> notFull;
 
-  /// The visited tiles of a query tile are those of [lo, hi); otherwise the
-  /// range is a hull, and `visited` tells which of its tiles to visit.
+  /// A query tile visits all tiles in [lo, hi); otherwise the range is a hull,
+  /// and `visited` says which of its tiles to visit.
   bool visitedIsRange = true;
-  /// The full tiles are those of [fullLo, fullHi); otherwise `fullLo` and
-  /// `fullHi` are empty, and `notFull` tells. Implies `visitedIsRange`.
+  /// The full tiles are all tiles in [fullLo, fullHi); otherwise `fullLo` and
+  /// `fullHi` are empty, and `notFull` says which are not full. Implies
+  /// `visitedIsRange`.
   bool fullIsRange = true;
 
   /// Bounds in tiles; upper bounds are exclusive. Bounds whose guard does not
@@ -115,13 +116,13 @@ MaskTiles computeMaskTiles(MaskAttrInterface mask, int64_t queryTile,
                            std::optional<int64_t> nk = std::nullopt,
                            int64_t heads = 1);
 
-/// The same of the tiles along a diagonal: of those of `tile` queries whose
-/// first one is a distance behind the first key of a tile of as many keys. That
-/// distance, a multiple of `tile` which may be negative, stands in the place of
-/// i0 in all of the result, and t is the number of the query tile; two tiles
+/// Computes this for the tiles along a diagonal: a tile has `tile` queries and
+/// as many keys, and its first query is a distance behind its first key. That
+/// distance, a multiple of `tile` which may be negative, is i0 in all of the
+/// result, and t is the number of the query tile; two tiles
 /// are that far apart, and the ranges are of those that have queries and keys.
 /// Bottom-right causal of 256 queries and keys in tiles of 64 has bounds that
-/// the distance alone tells:
+/// depend on the distance alone:
 ///
 ///   visited  from max(0, distance floordiv 64) to
 ///            min(4, (distance + 256) floordiv 64), if distance >= 0,
@@ -130,8 +131,8 @@ MaskTiles computeDiagonalTiles(MaskAttrInterface mask, int64_t tile,
                                std::optional<int64_t> nq = std::nullopt,
                                std::optional<int64_t> nk = std::nullopt);
 
-/// Whether the tiles of keys that a tile of queries visits are exactly those of
-/// a range, [lo, hi) of `computeMaskTiles`, and the full ones too, and the
+/// Whether a tile of queries visits exactly the tiles of keys in a range, [lo,
+/// hi) of `computeMaskTiles`, and the full ones too, and the
 /// other way round.
 bool leavesRanges(MaskAttrInterface mask, int64_t queryTile, int64_t keyTile,
                   std::optional<int64_t> nq, std::optional<int64_t> nk);
@@ -170,7 +171,7 @@ struct KeysOfQuery {
 
 /// Estimates that from some queries of the first head at even distances.
 KeysOfQuery estimateKeysOfQuery(MaskAttrInterface mask, int64_t nq, int64_t nk);
-/// The same of the queries that see a key. The first key is among those that
+/// Estimates how many queries see a key. The first key is among those that
 /// are looked at: often all queries see it.
 KeysOfQuery estimateQueriesOfKey(MaskAttrInterface mask, int64_t nq,
                                  int64_t nk);

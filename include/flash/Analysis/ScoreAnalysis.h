@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Evaluates linalg, arith and tensor ops symbolically, one element at a time:
-// which element of which product a value is, how it is scaled, and for which
+// the product and the indices that a value comes from, its scale, and for which
 // (b, h, i, j) it is not -inf. How an op is spelled (named or generic, fused or
 // apart, on tensors or on scalars) does not matter to such an evaluation.
 //

@@ -26,16 +26,17 @@ struct ScoreDependence {
   /// and this number, where all of it is known.
   std::optional<int64_t> rest;
 
-  /// The same of what is computed from the value in any way.
+  /// What a value that is computed from this one in any way depends on.
   ScoreDependence ofFunction() const;
   void add(const ScoreDependence &other);
-  /// Whether it is the distance from key to query, to which what the batch and
-  /// the head tell is added.
+  /// Whether it is the distance from key to query, plus a value that depends on
+  /// the batch and the head alone.
   bool isDistance() const;
-  /// The same of a number that is added, which it is.
+  /// The number that is added to the distance, if it is the distance and a
+  /// number.
   std::optional<int64_t> getDistance() const;
-  /// Whether it takes the query and the key to tell the value of a function,
-  /// and not their distance alone.
+  /// Whether the value of a function depends on the query and the key, and not
+  /// on their distance alone.
   bool isOnPairs() const {
     return (onQuery && onKey) || (onDistance && (onQuery || onKey));
   }
@@ -61,12 +62,12 @@ bool readsPairs(mlir::Region &score);
 
 /// Whether the gradient of what `read` reads is the sum of the gradients of
 /// scores at the same distances: it is added to the score, in the region's own
-/// way to the result, and the distance, beside the batch and the head, tells
-/// where it is read, alone.
+/// way to the result, and where it is read depends on the batch, the head and
+/// the distance alone.
 bool isSumByDistance(mlir::tensor::ExtractOp read,
                      const ScoreDependences &dependences);
 
-/// The same of any read of one of the captured tensors.
+/// Whether that holds for any read of one of the captured tensors.
 bool hasSumByDistance(mlir::Region &score, mlir::ValueRange captured);
 
 /// Whether what a score region gives is linear in the score, so that its

@@ -20,7 +20,7 @@ namespace flash::compile {
 /// A stage whose program can be printed.
 enum class Dump : unsigned { L0, L1, L2, Linalg, LLVM, Asm, L3, Ptx };
 
-/// The name by which `--dump` asks for it.
+/// Its name in `--dump`.
 llvm::StringRef getName(Dump dump);
 
 /// What a program is compiled for.
@@ -67,8 +67,9 @@ struct CompileOptions {
   std::string tuningFile;
   /// Whose measured schedules to take. Empty for the device that runs, or none.
   std::string device;
-  /// How many multiprocessors the GPU has that programs are compiled for. 0 for
-  /// those of the device that runs, or what the module or the target says.
+  /// How many multiprocessors the GPU has that programs are compiled for. 0
+  /// takes the number of the device that runs, or what the module or the target
+  /// says.
   int64_t multiprocessors = 0;
   /// The calls that are to have versions, as flash-make-versions takes them.
   std::string versions;

@@ -26,8 +26,8 @@ struct CpuProgram {
   /// Compiles a copy of the program. `Options` says which stages to print. A
   /// program that is at level 2 already can only be emulated. Behind the
   /// results, a reference has the log-sum-exp of every attention that could be
-  /// given that result, and more (`addReferenceResults`), unless it is what
-  /// `options` ask for.
+  /// given that result, and more (`addReferenceResults`), unless
+  /// `options` have the reference as the target.
   static llvm::Expected<CpuProgram> compile(mlir::ModuleOp program,
                                             llvm::StringRef entry,
                                             Variant variant,

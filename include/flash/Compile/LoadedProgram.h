@@ -34,8 +34,8 @@ public:
                    llvm::ArrayRef<uint64_t> scratch,
                    runtime::Invocation &call) const;
 
-  /// Lets the kernels of a call have the shared memory they ask for. Asks the
-  /// driver only for more than in all calls before.
+  /// Lets the kernels of a call have the shared memory they need. Calls the
+  /// driver only where that is more than in all calls before.
   llvm::Error allowShared(const runtime::Invocation &call);
 
   /// Queues the launches of a bound call, whose shared memory is allowed.

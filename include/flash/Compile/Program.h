@@ -26,7 +26,7 @@ using StageTimes = llvm::SmallVector<std::pair<llvm::StringRef, double>>;
 
 /// A parsed program, and the function to run.
 struct Program {
-  /// Prints diagnostics, also those of later passes, with the source line.
+  /// Prints diagnostics, also of later passes, with the source line.
   std::unique_ptr<llvm::SourceMgr> sources;
   std::unique_ptr<mlir::SourceMgrDiagnosticHandler> diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -41,7 +41,7 @@ llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
                                     llvm::raw_ostream &os,
                                     bool isForAll = false);
 
-/// Puts the bodies of the functions that a function calls in place of the
+/// Replaces the calls in a function by the bodies of the functions that it
 /// calls, so that it says itself what its arguments and results are.
 void inlineCalls(mlir::func::FuncOp entry);
 

@@ -36,7 +36,7 @@ getOutputResults(mlir::func::FuncOp func);
 /// What a reference returns behind the results of the function.
 struct ReferenceResults {
   /// The log-sum-exps of attentions and those that gradients are given. They
-  /// tell the magnitude of the scores, on which the tolerance of f32 depends.
+  /// give the magnitude of the scores, on which the tolerance of f32 depends.
   unsigned logSumExps = 0;
   /// For each of `getGradientResults`, tensors as large as what cancels in it,
   /// behind each other: several, since one may be small by chance.

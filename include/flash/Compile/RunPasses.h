@@ -30,8 +30,8 @@ public:
 };
 
 /// While it lives, passes of this thread on a context do nothing once
-/// `isInterrupted`, which is asked a few times in a second, says so; runPasses
-/// then fails.
+/// `isInterrupted`, which is called a few times in a second, returns true;
+/// runPasses then fails.
 class InterruptionScope {
 public:
   InterruptionScope(mlir::MLIRContext &context, int (*isInterrupted)());
@@ -44,14 +44,14 @@ public:
 llvm::Error runPasses(mlir::ModuleOp module,
                       llvm::function_ref<void(mlir::OpPassManager &)> build);
 
-/// Runs stages that build on each other, of which `options` may have some
-/// printed. Calls `after` with the name of each that has run.
+/// Runs stages that build on each other, and prints the programs that
+/// `options.dumps` names. Calls `after` with the name of each that has run.
 llvm::Error runStages(mlir::ModuleOp module, llvm::ArrayRef<Stage> stages,
                       const CompileOptions &options,
                       llvm::function_ref<void(llvm::StringRef)> after);
 
-/// Prints the program at a stage, or gives it to who asked for it, if `options`
-/// ask for it at all.
+/// Prints the program at a stage, or gives it to `options.takeDump`, if
+/// `options` have it dumped.
 void dump(Dump stage, mlir::ModuleOp module, const CompileOptions &options);
 void dump(Dump stage, llvm::StringRef text, const CompileOptions &options);
 

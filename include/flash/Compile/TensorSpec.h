@@ -23,7 +23,7 @@ int64_t getSize(DType dtype);
 /// The type's name in MLIR, such as "bf16".
 llvm::StringRef getName(DType dtype);
 bool isFloat(DType dtype);
-/// Whether programs of f64 have f64 in its place: elements that are converted
+/// Whether programs of f64 have f64 instead of it: elements that are converted
 /// before anything is computed stay what they are.
 bool isPromoted(DType dtype);
 /// The dtype of an MLIR type, or nothing where there is none for it.

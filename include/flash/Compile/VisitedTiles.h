@@ -27,8 +27,8 @@ struct VisitedTiles {
 
 /// Counts them for the schedule that `options` give `entry`, from its mask
 /// alone: lengths cut off nothing. `inputs` are the arguments' sizes. Fails if
-/// the program has no attention, if the sizes do not tell those of one, or if
-/// counting would take seconds.
+/// the program has no attention, if its sizes do not follow from `inputs`, or
+/// if counting would take seconds.
 llvm::Expected<VisitedTiles>
 countVisitedTiles(mlir::ModuleOp program, llvm::StringRef entry,
                   llvm::ArrayRef<TensorSpec> inputs,

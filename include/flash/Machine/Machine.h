@@ -129,10 +129,10 @@ const Machine *findMachine(llvm::StringRef name);
 const Machine &getCpu();
 const Machine &getDefaultGpu();
 
-/// The description whose kernels a card should run: its own; else, of those
-/// that run there and ask for no more shared memory than the card has for a
-/// block, the ones with the most of it, and the latest of them. Null if none
-/// runs there.
+/// The description whose kernels a card should run: its own; else, of the
+/// descriptions that run there and need no more shared memory than the card has
+/// for a block, the ones with the most of it, and the latest of them. Null if
+/// none runs there.
 const Machine *findNearestGpu(int64_t computeCapability,
                               int64_t sharedBytesPerBlock);
 

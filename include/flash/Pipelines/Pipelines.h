@@ -62,11 +62,11 @@ struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
 
 /// The three parts of the front end. From any program to level 0, where every
 /// attention is one op on rank-4 tensors, and there are the versions that
-/// `options` ask for:
+/// `options` name:
 void buildRecognizePipeline(mlir::OpPassManager &pm,
                             const FrontOptions &options);
-/// from there to level 1, visits of tiles around the online step, of which the
-/// first part chooses the schedule:
+/// from there to level 1, visits of tiles around the online step; the first
+/// part chooses the schedule:
 void buildSchedulePipeline(mlir::OpPassManager &pm,
                            const FrontOptions &options);
 void buildTilePipeline(mlir::OpPassManager &pm, const FrontOptions &options);
@@ -130,7 +130,7 @@ struct Stage {
 };
 
 /// The ways, which flash-opt has as pipelines and others run stage by stage.
-/// `options` must outlive the result; only `Flash` asks for them. A program
+/// `options` must outlive the result; only `Flash` needs them. A program
 /// that is at level 2 (`isBlockLevel`) starts there.
 llvm::SmallVector<Stage> getCpuStages(Variant variant,
                                       const FrontOptions &options);

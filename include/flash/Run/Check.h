@@ -30,7 +30,7 @@ llvm::Expected<CheckedRuns> runChecked(Executor &executor,
 /// What is known of a result that is a gradient.
 struct Gradient {
   /// It is a sum of products of probabilities and of what the output was
-  /// rounded to, each of which has the error of a result.
+  /// rounded to; each of them has the error of a result.
   static constexpr double toleranceFactor = 2;
   /// The type of query, key and value.
   DType ofOperands = DType::F32;
@@ -46,8 +46,8 @@ struct Expectation {
   llvm::SmallVector<unsigned> logSumExps;
   /// A lower bound of the largest |score| that is the maximum of its row.
   double scoreMagnitude = 0;
-  /// The same of each row of a result that is the output of an attention, by
-  /// the result's number.
+  /// Such a bound for each row of a result that is the output of an attention,
+  /// by the result's number.
   std::map<unsigned, std::vector<double>> rowMagnitudes;
   /// The rows that are compared of a result, by its number, where others are
   /// undefined.

@@ -52,8 +52,8 @@ struct Tolerance {
   /// its least magnitude.
   static Tolerance get(DType dtype, double scoreMagnitude, int64_t headDim = 0);
 
-  /// The bound for f32 where products round their operands to tf32: its 10
-  /// bits of mantissa are those of f16, so 1e-3, or 1e-4 m where that is
+  /// The bound for f32 where products round their operands to tf32: its
+  /// mantissa has 10 bits, as that of f16, so 1e-3, or 1e-4 m where that is
   /// larger.
   static Tolerance getOfTf32(double scoreMagnitude);
 

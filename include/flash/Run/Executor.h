@@ -63,7 +63,7 @@ struct Machine {
   std::vector<KernelUse> kernels;
 };
 
-/// A compiled function in the place where it can run.
+/// A compiled function, loaded on the device that runs it.
 class Executor {
 public:
   virtual ~Executor();

@@ -24,8 +24,8 @@ llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
 llvm::Expected<std::vector<TensorSpec>> getInputSpecs(mlir::func::FuncOp entry,
                                                       const Options &options);
 
-/// A copy of a program whose function calls no other one (`inlineCalls`): what
-/// arguments and results are for is asked of it.
+/// A copy of a program whose function calls no other one (`inlineCalls`). It
+/// says what arguments and results are for.
 struct InlinedProgram {
   explicit InlinedProgram(const Program &program);
 

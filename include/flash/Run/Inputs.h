@@ -23,7 +23,7 @@ llvm::Expected<std::vector<HostTensor>>
 makeInputs(mlir::func::FuncOp entry, llvm::ArrayRef<TensorSpec> specs,
            const Options &options, Placement placement);
 
-/// Copies of tensors, with f64 in place of narrower floats if `promote`.
+/// Copies of tensors, with f64 instead of narrower floats if `promote`.
 llvm::Expected<std::vector<HostTensor>>
 copyInputs(llvm::ArrayRef<HostTensor> inputs, bool promote,
            Placement placement);

@@ -1,4 +1,4 @@
-//===- Options.h - What the user asked for ----------------------*- C++ -*-===//
+//===- Options.h - What the command line says -------------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,7 @@ using namespace compile;
 enum class Layout {
   /// Row-major.
   Dense,
-  /// The second and third dimension from the end change places, so that the
+  /// The second and third dimension from the end are transposed, so that the
   /// heads of one position are neighbours.
   Bnhd,
 };
@@ -49,7 +49,7 @@ struct Options : CompileOptions {
   std::vector<std::string> inputs, outputs;
   std::map<unsigned, llvm::SmallVector<int64_t, 4>> shapes;
   bool check = false, bench = false, baseline = false;
-  /// In place of all else, the targets are listed.
+  /// The targets are listed, and nothing else is done.
   bool listsTargets = false;
   /// A GPU that is not described is an error.
   bool isStrict = false;
@@ -58,7 +58,7 @@ struct Options : CompileOptions {
   /// Seconds that a measurement takes at least.
   double benchSeconds = 1;
   std::string json;
-  /// A file with a case in each line, in place of `file`.
+  /// A file with a case in each line, instead of `file`.
   std::string suite;
   /// The number of the suite's first case to run, from 1.
   unsigned firstCase = 1;

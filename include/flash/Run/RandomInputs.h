@@ -34,7 +34,7 @@ std::vector<int64_t> permute(int64_t count, uint64_t seed, uint64_t stream);
 
 /// Fills a list of blocks that an attention takes and its counts, `[b, h, m,
 /// n]` and `[b, h, m, 2]`: of `numBlocks` blocks any number up to `n`, each
-/// once and in any order, of which any number is partial. Entries behind these
+/// once and in any order; any number of them is partial. Entries behind these
 /// are -1.
 void fillBlocks(HostTensor &list, HostTensor &counts, int64_t numBlocks,
                 uint64_t seed, uint64_t stream);

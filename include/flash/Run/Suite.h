@@ -17,7 +17,7 @@ namespace flash::run {
 /// defaults: a program, whose path starts at the file's folder, and flags.
 /// Empty lines and those that start with # are left out. Prints a line for
 /// each case as it ends and a table of all at the end. Returns whether all
-/// went well. An error is one of the suite itself; those of cases are results.
+/// went well. An error is one of the suite itself; errors of cases are results.
 llvm::Expected<bool> runSuite(Session &session, const Options &options);
 
 } // namespace flash::run

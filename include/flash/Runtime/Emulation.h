@@ -134,7 +134,7 @@ private:
   bool fail(const std::string &message);
   bool fail(const char *where, const std::string &message);
   bool deadlock();
-  /// Tells waiting roles that something has changed.
+  /// Wakes waiting roles, since something has changed.
   void notify();
   /// Waits until `condition` holds. If nobody is left who could make it so,
   /// that is a failure, which `message` explains.

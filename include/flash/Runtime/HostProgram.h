@@ -152,8 +152,8 @@ struct HostProgram {
   /// The memory of the function.
   std::shared_ptr<const void> code;
 
-  /// The numbers of inputs and outputs (host.input, host.output) at which those
-  /// of an argument or result begin; of one after the last, how many there are.
+  /// The first input or output (host.input, host.output) of an argument or
+  /// result; for one after the last, how many inputs or outputs there are.
   unsigned getArgumentInput(unsigned argument) const;
   unsigned getResultInput(unsigned result) const;
   unsigned getResultOutput(unsigned result) const;
@@ -238,7 +238,8 @@ struct Invocation {
   llvm::SmallVector<Address, 16> addresses;
   llvm::SmallVector<int64_t, 32> shapes;
   /// The maps that were encoded, by the address and the number in `addresses`:
-  /// layers of a model, whose caches are in different places, take turns.
+  /// layers of a model have caches at different addresses and are called one
+  /// after the other.
   llvm::DenseMap<std::pair<uint64_t, unsigned>, TensorMap> maps;
 };
 

@@ -32,13 +32,13 @@ struct Problem {
   /// one. Products are cut off where no schedule distinguishes them any more.
   std::optional<int64_t> heads, queries, keys;
   /// Batches share the rows in memory as an operation says
-  /// (`AddressOpInterface`, not in pages of their own): how long each batch is
-  /// only the data tell, and the rows are a bound. Where sizes
-  /// are open, the models then split no keys: a count of splits that the sizes
-  /// decide would make the bits of a sequence depend on the other ones.
+  /// (`AddressOpInterface`, not in pages of their own): the
+  /// length of each batch is only in the data, and the rows are a bound. Where
+  /// sizes are open, the models then split no keys: a count of splits that the
+  /// sizes decide would make the bits of a sequence depend on the other ones.
   bool hasPackedRows = false;
-  /// Keys lie in pages, as those of sequences that are generated do: some of a
-  /// batch then have one query, whatever their mean is.
+  /// Keys lie in pages, as for sequences that are generated: some of a batch
+  /// then have one query, whatever their mean is.
   bool keysInPages = false;
   /// The heads of one batch, where the number of batches is not known.
   std::optional<int64_t> headsOfBatch;
@@ -66,7 +66,7 @@ struct Problem {
   /// of positions.
   bool masksInRegion = false, masksPositions = false;
   /// The tiles that are left to a tile, of keys or of queries, follow each
-  /// other, as far as the program tells. Of gradients alone.
+  /// other, as far as the program shows. Of gradients alone.
   bool leavesRanges = true;
   /// The keys that a query sees, of those that see any: in the mean, and at
   /// most. Known if both lengths are.

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The one place that knows the keys of a schedule: how they are read, checked,
+// The only code that knows the keys of a schedule: how they are read, checked,
 // merged and printed. `#flash.schedule`, flash-run's `--schedule`, the option
 // of flash-select-schedule and the tuning files are made of it.
 //

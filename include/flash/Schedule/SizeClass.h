@@ -33,7 +33,7 @@ inline int64_t getTypicalSize(int64_t size) {
   return size >> dropped << dropped;
 }
 
-/// What classes of large sizes tell apart: the first of these that divides
+/// What distinguishes classes of large sizes: the first of these that divides
 /// them.
 constexpr int64_t classDivisors[] = {256, 128, 64, 1};
 

@@ -26,7 +26,7 @@ constexpr int64_t mostValueColumns = 256;
 /// How many blocks of `columns` cover `all` columns.
 int64_t countValueBlocks(int64_t all, int64_t columns);
 
-/// How far apart such blocks begin, of which the last one ends with the
+/// How far apart such blocks begin, so that the last one ends with the
 /// columns: a multiple of 8, or nothing where that would be no number of
 /// columns.
 std::optional<int64_t> getValueBlockDistance(int64_t all, int64_t columns);

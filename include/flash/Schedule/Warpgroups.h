@@ -68,8 +68,9 @@ constexpr int64_t registersOfSharedScalars = 32;
 /// map, beside warps that check values.
 constexpr int64_t registersOfListReader = 56;
 
-/// Registers of a producer that copies tiles in parts, each from a place of its
-/// own and with two tensor maps to choose from (ptxas spilled with 56).
+/// Registers of a producer that copies tiles in parts, each from an
+/// address of its own and with two tensor maps to choose from (ptxas spilled
+/// with 56).
 constexpr int64_t registersOfParts = 72;
 
 /// Registers of a warp that adds up diagonals: two elements of eight matrices

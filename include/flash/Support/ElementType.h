@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What passes ask of the elements of operands and tiles. Whether a machine's
-// tensor cores multiply a type is in its description (flash/Machine/Machine.h).
+// What passes need to know of the elements of operands and tiles. Whether a
+// machine's tensor cores multiply a type is in its description
+// (flash/Machine/Machine.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,7 @@ struct ElementType {
   /// in f32; 0 of types that are converted before they are multiplied.
   int64_t productStep;
   /// Emits the integer arithmetic that gives the f32 of an element, or a vector
-  /// of them, of which it gets the bits as i32. Null where `arith` on the type
+  /// of them, from its bits as i32. Null where `arith` on the type
   /// has a translation to LLVM.
   mlir::Value (*emitToF32)(mlir::OpBuilder &b, mlir::Location loc,
                            mlir::Value bits);

@@ -13,7 +13,7 @@ namespace flash {
 /// Such as "0.1.0".
 const char *getVersion();
 
-/// Has `--version` of a tool tell it, beside LLVM's. Call this before the
+/// Has `--version` of a tool print it, beside LLVM's. Call this before the
 /// command line is parsed.
 void registerVersionPrinter();
 

@@ -32,7 +32,7 @@ struct DeviceInfo {
   int warpSize = 0;
   int64_t l2Bytes = 0;
   int64_t totalBytes = 0;
-  /// Highest clock rates; some drivers do not tell.
+  /// Highest clock rates; some drivers do not report them.
   std::optional<int64_t> clockKHz, memoryClockKHz;
   int memoryBusBits = 0;
   /// Whether memory can be mapped where the program wants it (cuMemMap).

@@ -12,7 +12,7 @@
 
 namespace flash::cuda {
 
-/// What a caller may want to tell apart. The message says the rest.
+/// The kinds that a caller may want to distinguish. The message says the rest.
 enum class ErrorKind {
   /// No driver, or a driver without a device: another target can still run.
   Unavailable,

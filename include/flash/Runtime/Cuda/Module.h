@@ -43,8 +43,8 @@ struct FunctionInfo {
   int maxThreads = 0;
   /// 10 * major + minor of the architecture and of the PTX it was made from.
   int binaryVersion = 0, ptxVersion = 0;
-  /// Number of parameters, which the text of PTX tells, and the bytes they
-  /// fill, which drivers before 12.4 do not tell.
+  /// Number of parameters, from the text of PTX, and the bytes they fill, which
+  /// drivers before 12.4 do not report.
   std::optional<int> parameters;
   std::optional<int64_t> parameterBytes;
 };
@@ -66,7 +66,7 @@ public:
   const FunctionInfo &getInfo() const { return info; }
 
   /// Allows launches with that much dynamic shared memory; needed above what
-  /// the device gives without asking (48 KiB with the static part).
+  /// the device gives without this call (48 KiB with the static part).
   llvm::Error setDynamicSharedLimit(int64_t bytes);
 
   /// Blocks of this shape that one multiprocessor runs at a time. 0 means that

@@ -15,7 +15,7 @@
 
 namespace flash::cuda {
 
-/// What NVML tells at one moment. What it does not tell is absent.
+/// What NVML reports at one moment. What it does not report is absent.
 struct Readings {
   std::optional<int> clockMHz, memoryClockMHz;
   std::optional<double> powerWatts;

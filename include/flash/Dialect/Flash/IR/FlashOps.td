@@ -28,7 +28,7 @@ def Flash_SingleOperandGroups : NativeOpTrait<"SingleOperandGroups">,
   let cppNamespace = "::flash";
 }
 
-/// The same of groups of results.
+/// Checks the groups of one result.
 def Flash_SingleResultGroups : NativeOpTrait<"SingleResultGroups">,
                                StructuralOpTrait {
   let cppNamespace = "::flash";

@@ -19,14 +19,14 @@ namespace flash {
 /// slice of that tensor or the same one.
 bool areColumnsOfKeys(mlir::Value key, mlir::Value value);
 
-/// What schedules ask of an attention.
+/// The properties of an attention that schedules depend on.
 Problem getProblem(AttentionOpInterface op);
 
-/// The same where query and key have these sizes, some of which may be dynamic.
+/// The same where query and key have these sizes; some may be dynamic.
 Problem getProblem(AttentionOpInterface op, llvm::ArrayRef<int64_t> query,
                    llvm::ArrayRef<int64_t> key);
 
-/// Sets the keys that a query sees, where the lengths are not those of the op.
+/// Sets the keys that a query sees, where the op has other lengths.
 void setKeysPerQuery(Problem &problem, AttentionOpInterface op);
 
 /// The schedule that a pass has as an option; fails after an error at `op`.

@@ -386,7 +386,7 @@ def AssertReads : Pass<"flash-assert-reads", "::mlir::ModuleOp"> {
     `flash-run --check` compares with, and of emulation, where the elements that
     `flash.guard` keeps from reading pass.
 
-    A `flash.check_blocks` becomes loops that assert the same of the numbers of lists; with `only-blocks` nothing
+    A `flash.check_blocks` becomes loops that assert that the numbers of lists are in range; with `only-blocks` nothing
     else is done.
 
     ```mlir

@@ -72,7 +72,7 @@ mlir::Value emitScoreValues(
 void dropKeep(mlir::Region &score);
 
 /// Emits values of a score region that do not depend on the score, such as the
-/// indices of reads, at a position; guards ask `takesPart`.
+/// indices of reads, at a position; guards read `takesPart`.
 llvm::SmallVector<mlir::Value> emitValues(mlir::OpBuilder &b,
                                           mlir::Region &region,
                                           llvm::ArrayRef<mlir::Value> values,
@@ -81,7 +81,7 @@ llvm::SmallVector<mlir::Value> emitValues(mlir::OpBuilder &b,
 
 /// Emits the part of a region that says whether an element takes part, of a
 /// score region or of a block map, as `emitScoreRegion` does; null if it keeps
-/// all. Its guards ask what else takes part, `takesPart`.
+/// all. Its guards read `takesPart`, whether other conditions keep the element.
 mlir::Value emitKeep(mlir::OpBuilder &b, mlir::Region &region,
                      const ScorePosition &position, mlir::Value takesPart);
 
@@ -104,7 +104,7 @@ mlir::Operation *cloneWide(mlir::OpBuilder &b, mlir::Operation &op,
                            llvm::function_ref<mlir::Value(mlir::Value)> widen);
 
 /// Erases the ops of `block` whose results nothing uses, for example the
-/// positions that a mask did not ask for.
+/// positions that a mask did not use.
 void eraseDeadOps(mlir::Block &block);
 
 } // namespace flash

@@ -7,7 +7,7 @@
 //
 // The derivative of a score region in reverse mode, as scalar code over arith
 // and math behind the region's own: linear in the number of its operations, and
-// nothing for a value whose gradient is not asked for.
+// nothing for a value whose gradient nobody needs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,20 +35,20 @@ struct ReadGradient {
 struct ScoreGradient {
   /// The gradient of the score; null if the result does not depend on it.
   mlir::Value score;
-  /// One for each read of a captured tensor that is asked for and that the
-  /// result depends on.
+  /// One for each read of a captured tensor whose gradient is wanted and that
+  /// the result depends on.
   llvm::SmallVector<ReadGradient> reads;
-  /// For each captured value that is asked for, the gradient of a scalar; null
-  /// for tensors, and if the result does not depend on it.
+  /// For each captured value whose gradient is wanted: the gradient of a
+  /// scalar; null for tensors, and if the result does not depend on it.
   llvm::SmallVector<mlir::Value> scalars;
 };
 
 /// Emits the gradients of the score and of `captured`, values from outside that
 /// `region` uses (float scalars and tensors of floats), given the gradient of
 /// the region's result. `values` is what the values of the region have become,
-/// see emitScoreValues. Gradients have the type of their value, those of values
-/// of less than 32 bits f32. Where `condition`, an i1 or null, does not hold,
-/// all gradients are 0, whatever the values are.
+/// see emitScoreValues. Gradients have the type of their value, but f32 where
+/// the value has less than 32 bits. Where `condition`, an i1 or null, does not
+/// hold, all gradients are 0, whatever the values are.
 ///
 /// Fails after an error at an operation that has no derivative here.
 mlir::FailureOr<ScoreGradient>

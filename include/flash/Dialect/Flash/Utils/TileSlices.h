@@ -13,8 +13,7 @@
 
 namespace flash {
 
-/// A dimension cut into tiles of a static size, the last of which may be
-/// ragged.
+/// A dimension cut into tiles of a static size; the last one may be ragged.
 struct TiledDim {
   int64_t tile;
   mlir::OpFoldResult end;
@@ -69,8 +68,8 @@ struct Columns {
   int64_t count;
 };
 
-/// The mapping of a parallel loop over so many dimensions of which each
-/// iteration is one thread block. Mapped loops stay loops, also those of one
+/// The mapping of a parallel loop over so many dimensions; each iteration is
+/// one thread block. Mapped loops stay loops, also where there is one
 /// iteration, which canonicalization would inline otherwise: no kernel would be
 /// left.
 mlir::ArrayAttr getBlockMapping(mlir::OpBuilder &b, size_t numDims);
@@ -116,7 +115,7 @@ mlir::Value extractRows(mlir::OpBuilder &b, mlir::Location loc,
                         bool toEnd = false);
 
 /// The rows of `heads` heads at `first` = (batch, head, query), of `queries`
-/// queries each, as those of a tile: the heads of the first query come first.
+/// queries each, as a tile: the heads of the first query come first.
 /// Padded with zeros to `tile` rows, `columns` and `toEnd` as above.
 mlir::Value packRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
                      llvm::ArrayRef<mlir::OpFoldResult> first, int64_t heads,

@@ -17,9 +17,9 @@ namespace flash::tile {
 /// A claim of the kernel whose blocks claim their tiles; null if they do not.
 ClaimOp findClaim(mlir::gpu::GPUFuncOp kernel);
 
-/// Emits what a claim shares of the tile `number`, and behind it whether the
-/// tile has no work if the claim asks; zeros behind the last tile, where there
-/// is nothing to read.
+/// Emits what a claim shares of the tile `number`, and behind it, for a claim
+/// that needs it, whether the tile has no work; zeros behind the last tile,
+/// where there is nothing to read.
 mlir::SmallVector<mlir::Value>
 emitScalarsOfTile(mlir::OpBuilder &b, ClaimOp claim, mlir::Value number);
 
