@@ -21,7 +21,7 @@ configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
-.PHONY: build run test test-torch test-models bench python dist wheel docs asan debug fuzz programs head-dims format lint clean setup
+.PHONY: build run test test-all test-torch test-models bench python dist wheel docs asan debug fuzz programs head-dims format lint clean setup
 
 build: setup
 	@$(call configure,$(BUILD))
@@ -37,8 +37,11 @@ python: build ## the Python package, in the virtual environment $(BUILD)/python
 	@scripts/setup.sh python3-venv python3-dev python3-matplotlib
 	scripts/setup-python.sh $(BUILD) $(PYTHON)
 
-test: python ## every test; the last line is the tally
+test: python ## every test, with other cases of the suite each time; the last line is the tally
 	$(PYTHON) scripts/run-tests.py $(LLVM)/bin/lit $(BUILD)
+
+test-all: export FLASH_TEST_ALL = 1
+test-all: test ## every test, with all cases of the suite
 
 # Tests that `make test` runs, and in which nothing of PyTorch has a part, would do the same again.
 test-torch: python ## the Python tests with PyTorch, in the virtual environment $(BUILD)/torch

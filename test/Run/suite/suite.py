@@ -18,6 +18,7 @@ is printed so that a failure can be repeated.
 
 import argparse
 import concurrent.futures
+import os
 import pathlib
 import random
 import re
@@ -493,7 +494,8 @@ def write(selected, seed, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--shard", default="0/1", help="K/N: every N-th case from the K-th on; any/N: from one that the seed chooses")
+    parser.add_argument("--shard", action="append", default=[], metavar="K/N", help="every N-th case from the K-th on, of those that another "
+                        "--shard left; any/N: from one that the seed chooses, or all with FLASH_TEST_ALL in the environment")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
     parser.add_argument("--target", default="cpu", help="as flash-run has it")
     parser.add_argument("--flash-run", default="flash-run", metavar="PATH", help="the tool, if it is not in the PATH")
@@ -538,9 +540,12 @@ def main():
     for case in everything:
         case.features = arguments.features
         case.products = arguments.products
-    first, step = arguments.shard.split("/")
-    first = arguments.seed % int(step) if first == "any" else int(first)
-    selected = [c for c in everything[first::int(step)] if not arguments.only or arguments.only in c.name]
+    selected = everything
+    for first, step in (shard.split("/") for shard in arguments.shard):
+        if first == "any":
+            first, step = (0, 1) if os.environ.get("FLASH_TEST_ALL") else (arguments.seed, step)
+        selected = selected[int(first) % int(step)::int(step)]
+    selected = [c for c in selected if not arguments.only or arguments.only in c.name]
     for case in selected:
         case.split_kv = None if case.schedule else arguments.split_kv
     if arguments.list:
