@@ -22,8 +22,7 @@
 // buffer of all.
 //
 // FAKE_OLD_DRIVER leaves out a function that the runtime needs, and
-// FAKE_BEFORE_12 those that it can do without. FAKE_SETUP is code that changes
-// `fake` before the first call, for tools that load the library by themselves.
+// FAKE_BEFORE_12 those that it can do without.
 //
 //===----------------------------------------------------------------------===//
 
@@ -75,13 +74,7 @@ static constexpr CUresult notSupported = CUresult(801);
 static constexpr CUresult captureUnsupported = CUresult(900);
 static constexpr int staticShared = 1024;
 
-static FakeCuda fake = [] {
-  FakeCuda fake;
-#ifdef FAKE_SETUP
-  FAKE_SETUP;
-#endif
-  return fake;
-}();
+static FakeCuda fake = makeFakeCuda();
 static CUctx_st theContext;
 static thread_local CUcontext current = nullptr;
 static CUstream capturing = nullptr;

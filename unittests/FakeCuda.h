@@ -61,4 +61,7 @@ struct FakeCuda {
   int faulted = 0;
 };
 
+/// The driver's state before the first call, in FakeSetup.cpp.
+FakeCuda makeFakeCuda();
+
 #endif // FLASH_UNITTESTS_FAKECUDA_H
