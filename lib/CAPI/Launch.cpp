@@ -170,8 +170,9 @@ llvm::Error FlashCall::checkResult(size_t index) const {
         formatv("result {0} has other sizes than the place for it", index));
   auto order = llvm::to_vector<8>(llvm::seq<unsigned>(result.sizes.size()));
   if (!places.empty())
-    llvm::stable_sort(order, [&](unsigned left, unsigned right) {
-      return result.strides[left] > result.strides[right];
+    llvm::sort(order, [&](unsigned left, unsigned right) {
+      return std::pair(result.strides[right], left) <
+             std::pair(result.strides[left], right);
     });
   int64_t count = 1;
   bool isDense = true;
