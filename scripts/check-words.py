@@ -4,7 +4,7 @@ Usage: check-words.py LIST
 
 LIST has sections: a line `[GLOB ...]` names files, from the root of the sources, and each line behind it has a regular
 expression, ` -> ` and what to write instead. Of headers and .td files, comments and descriptions are read; of pages all
-but code, which is between backticks, indented, or between lines of three. Ends with 1 where there is such a word.
+but addresses of links, and code, which is between backticks, indented, or between lines of three. Ends with 1 where there is such a word.
 """
 import bisect
 import glob
@@ -23,6 +23,7 @@ def read_prose(path):
         text = file.read()
     if path.endswith(".md"):
         text = CODE.sub(lambda match: "\n" * match[0].count("\n"), text)
+        text = re.sub(r"\]\([^)\n]*\)", "]", text)
         parts = [(0, text)]
     else:
         parts = [(match.start(), match[1] or match[2] or match[3] or "") for match in COMMENT.finditer(text)]
@@ -43,6 +44,8 @@ def main(path):
     for line in lines:
         if line.startswith("["):
             files = [f for pattern in line[1:-1].split() for f in sorted(glob.glob(os.path.join(ROOT, pattern), recursive=True))]
+            if not files:
+                sys.exit(f"check-words: there are no files {line}")
             continue
         word, instead = line.split(" -> ")
         pattern = re.compile(rf"\b(?:{word})\b", re.I)
@@ -55,7 +58,7 @@ def main(path):
                 number = numbers[bisect.bisect_right(starts, match.start()) - 1]
                 print(f"{os.path.relpath(name, ROOT)}:{number}: '{match[0]}', which should be: {instead}")
     print(f"{found} words to replace")
-    return 1 if found or not files else 0
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
