@@ -12,6 +12,7 @@
 #include "flash/Runtime/TileCounts.h"
 #include "flash/Target/Cpu/NativeCode.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -21,6 +22,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include <chrono>
+#include <cmath>
 
 using namespace llvm;
 
@@ -60,8 +62,18 @@ std::optional<unsigned> getDescriptorRank(Type *type) {
   return sizes->getNumElements();
 }
 
+/// Where a branch carries a bf16, code that is not optimized holds it as f32 on
+/// machines without instructions for bf16, and calls this. Not every libgcc and
+/// compiler-rt has it.
+__bf16 truncateToBf16(float value) {
+  auto bits = llvm::bit_cast<uint32_t>(value);
+  bits = std::isnan(value) ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1);
+  return llvm::bit_cast<__bf16>(static_cast<uint16_t>(bits >> 16));
+}
+
 /// Functions the generated code calls.
 const flash::NativeSymbol runtimeSymbols[] = {
+    {"__truncsfbf2", &truncateToBf16},
     {"flash_parallel_for", &flash_parallel_for},
     {"flash_concurrent_for", &flash_concurrent_for},
     {"flash_runtime_failure", &flash_runtime_failure},
