@@ -7,6 +7,7 @@
 
 #include "BlockConverter.h"
 
+#include "flash/Dialect/Tile/Utils/TileOrder.h"
 #include "flash/Machine/Machine.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -245,7 +246,11 @@ Value BlockConverter::countAdditions(ValueRange trips) {
   Value heads = trips.size() < 2 ? dim(1)
                                  : b.createOrFold<arith::DivUIOp>(
                                        loc, dim(1), trips[trips.size() - 2]);
-  return b.createOrFold<arith::MulIOp>(loc, heads, dim(2));
+  // Few tiles of a head all begin in one wave, in which no addition is between.
+  Value most = b.createOrFold<arith::MulIOp>(
+      loc, trips.back(), constant(tile::additionsBetweenTiles));
+  Value ofHead = b.createOrFold<arith::MinUIOp>(loc, dim(2), most);
+  return b.createOrFold<arith::MulIOp>(loc, heads, ofHead);
 }
 
 void BlockConverter::emitPosition() {

@@ -53,7 +53,7 @@ func.func @linear(%first: index, %end: index, %n: !counts) -> (!sums, !counts) {
 // And here of most heads those of greater ones; the order says of which.
 
 // CHECK-LABEL: gpu.func @both_ways(
-// CHECK:         %[[P:.*]]:3 = tile.position %{{.*}} of(%{{.*}}, %{{.*}}) both_ways
+// CHECK:         %[[P:.*]]:3 = tile.position %{{.*}} of(%{{.*}}, %{{.*}}) both_ways additions(%c4)
 // CHECK:         scf.if
 // CHECK:           tile.share
 // CHECK:           %[[BEFORE:.*]] = arith.subi %[[P]]#1, %{{.*}}

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "VerifyRoles.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Schedule/Schedule.h"
@@ -71,9 +72,24 @@ private:
 };
 } // namespace
 
-/// Whether a value can be carried where tiles are left out.
 static bool isScalar(Type type) { return type.isIntOrIndexOrFloat(); }
-static bool isScalar(Value value) { return isScalar(value.getType()); }
+
+/// What can be carried where tiles are left out.
+static SmallVector<Value> getScalars(ValueRange values) {
+  SmallVector<Value> scalars;
+  llvm::copy_if(values, std::back_inserter(scalars),
+                [](Value value) { return isScalar(value.getType()); });
+  return scalars;
+}
+
+/// Whether the op, or one in it, is one that a warpgroup without rows does.
+static bool hasRest(Operation *op) {
+  return op
+      ->walk([](Operation *inner) {
+        return keepsUp(inner) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
 
 void Rest::forget(Operation *op) {
   for (Value result : op->getResults())
@@ -85,12 +101,9 @@ void Rest::forget(Operation *op) {
 }
 
 SmallVector<Value> Rest::lookup(ValueRange values) {
-  SmallVector<Value> scalars;
-  for (Value value : values)
-    if (isScalar(value))
-      scalars.push_back(isKnown(value) ? mapping.lookupOrDefault(value)
-                                       : Value());
-  return scalars;
+  return llvm::map_to_vector(getScalars(values), [&](Value value) {
+    return isKnown(value) ? mapping.lookupOrDefault(value) : Value();
+  });
 }
 
 bool Rest::emit(scf::ForOp loop) {
@@ -102,9 +115,7 @@ bool Rest::emit(scf::ForOp loop) {
   auto copy = scf::ForOp::create(b, loop.getLoc(), bounds[0], bounds[1],
                                  bounds[2], inits);
   mapping.map(loop.getInductionVar(), copy.getInductionVar());
-  mapping.map(llvm::to_vector(
-                  llvm::make_filter_range(ValueRange(loop.getRegionIterArgs()),
-                                          [](Value v) { return isScalar(v); })),
+  mapping.map(getScalars(ValueRange(loop.getRegionIterArgs())),
               copy.getRegionIterArgs());
   OpBuilder::InsertionGuard guard(b);
   // A loop that carries nothing has a terminator already.
@@ -113,17 +124,14 @@ bool Rest::emit(scf::ForOp loop) {
   b.setInsertionPointToEnd(copy.getBody());
   if (!emit(*loop.getBody()))
     return false;
-  mapping.map(llvm::to_vector(llvm::make_filter_range(
-                  loop.getResults(), [](Value v) { return isScalar(v); })),
-              copy.getResults());
+  mapping.map(getScalars(loop.getResults()), copy.getResults());
   return true;
 }
 
 bool Rest::emit(scf::IfOp choice) {
   if (!isKnown(choice.getCondition()))
     return false;
-  SmallVector<Value> scalars = llvm::to_vector(llvm::make_filter_range(
-      ValueRange(choice.getResults()), [](Value v) { return isScalar(v); }));
+  SmallVector<Value> scalars = getScalars(choice.getResults());
   auto copy = scf::IfOp::create(b, choice.getLoc(), TypeRange(scalars),
                                 mapping.lookupOrDefault(choice.getCondition()),
                                 /*addThenBlock=*/true,
@@ -144,32 +152,30 @@ bool Rest::emit(scf::IfOp choice) {
 }
 
 bool Rest::emit(Block &block) {
+  auto areKnown = [&](ValueRange values) {
+    return llvm::all_of(values, [&](Value value) { return isKnown(value); });
+  };
   for (Operation &op : block)
     forget(&op);
   for (Operation &op : block) {
-    bool hasRest = op.walk([](Operation *inner) {
-                       return keepsUp(inner) ? WalkResult::interrupt()
-                                             : WalkResult::advance();
-                     }).wasInterrupted();
+    bool isNeeded = hasRest(&op);
     if (auto yield = dyn_cast<scf::YieldOp>(op)) {
       SmallVector<Value> scalars = lookup(yield.getOperands());
       if (llvm::is_contained(scalars, Value()))
         return false;
       scf::YieldOp::create(b, yield.getLoc(), scalars);
-    } else if (auto loop = dyn_cast<scf::ForOp>(op); loop && hasRest) {
+    } else if (auto loop = dyn_cast<scf::ForOp>(op); loop && isNeeded) {
       if (!emit(loop))
         return false;
-    } else if (auto choice = dyn_cast<scf::IfOp>(op); choice && hasRest) {
+    } else if (auto choice = dyn_cast<scf::IfOp>(op); choice && isNeeded) {
       if (!emit(choice))
         return false;
-    } else if (llvm::all_of(op.getOperands(),
-                            [&](Value v) { return isKnown(v); }) &&
-               (hasRest ||
-                (op.getNumRegions() == 0 && isMemoryEffectFree(&op) &&
-                 llvm::all_of(op.getResultTypes(),
-                              [](Type type) { return isScalar(type); })))) {
+    } else if (areKnown(op.getOperands()) &&
+               (isNeeded ||
+                (computesScalars(&op) && op.getNumRegions() == 0))) {
+      // Of scalars some are where other loops and steps begin.
       b.clone(op, mapping);
-    } else if (hasRest) {
+    } else if (isNeeded) {
       return false;
     }
   }
@@ -203,22 +209,17 @@ static std::optional<Stores> findStores(Region &role) {
   return stores;
 }
 
-/// The first op of the tile that waits for something, behind what computes its
-/// rows; null if these are computed later.
+/// The first op of the tile that a warpgroup without rows does, too, behind
+/// what computes its rows; null if there is none, or rows are computed later.
 static Operation *findBegin(const Stores &stores) {
-  for (Operation &op : *stores.block) {
-    bool waits = op.walk([](Operation *inner) {
-                     return keepsUp(inner) ? WalkResult::interrupt()
-                                           : WalkResult::advance();
-                   }).wasInterrupted();
-    if (waits) {
-      Operation *rows = stores.rows.getDefiningOp();
-      bool isLate =
-          rows && rows->getBlock() == stores.block && op.isBeforeInBlock(rows);
-      return isLate ? nullptr : &op;
-    }
-  }
-  return nullptr;
+  auto begin =
+      llvm::find_if(*stores.block, [](Operation &op) { return hasRest(&op); });
+  if (begin == stores.block->end())
+    return nullptr;
+  Operation *rows = stores.rows.getDefiningOp();
+  bool isLate =
+      rows && rows->getBlock() == stores.block && begin->isBeforeInBlock(rows);
+  return isLate ? nullptr : &*begin;
 }
 
 /// Lets warpgroups without rows of a tile skip what is from `begin` on.
@@ -231,7 +232,7 @@ static bool skip(const Stores &stores, Operation *begin) {
   };
   SmallVector<Value> results;
   llvm::copy_if(yield->getOperands(), std::back_inserter(results), isSkipped);
-  if (!llvm::all_of(results, [](Value v) { return isScalar(v); }))
+  if (getScalars(results).size() != results.size())
     return false;
   OpBuilder b(begin);
   Location loc = begin->getLoc();

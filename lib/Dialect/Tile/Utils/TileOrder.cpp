@@ -77,10 +77,9 @@ static TileOfHead emitGroups(IndexBuilder &b, Value heads, Value perHead,
 /// its additions, as many others of its head are begun as half of them.
 static Value emitHeadsOfWaves(IndexBuilder &b, const MaskedTiles &tiles,
                               Value perHead, int64_t waves) {
-  constexpr int64_t additionsBetween = 2;
   Value together = perHead;
   if (tiles.additions)
-    together = b.max(b.div(tiles.additions, b.constant(additionsBetween)),
+    together = b.max(b.div(tiles.additions, b.constant(additionsBetweenTiles)),
                      b.constant(1));
   return b.max(b.div(b.constant(waves * tiles.blocksOfWave), together),
                b.constant(1));

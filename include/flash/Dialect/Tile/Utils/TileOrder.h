@@ -24,6 +24,10 @@ struct MaskedTiles {
   mlir::Value additions = {};
 };
 
+/// How many additions a tile of a head begins behind the one before, if tiles
+/// of as many heads are begun in between as the order interleaves.
+constexpr int64_t additionsBetweenTiles = 2;
+
 /// A tile of queries: its head, and its number in the head.
 struct TileOfHead {
   mlir::Value head, tile;
