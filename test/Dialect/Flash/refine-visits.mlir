@@ -300,3 +300,49 @@ func.func @bounded(%q: !q, %k: !k, %acc: !q, %max: !v, %sum: !v, %nq: index, %nk
   }
   return %r#0, %s#0, %t#0 : !q, !q, !q
 }
+
+// -----
+
+// A tile of queries that another visit has come to is aligned where that visit starts at and goes by whole tiles.
+
+!q = tensor<16x8xf32>
+!v = tensor<16xf32>
+!all = tensor<1x1x64x8xf32>
+
+// CHECK-LABEL: func @in_a_visit(
+// CHECK:         flash.visit queries tile(16) from %c16
+// CHECK:           flash.visit keys {{.*}} tiles(
+// CHECK:         flash.visit queries tile(16) from %c8
+// CHECK:           flash.visit keys
+// CHECK-NOT:       tiles(
+func.func @in_a_visit(%q: !all, %k: !all, %acc: !q, %max: !v, %sum: !v) -> (!q, !q) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %whole:3 = flash.visit queries tile(16) from %c16 to %c64 by %c16 exist(%c64) init(%acc, %max, %sum : !q, !v, !v) {
+  ^bb0(%i: index, %n: index, %a: !q, %m: !v, %l: !v):
+    %qt = flash.load_rows %q[%c0, %c0, %i] : !all -> !q
+    %r:3 = flash.visit keys tile(16) from %c0 to %c64 by %c16 exist(%c64) init(%a, %m, %l : !q, !v, !v) {
+    ^bb0(%j: index, %rows: index, %a1: !q, %m1: !v, %l1: !v):
+      %kt = flash.load_rows %k[%c0, %c0, %j] : !all -> !q
+      %a2, %m2, %l2 = flash.online_attention ins(%qt, %kt, %kt : !q, !q, !q) outs(%a1, %m1, %l1 : !q, !v, !v)
+          at[0, 0, %i, %j] of[64, 64] scale(1.0) mask(#flash.causal)
+      flash.next %a2, %m2, %l2 : !q, !v, !v
+    }
+    flash.next %r#0, %r#1, %r#2 : !q, !v, !v
+  }
+  %parts:3 = flash.visit queries tile(16) from %c8 to %c64 by %c16 exist(%c64) init(%acc, %max, %sum : !q, !v, !v) {
+  ^bb0(%i: index, %n: index, %a: !q, %m: !v, %l: !v):
+    %qt = flash.load_rows %q[%c0, %c0, %i] : !all -> !q
+    %r:3 = flash.visit keys tile(16) from %c0 to %c64 by %c16 exist(%c64) init(%a, %m, %l : !q, !v, !v) {
+    ^bb0(%j: index, %rows: index, %a1: !q, %m1: !v, %l1: !v):
+      %kt = flash.load_rows %k[%c0, %c0, %j] : !all -> !q
+      %a2, %m2, %l2 = flash.online_attention ins(%qt, %kt, %kt : !q, !q, !q) outs(%a1, %m1, %l1 : !q, !v, !v)
+          at[0, 0, %i, %j] of[64, 64] scale(1.0) mask(#flash.causal)
+      flash.next %a2, %m2, %l2 : !q, !v, !v
+    }
+    flash.next %r#0, %r#1, %r#2 : !q, !v, !v
+  }
+  return %whole#0, %parts#0 : !q, !q
+}

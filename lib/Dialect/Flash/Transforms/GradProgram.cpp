@@ -139,6 +139,14 @@ SmallVector<Value> GradProgram::loop(
 }
 
 SmallVector<Value> GradProgram::visitTiles(VisitKind kind, const TiledDim &dim,
+SmallVector<Value> GradProgram::visitAll(VisitKind kind, const TiledDim &dim,
+                                         Value from, Value to, ValueRange state,
+                                         Step step) {
+  VisitedTiles visited = {kind, dim.tile, from, to, constant(dim.tile)};
+  visited.exist = {dim.end};
+  return emitVisit(b, b.getLoc(), visited, state, step);
+}
+
                                            Value end, const Lists &lists,
                                            ArrayRef<Value> position,
                                            int64_t rows, ValueRange state,

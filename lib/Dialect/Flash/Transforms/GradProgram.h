@@ -46,7 +46,7 @@ protected:
                llvm::ArrayRef<int64_t> steps,
                llvm::ArrayRef<mlir::Value> outputs, const Schedule &schedule,
                Body body, mlir::Value rows = {});
-  /// A loop that carries `state`.
+  /// A loop that carries `state`, over what is no tile: heads, batches, sums.
   llvm::SmallVector<mlir::Value> loop(
       mlir::Value from, mlir::Value to, int64_t step, mlir::ValueRange state,
       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value at,
@@ -68,6 +68,11 @@ protected:
   visitTiles(VisitKind kind, const TiledDim &dim, mlir::Value end,
              const Lists &lists, llvm::ArrayRef<mlir::Value> position,
              int64_t rows, mlir::ValueRange state, Step step);
+  /// Visits the tiles of `dim` from `from` on and before `to`, none of which
+  /// the mask is asked about.
+  llvm::SmallVector<mlir::Value> visitAll(VisitKind kind, const TiledDim &dim,
+                                          mlir::Value from, mlir::Value to,
+                                          mlir::ValueRange state, Step step);
 
   bool hasRoles() const {
     return schedule.has(ScheduleFeatures::SpecializeWarps);

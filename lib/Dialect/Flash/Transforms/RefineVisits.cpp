@@ -48,8 +48,8 @@ static void warnOfAllTiles(Location loc, StepOpInterface step, VisitKind kind) {
 }
 
 /// Whether `value` is known to be a multiple of `factor`: a constant, an affine
-/// expression of which that is known, or the induction variable of a loop that
-/// starts at one and steps by one.
+/// expression of which that is known, or where a loop or a visit is that starts
+/// at one and steps by one.
 static bool isMultipleOf(OpFoldResult value, int64_t factor) {
   // Of a tile without rows.
   if (factor == 0)
@@ -71,6 +71,12 @@ static bool isMultipleOf(OpFoldResult value, int64_t factor) {
                         : KernelOp())
     return argument.getArgNumber() < kernel.getSteps().size() &&
            kernel.getSteps()[argument.getArgNumber()] % factor == 0;
+  if (auto visit = argument
+                       ? dyn_cast<VisitOp>(argument.getOwner()->getParentOp())
+                       : VisitOp())
+    return argument == visit.getAt() && visit.getTo() &&
+           isMultipleOf(getAsOpFoldResult(visit.getFrom()), factor) &&
+           isMultipleOf(getAsOpFoldResult(visit.getBy()), factor);
   auto loop =
       argument
           ? dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp())

@@ -674,9 +674,11 @@ Value GradTiler::emitSinkGrad() {
     sink = padToTile(b, loc, sink, rows, {sinkHeads}, b.getF32FloatAttr(0));
     auto addBatch = [&](Value batch, ValueRange state) {
       TiledDim columnsOfBatch = ofBatch(columns, op.getQueryLengths(), batch);
-      return loop(
-          constant(0), asValue(columnsOfBatch.end), sinkQueries, state,
-          [&](Value at, ValueRange state) -> SmallVector<Value> {
+      return visitAll(
+          VisitKind::Queries, columnsOfBatch, constant(0),
+          asValue(columnsOfBatch.end), state,
+          [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
+            Value at = visit.getAt();
             OpFoldResult count = columnsOfBatch.existing(b, loc, at);
             // Columns that do not exist are those of an infinite denominator.
             SmallVector<OpFoldResult> first = emitStatistics(batch, head, at);

@@ -64,12 +64,15 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
       Value tile = arith::MulIOp::create(b, part, tilesOfPart);
       return arith::MinUIOp::create(b, tile, tiles).getResult();
     };
-    auto rowOf = [&](Value tile) {
-      Value row = asValue(apply(d0 * keys.tile, {tile}));
-      return arith::MinUIOp::create(b, row, asValue(keys.end)).getResult();
+    auto startOf = [&](Value part) {
+      return asValue(apply(d0 * keys.tile, {tileOf(part)}));
     };
-    Value firstRow = rowOf(tileOf(firstPart));
-    Value rows = arith::SubIOp::create(b, rowOf(tileOf(endPart)), firstRow);
+    auto rowOf = [&](Value part) {
+      return arith::MinUIOp::create(b, startOf(part), asValue(keys.end))
+          .getResult();
+    };
+    Value firstRow = rowOf(firstPart);
+    Value rows = arith::SubIOp::create(b, rowOf(endPart), firstRow);
     std::pair<OpFoldResult, OpFoldResult> queryHeads =
         groups.getQueryHeads(b, loc, keyHead);
     OpFoldResult firstHead = queryHeads.first,
@@ -114,8 +117,8 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
       return {insertTile(step.getQueryGradOut(), sums[0],
                          placeOf(head, visit.getAt()), existing)};
     };
-    auto keyTile = [&](Value number, ValueRange state) {
-      Value start = asValue(apply(d0 * keys.tile, {number}));
+    auto keyTile = [&](VisitOp visit, ValueRange state) {
+      Value start = visit.getAt();
       SmallVector<Value> grads =
           emitKeyTile(batch, keyHead, start, /*ofKeys=*/true,
                       /*ofValues=*/true, state.back(), {begin, end});
@@ -127,19 +130,22 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
     };
     auto add = [&](Value ofPart, Value sums) {
       auto [from, to] = queryHeads;
-      return loop(asValue(from), asValue(to), 1, sums,
-                  [&](Value head, ValueRange state) {
-                    return loop(
-                        constant(0), asValue(numQueries), queries.tile, state,
-                        [&](Value at, ValueRange state) -> SmallVector<Value> {
-                          OpFoldResult existing = queries.existing(b, loc, at);
-                          SmallVector<OpFoldResult> place = placeOf(head, at);
-                          Value sum = addTiles(
-                              extractSums(ofPart, place, existing, queries),
-                              extractSums(state[0], place, existing, queries));
-                          return {insertTile(sum, state[0], place, existing)};
-                        });
-                  })[0];
+      return loop(
+          asValue(from), asValue(to), 1, sums,
+          [&](Value head, ValueRange state) {
+            return visitAll(
+                VisitKind::Queries, queries, constant(0), asValue(numQueries),
+                state,
+                [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
+                  Value at = visit.getAt();
+                  OpFoldResult existing = queries.existing(b, loc, at);
+                  SmallVector<OpFoldResult> place = placeOf(head, at);
+                  Value sum =
+                      addTiles(extractSums(ofPart, place, existing, queries),
+                               extractSums(state[0], place, existing, queries));
+                  return {insertTile(sum, state[0], place, existing)};
+                });
+          })[0];
     };
     // The sums of one part after the other have the same memory.
     state.push_back(tensor::EmptyOp::create(
@@ -149,7 +155,8 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
         [&](Value part, ValueRange state) -> SmallVector<Value> {
           Value next = arith::AddIOp::create(b, part, constant(1));
           SmallVector<Value> ofPart = {state[0], state[1], cleared(state[3])};
-          ofPart = loop(tileOf(part), tileOf(next), 1, ofPart, keyTile);
+          ofPart = visitAll(VisitKind::Keys, keys, startOf(part), startOf(next),
+                            ofPart, keyTile);
           Value sums = add(ofPart[2], state[2]);
           return {ofPart[0], ofPart[1], sums, ofPart[2]};
         });

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Dialect/Flash/IR/Flash.h"
+#include "Visits.h"
+
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Dialect/Flash/Utils/TileSlices.h"
@@ -62,7 +63,8 @@ private:
   /// A tile of f32, rounded to the operands' elements.
   Value round(Value tile);
 
-  /// Sums up products in a loop; `body` gives the sum after a step.
+  /// Sums up parts of products in a loop, or what is listed; `body` gives the
+  /// sum after a step.
   Value sumLoop(Value extent, int64_t step, Value init,
                 function_ref<Value(Value at, Value sum)> body);
   /// A kernel over (batch, head, row) and, if there are further `extents`,
@@ -436,15 +438,21 @@ Value NaiveTiler::output(Value probabilities) {
     Value batch = position[0], head = position[1], row = position[2];
     OpFoldResult rows = queries.existing(b, loc, row);
     OpFoldResult keyHead = groups.getKeyHead(b, loc, head);
-    Value result = sumLoop(
-        numKeys, keyTile, zeroTile(tileSize, part), [&](Value at, Value sum) {
-          Value weights = extractRows(b, loc, probabilities, {batch, head, row},
-                                      rows, tileSize, Columns{at, keyTile});
-          Value value = extractRows(b, loc, op.getValue(), {batch, keyHead, at},
-                                    steps.existing(b, loc, at), keyTile,
-                                    Columns{position[3], part});
-          return product(weights, value, sum, /*transposed=*/false);
-        });
+    Value zero = zeroTile(tileSize, part);
+    VisitedTiles visited = {VisitKind::Keys, keyTile,
+                            /*from=*/asValue(index(0)), /*to=*/numKeys,
+                            /*by=*/asValue(index(keyTile))};
+    visited.exist = {keys.end};
+    auto step = [&](VisitOp visit, ValueRange sum) -> SmallVector<Value> {
+      Value at = visit.getAt();
+      Value weights = extractRows(b, loc, probabilities, {batch, head, row},
+                                  rows, tileSize, Columns{at, keyTile});
+      Value value = extractRows(b, loc, op.getValue(), {batch, keyHead, at},
+                                steps.existing(b, loc, at), keyTile,
+                                Columns{position[3], part});
+      return {product(weights, value, sum[0], /*transposed=*/false)};
+    };
+    Value result = emitVisit(b, loc, visited, zero, step)[0];
     store(round(result), outputs, position, rows, index(part));
   };
   return parallelLoop(sizes, {1, 1, tileSize, part}, empty, body)[0];

@@ -47,9 +47,10 @@ def Flash_VisitOp : Flash_Op<"visit",
 
     The region's arguments are the first element of the tile, of a diagonal the first query and the first key, or the
     batch or the head; how many rows of the tile exist, of a diagonal, of batches and of heads how many queries and how many keys;
-    the rank, if there are ranks; and the state. It has one step (`StepOpInterface`), whose counts of rows are these arguments:
-    a tile that is known to be whole is computed without them, and one that is known to be full without the
-    mask. `tiles` says which are, and which are visited at all; without it all are visited, with the mask.
+    the rank, if there are ranks; and the state. A step of attention in it (`StepOpInterface`), of which there is at most one, has
+    these arguments as its counts of rows: a tile that is known to be whole is computed without them, and one that is known
+    to be full without the mask. `tiles` says which are, and which are visited at all; without it, or without such a step,
+    all are visited, with the mask.
 
     `fill_once` asks for one loop that is entered wherever there is a tile, so that the pipeline of a kernel is filled once.
     With `neutral_zeros` a step without the mask need not leave out rows of the tile that do not exist: they are zeros in
