@@ -9,6 +9,7 @@
 
 #include "flash/Analysis/ScoreRegion.h"
 #include "flash/Dialect/Flash/Utils/TileSlices.h"
+#include "flash/Schedule/GradKernels.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -138,7 +139,6 @@ SmallVector<Value> GradProgram::loop(
   return SmallVector<Value>(loop.getResults());
 }
 
-SmallVector<Value> GradProgram::visitTiles(VisitKind kind, const TiledDim &dim,
 SmallVector<Value> GradProgram::visitAll(VisitKind kind, const TiledDim &dim,
                                          Value from, Value to, ValueRange state,
                                          Step step) {
@@ -147,6 +147,7 @@ SmallVector<Value> GradProgram::visitAll(VisitKind kind, const TiledDim &dim,
   return emitVisit(b, b.getLoc(), visited, state, step);
 }
 
+SmallVector<Value> GradProgram::visitTiles(VisitKind kind, const TiledDim &dim,
                                            Value end, const Lists &lists,
                                            ArrayRef<Value> position,
                                            int64_t rows, ValueRange state,
@@ -178,7 +179,7 @@ SmallVector<Value> GradProgram::visitAll(VisitKind kind, const TiledDim &dim,
   // gradient of zeros. A score region may give anything at its position, and
   // threads that copy themselves would have to count rows in each loop.
   Region &score = op.getScore();
-  visited.neutralZeros = kind == VisitKind::Queries && hasRoles() &&
+  visited.neutralZeros = kind == VisitKind::Queries && copiesInBulk(schedule) &&
                          !changesScore(score) && !hasGuards(score);
   visited.exist = {dim.end};
   return emitVisit(b, loc, visited, state, step);

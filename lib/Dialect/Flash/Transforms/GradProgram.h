@@ -74,13 +74,9 @@ protected:
                                           mlir::Value from, mlir::Value to,
                                           mlir::ValueRange state, Step step);
 
-  bool hasRoles() const {
-    return schedule.has(ScheduleFeatures::SpecializeWarps);
-  }
-  /// Where warps have roles, bulk copies take the statistics of a step, eight
-  /// queries in a row: the statistics in this form, and in it the ones
-  /// of the step from `first` = (batch, head, query) on, of which `existing`
-  /// queries exist.
+  /// Bulk copies take the statistics of a step, eight queries in a row: the
+  /// statistics in this form, and in it the ones of the step from `first` =
+  /// (batch, head, query) on, of which `existing` queries exist.
   mlir::Value splitIntoRowsOf8(mlir::Value statistics);
   mlir::Value extractFromRowsOf8(mlir::Value rowsOf8,
                                  llvm::ArrayRef<mlir::OpFoldResult> first,

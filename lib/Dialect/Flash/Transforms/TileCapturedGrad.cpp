@@ -24,7 +24,7 @@
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Machine/TargetAttr.h"
-#include "flash/Schedule/SharedTile.h"
+#include "flash/Schedule/GradKernels.h"
 #include "flash/Support/DescribeLocation.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -34,19 +34,6 @@
 
 using namespace mlir;
 using namespace flash;
-
-/// The rows and columns of the tiles of scores; more would not stay in
-/// registers beside their sums.
-static constexpr int64_t mostRowsOfTile = 64;
-
-/// The same where warps have roles: tiles are copied in bulk, and a larger one
-/// takes fewer bytes for each score.
-static constexpr int64_t rowsOfTileWithRoles = 128;
-
-/// What statistics and barriers have of shared memory beside such tiles, and
-/// the stages that hide how long copies take: three gain nothing, and spill (as
-/// assembled, test/Ptxas).
-static constexpr int64_t bytesBesideTiles = 3 * 1024, mostStages = 2;
 
 /// The elements whose partial sums a unit of work looks for, and how many of
 /// these it looks at in a step, or writes where each has one.
@@ -163,19 +150,14 @@ private:
     return makePair(batch, pair.head, pair.query, pair.key);
   }
   PartialSums emitPartialSums(const ReadGroup &group);
-  /// Whether there is room for tiles for warps with roles.
-  bool canHaveRoles() const {
-    return hasRoles() && 2 * bytes <= getRoomForTiles();
-  }
-  /// Bytes of shared memory that the tiles of a block may have.
-  int64_t getRoomForTiles() const {
-    return getMachineOfKernels(op).sharedBytesPerBlock - bytesBesideTiles;
-  }
-  /// From now on steps have such tiles, and their rows are keys or queries.
+  /// From now on steps have tiles for warps with roles, or for others, and
+  /// their rows are keys or queries.
   void useTiles(bool withRoles, bool rowsAreKeys);
-  /// That of a program that copies so many of these, of the two of queries and
-  /// gradients and of keys and values, in each step, and so many once.
-  Schedule ofTiles(int64_t inStep, int64_t once);
+  /// Of a program that copies so many pairs of these in each step, and so many
+  /// once.
+  Schedule ofTiles(int64_t inStep, int64_t once) {
+    return model.getSchedule(withRoles, inStep, once);
+  }
   PartialSums emitRowSums(const ReadGroup &group);
   PartialSums emitTileSums(const ReadGroup &group, const ScoreDependence &on);
   PartialSums emitDistanceSums(const ReadGroup &group,
@@ -274,9 +256,7 @@ private:
 
   Value captured, lseLog2, delta, diagonals;
   ScoreDependences dependences;
-  /// What tiles for warps with roles take, of queries and the output's
-  /// gradients, or of keys and values.
-  int64_t bytes;
+  CapturedGradModel model;
   int64_t tile;
   bool withRoles = false, rowsAreKeys = false;
   /// Where warps with roles take the statistics of columns, these.
@@ -297,35 +277,16 @@ static Value emitLength(ImplicitLocOpBuilder &b, const PartialSums &partial,
   return view.emitLength(b, b.getLoc(), batch);
 }
 
-static int64_t chooseTile(AttentionGradOp op) {
-  Schedule schedule = op.getSchedule()->getValue();
-  int64_t rows = std::max(*schedule.queryTile, *schedule.keyTile);
-  // Both tiles of a step are in shared memory: where only small steps fit
-  // beside a tile, they are as small.
-  if (!schedule.hasRoles())
-    rows = std::min({rows, schedule.queryStep.value_or(rows),
-                     schedule.keyStep.value_or(rows)});
-  return std::min(mostRowsOfTile, rows);
-}
-
-static int64_t getBytesOfTiles(AttentionGradOp op) {
-  Type element = op.getQuery().getType().getElementType();
-  auto getBytes = [&](int64_t columns) {
-    return getSharedTileBytes(rowsOfTileWithRoles, columns,
-                              element.getIntOrFloatBitWidth() / 8);
-  };
-  return getBytes(op.getHeadDim()) + getBytes(op.getValueDim());
-}
-
 CapturedGradTiler::CapturedGradTiler(AttentionGradOp op, Value captured,
                                      Value lseLog2, Value delta,
                                      Value diagonals)
     : GradProgram(op), captured(captured), lseLog2(lseLog2), delta(delta),
       diagonals(diagonals), dependences(op.getScore()),
-      bytes(getBytesOfTiles(op)),
-      tile(chooseTile(op)), queries{tile,
-                                    tensor::getMixedSize(b, op.getLoc(),
-                                                         op.getQuery(), 2)},
+      model(op.getSchedule()->getValue(), getMachineOfKernels(op),
+            op.getHeadDim(), op.getValueDim(),
+            op.getQuery().getType().getElementTypeBitWidth() / 8),
+      tile(model.getTile(/*withRoles=*/false)),
+      queries{tile, tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2)},
       keys{tile, tensor::getMixedSize(b, op.getLoc(), op.getKey(), 2)},
       batches(tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 0)),
       heads(tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 1)) {
@@ -364,38 +325,23 @@ PartialSums CapturedGradTiler::emitPartialSums(const ReadGroup &group) {
   }
   if (diagonals && isSumByDistance(group.first, dependences))
     return emitSumsOfDiagonals(group, on);
+  bool withRoles = model.canHaveRoles();
   if (on.onDistance) {
-    useTiles(canHaveRoles(), /*rowsAreKeys=*/canHaveRoles());
+    useTiles(withRoles, /*rowsAreKeys=*/withRoles);
     return emitDistanceSums(group, on);
   }
   // Either will do where it is neither.
-  useTiles(canHaveRoles(), on.onKey || (canHaveRoles() && !on.onQuery));
+  useTiles(withRoles, on.onKey || (withRoles && !on.onQuery));
   return emitRowSums(group);
 }
 
 void CapturedGradTiler::useTiles(bool withRoles, bool rowsAreKeys) {
   this->withRoles = withRoles;
   this->rowsAreKeys = rowsAreKeys;
-  tile = queries.tile = keys.tile =
-      withRoles ? rowsOfTileWithRoles : chooseTile(op);
+  tile = queries.tile = keys.tile = model.getTile(withRoles);
   bool hasRowsOf8 = withRoles && rowsAreKeys;
   lseLog2RowsOf8 = hasRowsOf8 ? splitIntoRowsOf8(lseLog2) : Value();
   deltaRowsOf8 = hasRowsOf8 ? splitIntoRowsOf8(delta) : Value();
-}
-
-Schedule CapturedGradTiler::ofTiles(int64_t inStep, int64_t once) {
-  Schedule result;
-  result.warps = getDefaultWarps(tile);
-  if (withRoles) {
-    result.warps = tile / rowsOfWarp;
-    result.features = ScheduleFeatures::SpecializeWarps;
-    // Where half of the tiles stay, copies are not what a step waits for.
-    if (once > 0)
-      *result.features |= ScheduleFeatures::PingPong;
-    result.stages = std::min(
-        (getRoomForTiles() - once * bytes) / (inStep * bytes), mostStages);
-  }
-  return result;
 }
 
 //===----------------------------------------------------------------------===//

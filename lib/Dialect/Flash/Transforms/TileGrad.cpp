@@ -12,6 +12,7 @@
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "flash/Schedule/GradKernels.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -83,7 +84,7 @@ GradTiler::GradTiler(AttentionGradOp op)
   }
   // With 32 rows of up to 256 bytes enough loads are on their way; more of them
   // take the registers of other warps.
-  deltaRows = hasRoles() && op.getValueDim() <= 128 ? 32 : 16;
+  deltaRows = schedule.hasRoles() && op.getValueDim() <= 128 ? 32 : 16;
 }
 
 Value GradTiler::emptyLike(Value tensor) {
@@ -98,7 +99,7 @@ Value GradTiler::emptyLike(Value tensor) {
 Schedule GradTiler::ofTiles(int64_t rows, std::optional<int64_t> stages) {
   Schedule ofRows = schedule;
   ofRows.stages = stages;
-  ofRows.warps = hasRoles() ? rows / rowsOfWarp : getDefaultWarps(rows);
+  ofRows.warps = getWarpsOfRows(schedule, rows);
   return ofRows;
 }
 
@@ -187,7 +188,7 @@ void GradTiler::emitRows() {
          llvm::zip_equal(results, outputs.take_front(results.size())))
       storeRows(b, op.getLoc(), tile, written,
                 emitStatistics(position[0], position[1], position[2]),
-                hasRoles() ? index(deltaRows) : rows);
+                copiesInBulk(schedule) ? index(deltaRows) : rows);
     if (schedule.addsInOrder())
       insertZeros(outputs.back(), position);
   };
@@ -200,7 +201,7 @@ void GradTiler::emitRows() {
         AffineMap::get(1, 0, {whole, b.getAffineConstantExpr(deltaRows)},
                        b.getContext()),
         {sizes.back()});
-  else if (hasRoles())
+  else if (copiesInBulk(schedule))
     sizes.back() =
         affine::makeComposedFoldedAffineApply(b, loc, whole, {sizes.back()});
   SmallVector<OpFoldResult> ofMemory =
@@ -379,7 +380,7 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
       };
       SmallVector<OpFoldResult> first = emitStatistics(batch, head, at);
       auto statisticsOf = [&](Value statistics) {
-        return hasRoles()
+        return copiesInBulk(schedule)
                    ? extractFromRowsOf8(statistics, first, existing, querySteps)
                    : extract(statistics, first, existing, stepsOfBatch);
       };
@@ -444,8 +445,9 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   Location loc = op.getLoc();
   SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, op.getKey());
   ends.pop_back();
-  lseLog2OfSteps = hasRoles() ? splitIntoRowsOf8(lseLog2) : lseLog2;
-  deltaOfSteps = hasRoles() ? splitIntoRowsOf8(delta) : delta;
+  bool inBulk = copiesInBulk(schedule);
+  lseLog2OfSteps = inBulk ? splitIntoRowsOf8(lseLog2) : lseLog2;
+  deltaOfSteps = inBulk ? splitIntoRowsOf8(delta) : delta;
   SmallVector<Value> outputs, grads;
   if (ofKeys) {
     grads.push_back(op.getKeyGrad());
@@ -544,7 +546,7 @@ void GradTiler::setOrder(ValueRange results, TileOrder order) {
 }
 
 void GradTiler::takeBackwards(ValueRange results) {
-  if (hasRoles())
+  if (schedule.hasRoles())
     setOrder(results, TileOrder::Backwards);
 }
 
