@@ -806,7 +806,7 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
 /// Makes packed rows a batch of one, with the heads before the rows: a view on
 /// a device, and a copy on the host. A log-sum-exp has its heads first as it
 /// is.
-static void turn(Array &array, const char *name, nb::object &owner) {
+static void toHeads(Array &array, const char *name, nb::object &owner) {
   if (array.device < 0 && array.rank == 3)
     return replace(array, callOperands("to_heads", owner), name, owner);
   for (int d = array.rank; d-- > 0;) {
@@ -824,7 +824,7 @@ static void turn(Array &array, const char *name, nb::object &owner) {
 
 /// The result on the host that was a batch of one, where its rows were packed:
 /// with the rows before the heads.
-static void turnBack(nb::object &result) {
+static void toRows(nb::object &result) {
   result = callOperands("to_rows", result);
 }
 
@@ -876,7 +876,7 @@ void Attention::adapt(Arguments &arguments) const {
               name, arguments.owners[number]);
   for (auto [number, name] : {std::pair(0, "query"), {1, "key"}, {2, "value"}})
     if (packs(number))
-      turn(arrays[number], name, arguments.owners[number]);
+      toHeads(arrays[number], name, arguments.owners[number]);
   if (isInPages(1))
     adaptPages(arguments);
   if (Array *lengths = arguments.lengths;
@@ -953,7 +953,7 @@ Attention::Launch::Launch(Attention &attention, const Arguments &arguments,
         Array array = readOut(out, arguments.areRows, owner);
         array.setUnitStrides();
         if (packsQueries)
-          turn(array, "out", owner);
+          toHeads(array, "out", owner);
         places.addGiven(array, out);
       } else if (packsQueries)
         places.addPacked(sizes, rank, like);
@@ -990,7 +990,7 @@ nb::object Attention::execute(Arguments &arguments, nb::handle out) {
   cut(results[0], arguments.valueDim);
   if (packsQueries && query.device < 0)
     for (nb::object &result : results)
-      turnBack(result);
+      toRows(result);
   if (out && !results[0].is(out)) {
     writeInto(out, results[0]);
     results[0] = nb::borrow(out);
@@ -1083,11 +1083,11 @@ std::vector<nb::object> Attention::differentiate(
       copy(lseGrad, "lse_grad", owners[3]);
   }
   if (packsQueries) {
-    turn(output, "output", owners[0]);
-    turn(lse, "lse", owners[1]);
-    turn(outputGrad, "output_grad", owners[2]);
+    toHeads(output, "output", owners[0]);
+    toHeads(lse, "lse", owners[1]);
+    toHeads(outputGrad, "output_grad", owners[2]);
     if (wanted.hasLseGrad)
-      turn(lseGrad, "lse_grad", owners[3]);
+      toHeads(lseGrad, "lse_grad", owners[3]);
   }
 
   // Of the captured tensors, those of functions come first.
@@ -1164,7 +1164,7 @@ std::vector<nb::object> Attention::differentiate(
   cut(results[2], wanted.valueDim);
   for (int i = 0; i < 3 && query.device < 0; ++i)
     if (packs(i))
-      turnBack(results[i]);
+      toRows(results[i]);
   // The others have the types that were given.
   auto cast = [&](nb::object &result, const Array *array) {
     FlashElementType element = elements[array - arguments.arrays];
