@@ -51,17 +51,6 @@ function(flash_add_tool name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} MLIR LLVM)
 endfunction()
 
-# Links the objects of a tool statically: the target <name>-static, a file with
-# the tool's name in bin/static, which is built where somebody names it.
-function(flash_add_static_tool name)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
-  add_executable(${name}-static EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${name}>)
-  set_target_properties(${name}-static PROPERTIES
-    OUTPUT_NAME ${name} LINKER_LANGUAGE CXX
-    RUNTIME_OUTPUT_DIRECTORY "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/static")
-  target_link_libraries(${name}-static PRIVATE ${ARG_LINK} ${FLASH_STATIC_LINK})
-endfunction()
-
 # Generates the page docs/reference/<page>.md of the build directory from a .td
 # file below include/. `make docs` copies the pages into the source directory.
 function(flash_add_doc page td)

@@ -29,16 +29,15 @@ check_size() {
   fi
 }
 
-tools=()
+copy "$build/bin/flash-tools-static" flash-run
+ln -s flash-run "$out/flash-opt"
 for tool in flash-opt flash-run; do
-  copy "$build/bin/static/$tool" "$tool"
   "$out/$tool" --version > /dev/null
-  tools+=("$out/$tool")
 done
 # The loader looks for the soname, the linker for the other.
 soname=$(objdump -p "$build/lib/static/libflash.so" | awk '$1 == "SONAME" { print $2 }')
 copy "$build/lib/static/libflash.so" "$soname"
 ln -s "$soname" "$out/libflash.so"
 cp LICENSE include/flash-c/Flash.h "$out/"
-check_size tools "${tools[@]}"
+check_size tools "$out/flash-run"
 check_size library "$out/$soname"
