@@ -7,9 +7,8 @@
 
 #include "CostModel.h"
 
-#include "flash/Schedule/Models.h"
+#include "ModelParts.h"
 #include "flash/Schedule/SplitKV.h"
-#include "flash/Schedule/ValueColumns.h"
 #include "llvm/Support/Debug.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -55,7 +54,8 @@ public:
   /// If the keys of each tile of queries have so many splits.
   double getMicroseconds(const Schedule &schedule, int64_t splits) const;
   int64_t countTiles(const Schedule &schedule) const {
-    return *problem.countQueryTiles(*schedule.queryTile) * valueBlocks;
+    return *problem.countQueryTiles(*schedule.queryTile) *
+           countValueBlocks(problem, schedule);
   }
   int64_t getMostSplits(const Schedule &schedule) const {
     return countSplits(mostSplitWaves * target.multiprocessors,
@@ -73,18 +73,12 @@ private:
 
   const Problem &problem;
   const Machine &target;
-  /// Blocks that share the columns of the values, and the columns of a product
-  /// of one, in the mean.
-  int64_t valueBlocks, columns;
   int64_t partialBytes;
 };
 } // namespace
 
 Clock::Clock(const Problem &problem, const Machine &target)
-    : problem(problem), target(target),
-      valueBlocks(countValueBlocks(problem.valueDim,
-                                   getDefaultValueColumns(problem.valueDim))),
-      columns((problem.headDim + problem.valueDim / valueBlocks) / 2) {
+    : problem(problem), target(target) {
   int64_t rows = *problem.heads / problem.packedHeads * *problem.countRows();
   partialBytes = rows * problem.valueDim * int64_t(sizeof(float));
 }
@@ -111,6 +105,10 @@ double Clock::countSteps(const Schedule &schedule, int64_t splits) const {
 }
 
 double Clock::getMicroseconds(const Schedule &schedule, int64_t splits) const {
+  // Of a product of a block, in the mean.
+  int64_t columns = (problem.headDim +
+                     problem.valueDim / countValueBlocks(problem, schedule)) /
+                    2;
   double usPerStep = (*schedule.queryTile + extraQueriesPerStep) *
                      (*schedule.keyTile + extraKeysPerStep) *
                      (usPerPair + usPerPairAndColumn * columns);

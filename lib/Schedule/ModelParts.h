@@ -20,6 +20,9 @@ int64_t getSharedBytes(const Problem &problem, const Schedule &schedule);
 /// the columns.
 int64_t getValueColumns(const Problem &problem, const Schedule &schedule);
 int64_t countValueBlocks(const Problem &problem, const Schedule &schedule);
+/// Whether products of a block with so many columns of the values read them
+/// where the keys are in shared memory.
+bool haveKeysValues(const Problem &problem, int64_t valueColumns);
 
 /// Asks for split-KV where the tiles of queries may be few, for warps without
 /// roles. Tiles become smaller where that makes a CTA for more of the
@@ -49,9 +52,12 @@ std::string completeSm80Schedule(const Problem &problem, const Machine &target,
                                  Schedule &schedule);
 
 /// The same for products of warpgroups and bulk copies, of which there are
-/// some for the problem if `hasSm90Tiles` says so.
-bool hasSm90Tiles(const Problem &problem, const Machine &target);
-Schedule chooseSm90Schedule(const Problem &problem, const Machine &target);
+/// some for the problem if `hasSm90Tiles` says so. Who divides the columns of
+/// wide values `given` may say.
+bool hasSm90Tiles(const Problem &problem, const Machine &target,
+                  const Schedule &given);
+Schedule chooseSm90Schedule(const Problem &problem, const Machine &target,
+                            const Schedule &given);
 std::string completeSm90Schedule(const Problem &problem, const Machine &target,
                                  Schedule &schedule);
 

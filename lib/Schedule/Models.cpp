@@ -20,10 +20,16 @@ using llvm::formatv;
 // Rows of the largest tile that models propose for all head dimensions.
 static constexpr int64_t mostPackedHeads = 128;
 
+/// The most columns of the values that a block has where nobody says.
+static int64_t getMostValueColumns(const Schedule &schedule) {
+  return schedule.has(ScheduleFeatures::DivideColumns) ? mostDividedColumns
+                                                       : mostValueColumns;
+}
+
 int64_t flash::getValueColumns(const Problem &problem,
                                const Schedule &schedule) {
   return schedule.valueColumns.value_or(
-      getDefaultValueColumns(problem.valueDim));
+      getDefaultValueColumns(problem.valueDim, getMostValueColumns(schedule)));
 }
 
 int64_t flash::countValueBlocks(const Problem &problem,
@@ -31,14 +37,22 @@ int64_t flash::countValueBlocks(const Problem &problem,
   return countValueBlocks(problem.valueDim, getValueColumns(problem, schedule));
 }
 
+bool flash::haveKeysValues(const Problem &problem, int64_t valueColumns) {
+  return problem.valuesOfKeys && beginAtPanels(problem.valueDim, valueColumns,
+                                               problem.getElementBytes());
+}
+
 int64_t flash::getSharedBytes(const Problem &problem,
                               const Schedule &schedule) {
   int64_t bytes = schedule.queryStages.value_or(1) *
                   problem.getTileBytes(*schedule.queryTile, problem.headDim);
+  // What one warpgroup shares with another: probabilities, and values of rows,
+  // of each tile of keys and in the end.
+  if (schedule.has(ScheduleFeatures::DivideColumns))
+    bytes += problem.getTileBytes(*schedule.queryTile, *schedule.keyTile) +
+             2 * *schedule.queryTile * int64_t(sizeof(float));
   int64_t ofValues = getValueColumns(problem, schedule);
-  bool areOfKeys =
-      problem.valuesOfKeys &&
-      beginAtPanels(problem.valueDim, ofValues, problem.getElementBytes());
+  bool areOfKeys = haveKeysValues(problem, ofValues);
   for (auto [element, columns] :
        {std::pair(problem.keyElement, problem.headDim),
         {problem.valueElement, areOfKeys ? 0 : ofValues}}) {
@@ -114,10 +128,10 @@ static std::string findPackingFault(const Problem &problem,
 static std::string completeValueColumns(const Problem &problem,
                                         const Machine &target,
                                         Schedule &schedule) {
-  int64_t all = problem.valueDim;
-  if (!schedule.valueColumns && target.isGpu() &&
-      getDefaultValueColumns(all) < all)
-    schedule.valueColumns = getDefaultValueColumns(all);
+  int64_t all = problem.valueDim,
+          columns = getDefaultValueColumns(all, getMostValueColumns(schedule));
+  if (!schedule.valueColumns && target.isGpu() && columns < all)
+    schedule.valueColumns = columns;
   return findValueColumnsFault(all, schedule.valueColumns.value_or(all));
 }
 
@@ -131,13 +145,13 @@ static Schedule chooseTiles(const Problem &problem, const Machine &target,
                       : canBeWarpgroupTiles(given.queryTile.value_or(0),
                                             given.keyTile.value_or(0));
   if (!hasRoles || !canHaveRoles(problem, target) ||
-      !hasSm90Tiles(problem, target)) {
+      !hasSm90Tiles(problem, target, given)) {
     LLVM_DEBUG(llvm::dbgs() << "warps without roles: "
                             << (hasRoles ? "of the target or the element type\n"
                                          : "of the given tiles or features\n"));
     return chooseSm80Schedule(problem, target);
   }
-  Schedule schedule = chooseSm90Schedule(problem, target);
+  Schedule schedule = chooseSm90Schedule(problem, target, given);
   // One warpgroup has none to alternate with.
   if (given.queryTile == rowsOfWarpgroup)
     schedule.features = *schedule.features & ~ScheduleFeatures::PingPong;

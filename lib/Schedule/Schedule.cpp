@@ -137,8 +137,8 @@ std::string Schedule::set(StringRef name, StringRef value) {
         "its minus, such as -overlap|-ping_pong; the features are {1}, or "
         "none",
         value,
-        stringifyScheduleFeatures(
-            ScheduleFeatures(2 * uint32_t(ScheduleFeatures::SkipRows) - 1)));
+        stringifyScheduleFeatures(ScheduleFeatures(
+            2 * uint32_t(ScheduleFeatures::DivideColumns) - 1)));
   }
   int64_t number;
   if (value.getAsInteger(10, number))
@@ -171,6 +171,12 @@ std::string Schedule::findFault() const {
     return "skip_rows lets warpgroups without rows give back what the warps "
            "that copy wait for; write specialize_warps|skip_rows, or leave it "
            "out";
+  if (has(ScheduleFeatures::DivideColumns) &&
+      (!has(ScheduleFeatures::SpecializeWarps) ||
+       has(ScheduleFeatures::LazyRescale | ScheduleFeatures::PingPong)))
+    return "divide_columns lets one of two warpgroups compute the scores for "
+           "both; it needs specialize_warps, and goes without lazy_rescale "
+           "and ping_pong";
   if (queryTile && getPackedHeads() > *queryTile)
     return llvm::formatv("packed_heads must be at most query_tile, which has a "
                          "row for each, got {0} and {1}",

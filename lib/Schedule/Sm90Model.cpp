@@ -7,6 +7,7 @@
 
 #include "CostModel.h"
 #include "ModelParts.h"
+#include "flash/Schedule/ValueColumns.h"
 #include "flash/Schedule/Warpgroups.h"
 #include "flash/Support/HeadDim.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -41,6 +42,9 @@ constexpr ScheduleFeatures specialized = ScheduleFeatures::SpecializeWarps |
                                          ScheduleFeatures::LazyRescale |
                                          ScheduleFeatures::BulkStore;
 constexpr ScheduleFeatures overlapped = specialized | ScheduleFeatures::Overlap;
+constexpr ScheduleFeatures divided = ScheduleFeatures::SpecializeWarps |
+                                     ScheduleFeatures::BulkStore |
+                                     ScheduleFeatures::DivideColumns;
 constexpr ScheduleFeatures pingPong = overlapped | ScheduleFeatures::PingPong;
 
 /// Tiles for head dimensions up to a bound and numbers of keys of a query
@@ -76,19 +80,33 @@ constexpr Candidate maskedCandidates[] = {
     {256, 0, unlimited, 128, 64, pingPong | ScheduleFeatures::Persistent}};
 } // namespace
 
-/// Tiles for wider heads than the candidates are of: of one warpgroup, whose
-/// block has some of the columns of the values, with as many keys as shared
-/// memory has room for; nothing if it has for none. Not measured.
+/// Tiles for wider heads than the candidates are of: of 64 queries, whose
+/// columns of values two warpgroups divide, or if they are too many blocks of
+/// one warpgroup, with as many keys as shared memory has room for; nothing if
+/// it has for none. `given` may ask for fewer columns, or for nobody to divide
+/// them.
 static std::optional<Candidate> makeWideCandidate(const Problem &problem,
-                                                  const Machine &target) {
+                                                  const Machine &target,
+                                                  const Schedule &given) {
+  Schedule wanted;
+  wanted.valueColumns = given.valueColumns;
+  bool divides =
+      mayDivideColumns(given.valueColumns.value_or(problem.valueDim)) &&
+      (given.features ? given.has(ScheduleFeatures::DivideColumns)
+                      : !bitEnumContainsAny(given.leftOut,
+                                            ScheduleFeatures::DivideColumns));
+  wanted.features =
+      (divides ? divided : specialized) | ScheduleFeatures::Persistent;
+  // Where values are columns of the keys, steps that overlap would need the
+  // place of the keys that are copied meanwhile.
+  if (!haveKeysValues(problem, getValueColumns(problem, wanted)))
+    wanted.features = *wanted.features | ScheduleFeatures::Overlap;
   for (int64_t keyTile : {64, 48, 32, 16}) {
-    Candidate wide = {
-        largestHeadDim,  0,       unlimited,
-        rowsOfWarpgroup, keyTile, overlapped | ScheduleFeatures::Persistent};
-    Schedule schedule;
+    Candidate wide = {largestHeadDim,  0,       unlimited,
+                      rowsOfWarpgroup, keyTile, *wanted.features};
+    Schedule schedule = wanted;
     schedule.queryTile = wide.queryTile;
     schedule.keyTile = keyTile;
-    schedule.features = wide.features;
     if (completeSm90Schedule(problem, target, schedule).empty())
       return wide;
   }
@@ -100,8 +118,9 @@ static bool isWide(const Problem &problem) {
          std::rbegin(candidates)->maxHeadDim;
 }
 
-bool flash::hasSm90Tiles(const Problem &problem, const Machine &target) {
-  return !isWide(problem) || makeWideCandidate(problem, target);
+bool flash::hasSm90Tiles(const Problem &problem, const Machine &target,
+                         const Schedule &given) {
+  return !isWide(problem) || makeWideCandidate(problem, target, given);
 }
 
 bool flash::canBeWarpgroupTiles(int64_t queryTile, int64_t keyTile) {
@@ -150,7 +169,8 @@ static std::vector<Schedule> getTiles(ArrayRef<const Candidate *> fits,
 }
 
 Schedule flash::chooseSm90Schedule(const Problem &problem,
-                                   const Machine &target) {
+                                   const Machine &target,
+                                   const Schedule &given) {
   int64_t dim = std::max(problem.headDim, problem.valueDim);
   std::optional<int64_t> keys = problem.meanKeysPerQuery;
   ArrayRef<Candidate> all =
@@ -176,7 +196,7 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   }
   std::optional<Candidate> wide;
   if (isWide(problem)) {
-    wide = makeWideCandidate(problem, target);
+    wide = makeWideCandidate(problem, target, given);
     fits.push_back(&*wide);
   }
   // A tile need not be longer than the queries there are.
@@ -261,8 +281,25 @@ std::string flash::completeSm90Schedule(const Problem &problem,
                    *schedule.keyTile,
                    std::min(llvm::alignTo(*schedule.keyTile, keysPerStep),
                             uint64_t(maxKeyTile)));
-  int64_t warpgroups = *schedule.queryTile / rowsOfWarpgroup;
-  int64_t warps = warpsOfWarpgroup * warpgroups;
+  bool divides = schedule.has(ScheduleFeatures::DivideColumns);
+  int64_t valueColumns = getValueColumns(problem, schedule);
+  if (divides && *schedule.queryTile != rowsOfWarpgroup)
+    return formatv("divide_columns is of 64 queries that two warpgroups share, "
+                   "so query_tile must be 64, got {0}",
+                   *schedule.queryTile);
+  if (divides && !mayDivideColumns(valueColumns))
+    return formatv("divide_columns is of blocks with more than {0} and up to "
+                   "{1} columns of values, got {2}; leave it out of the "
+                   "features",
+                   mostValueColumns, mostDividedColumns, valueColumns);
+  int64_t warps = *schedule.queryTile / rowsOfWarp;
+  // Of each of the warpgroups that compute.
+  int64_t warpgroups = divides ? 2 : *schedule.queryTile / rowsOfWarpgroup;
+  // Of the one that computes the scores, which has no fewer than the other.
+  int64_t ownColumns =
+      divides ? getFirstColumns(valueColumns,
+                                panelBytesPerRow / problem.getElementBytes())
+              : valueColumns;
   if (schedule.warps && schedule.warps != warps)
     return formatv("a query_tile of {0} needs {1} warps where warps have "
                    "roles, got {2}",
@@ -281,8 +318,7 @@ std::string flash::completeSm90Schedule(const Problem &problem,
   // Of 64 rows each of 128 threads has half as many elements as there are
   // columns; probabilities are rounded to 16 bits.
   int64_t registers = *schedule.keyTile / 2 + *schedule.keyTile / 4 +
-                      getValueColumns(problem, schedule) / 2 +
-                      registersBesideTiles;
+                      ownColumns / 2 + registersBesideTiles;
   int64_t available = getRoleRegisters(target, warpgroups, blocks).consumer;
   if (registers > available) {
     std::string ofBlocks;
@@ -294,8 +330,7 @@ std::string flash::completeSm90Schedule(const Problem &problem,
         "there are {4}; choose a smaller key_tile",
         *schedule.keyTile, registers, warpgroups, ofBlocks, available);
   }
-  int64_t columns =
-      std::max(*schedule.keyTile, getValueColumns(problem, schedule));
+  int64_t columns = std::max(*schedule.keyTile, ownColumns);
   int64_t result = columns / 2 + registersBesideResult;
   int64_t start = getStartRegisters(target, warpgroups, blocks);
   if (result > start)

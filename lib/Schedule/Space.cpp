@@ -27,10 +27,18 @@ constexpr ScheduleFeatures specialized = ScheduleFeatures::SpecializeWarps |
                                          ScheduleFeatures::LazyRescale |
                                          ScheduleFeatures::BulkStore;
 constexpr ScheduleFeatures overlapped = specialized | ScheduleFeatures::Overlap;
+constexpr ScheduleFeatures divided = ScheduleFeatures::SpecializeWarps |
+                                     ScheduleFeatures::BulkStore |
+                                     ScheduleFeatures::DivideColumns;
 constexpr ScheduleFeatures roleFeatures[] = {
     overlapped | ScheduleFeatures::PingPong | ScheduleFeatures::Persistent,
     overlapped | ScheduleFeatures::Persistent,
-    specialized | ScheduleFeatures::Persistent, overlapped, specialized};
+    specialized | ScheduleFeatures::Persistent,
+    overlapped,
+    specialized,
+    divided | ScheduleFeatures::Overlap | ScheduleFeatures::Persistent,
+    divided | ScheduleFeatures::Persistent,
+    divided};
 
 /// Tiles of the programs of gradients where warps have roles.
 struct GradTiles {

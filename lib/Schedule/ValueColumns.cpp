@@ -53,7 +53,11 @@ std::string flash::findValueColumnsFault(int64_t all, int64_t columns) {
                        alignColumns(all, columns));
 }
 
-int64_t flash::getDefaultValueColumns(int64_t all) {
-  int64_t blocks = countValueBlocks(all, mostValueColumns);
+int64_t flash::getFirstColumns(int64_t columns, int64_t multiple) {
+  return llvm::alignTo(llvm::divideCeil(columns, 2), multiple);
+}
+
+int64_t flash::getDefaultValueColumns(int64_t all, int64_t most) {
+  int64_t blocks = countValueBlocks(all, most);
   return alignColumns(all, llvm::divideCeil(all, blocks));
 }

@@ -29,7 +29,8 @@ def Flash_ScheduleFeatures : I32BitEnumAttr<"ScheduleFeatures",
       I32BitEnumAttrCaseBit<"DeferProducts", 6, "defer_products">,
       I32BitEnumAttrCaseBit<"SumDiagonals", 7, "sum_diagonals">,
       I32BitEnumAttrCaseBit<"ClaimTiles", 8, "claim_tiles">,
-      I32BitEnumAttrCaseBit<"SkipRows", 9, "skip_rows">]> {
+      I32BitEnumAttrCaseBit<"SkipRows", 9, "skip_rows">,
+      I32BitEnumAttrCaseBit<"DivideColumns", 10, "divide_columns">]> {
   let cppNamespace = "::flash";
   let genSpecializedAttr = 0;
   let printBitEnumPrimaryGroups = 0;
@@ -95,8 +96,11 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     softmax, to rescale the accumulator only when a maximum has grown by much
     (`lazy_rescale`). With `persistent|claim_tiles` a block takes the next tile that no block has, where it
     takes one of each wave without `claim_tiles`: for tiles of which only the data tell how long they are. With `skip_rows` warpgroups that have no
-    rows of a tile leave out its products. `features = none` is none of them,
-    `features = -overlap|-ping_pong` for what is proposed without these two. With `sum_diagonals` the program of
+    rows of a tile leave out its products.
+    `features = none` is none of them,
+    `features = -overlap|-ping_pong` for what is proposed without these two. With
+    `divide_columns` two warpgroups of a block share 64 queries, whose scores one of them computes for both, and have half of the columns
+    of the values each (`tile-divide-columns`): blocks then have up to 512 columns. With `sum_diagonals` the program of
     five products also adds up the gradients of scores by their distance, which gives the gradients of captured
     tensors that are read by distance and added to the score; these have no program of their own then.
 

@@ -20,8 +20,19 @@
 
 namespace flash {
 
-/// The most columns that a block has where nobody says.
-constexpr int64_t mostValueColumns = 256;
+/// The most columns that a block has where nobody says: those that a warpgroup
+/// has registers for, and of two that divide them (`divide_columns`).
+constexpr int64_t mostValueColumns = 256,
+                  mostDividedColumns = 2 * mostValueColumns;
+
+/// Whether it takes two warpgroups to sum up so many columns, and no more.
+inline bool mayDivideColumns(int64_t columns) {
+  return columns > mostValueColumns && columns <= mostDividedColumns;
+}
+
+/// The columns of the first of two warpgroups that divide so many: a multiple
+/// of `multiple`, and at least half of them.
+int64_t getFirstColumns(int64_t columns, int64_t multiple);
 
 /// How many blocks of `columns` cover `all` columns.
 int64_t countValueBlocks(int64_t all, int64_t columns);
@@ -39,8 +50,8 @@ std::string findValueColumnsFault(int64_t all, int64_t columns);
 bool beginAtPanels(int64_t all, int64_t columns, int64_t elementBytes);
 
 /// The columns of a block where nobody says: all if there are registers for
-/// them.
-int64_t getDefaultValueColumns(int64_t all);
+/// them, of `most`.
+int64_t getDefaultValueColumns(int64_t all, int64_t most = mostValueColumns);
 
 } // namespace flash
 

@@ -298,11 +298,24 @@ static SmallVector<Value> emulateFetch(FetchOp op, ManyValues<FetchOp> operands,
   return tile;
 }
 
+/// Puts a register tile into one of shared memory, values of rows eight in a
+/// row.
+static void put(EmulationBuilder &b, Value x, SmemType type, Value memory) {
+  auto tensor = cast<RankedTensorType>(x.getType());
+  if (tensor.getRank() == 1)
+    x = tensor::ExpandShapeOp::create(
+        b,
+        RankedTensorType::get({type.getRows(), type.getColumns()},
+                              tensor.getElementType()),
+        x, ArrayRef<ReassociationIndices>{{0, 1}});
+  copyInto(b, x, memory);
+}
+
 static SmallVector<Value> emulateShare(ShareOp op, ManyValues<ShareOp> operands,
                                        EmulationBuilder &b) {
   SmemType type = op.getResult().getType();
   Value memory = allocate(b, type);
-  copyInto(b, single(operands.getX()), memory);
+  put(b, single(operands.getX()), type, memory);
   return asTile(b, type, memory);
 }
 
@@ -419,7 +432,8 @@ static SmallVector<Value> emulateCopyAsync(CopyAsyncOp op,
 static SmallVector<Value>
 emulatePut(RingPutOp op, ManyValues<RingPutOp> operands, EmulationBuilder &b) {
   b.call("start_put", getStep(operands));
-  copyInto(b, single(operands.getX()), getStage(b, op, operands));
+  put(b, single(operands.getX()), op.getRing().getType().getTile(),
+      getStage(b, op, operands));
   b.call("end_put", getStep(operands));
   return {};
 }

@@ -463,7 +463,7 @@ static void storeVector(ThreadBuilder &t, tile::StoreOp op,
       elements.push_back(own);
   for (auto [i, element] : llvm::enumerate(elements)) {
     int64_t part = layout.getRegisterPart(type.getShape(), i).front();
-    Value at = t.add(isOfColumns ? t.fragmentColumn() : t.fragmentRow(),
+    Value at = t.add(isOfColumns ? t.fragmentColumn() : t.fragmentRow(layout),
                      t.constant(part));
     OpBuilder::InsertionGuard guard(t.b);
     Value execute = limit ? isBelow(t, at, limit) : Value();
@@ -512,7 +512,7 @@ static FailureOr<Value> convertStore(tile::StoreOp op,
     // Row `index` of the thread, as in the layout `rows`.
     int64_t part =
         index / 2 * rowsOfWarp * layout.getNumWarps() + index % 2 * 8;
-    Value row = t.add(t.fragmentRow(), t.constant(part));
+    Value row = t.add(t.fragmentRow(layout), t.constant(part));
     OpBuilder::InsertionGuard guard(b);
     if (limit)
       startIf(t, isBelow(t, row, limit));
@@ -616,17 +616,41 @@ static void putPairs(ThreadBuilder &t, tile::PutOp op,
   }
 }
 
+/// Of the four lanes that hold the values of a row the first stores them.
+static void putRows(ThreadBuilder &t, tile::PutOp op, ArrayRef<Value> registers,
+                    Value shared) {
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  auto layout = cast<tile::RowsAttr>(type.getEncoding());
+  tile::SmemType stage = op.getDestination().getType();
+  OpBuilder::InsertionGuard guard(t.b);
+  startIf(t, arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq,
+                                   t.rem(t.lane(), 4), t.constant(0)));
+  for (auto [i, value] : llvm::enumerate(registers)) {
+    Value row =
+        t.add(t.fragmentRow(layout),
+              t.constant(layout.getRegisterPart(type.getShape(), i).front()));
+    Value offset = getElementOffset(t, stage, t.div(row, stage.getColumns()),
+                                    t.rem(row, stage.getColumns()));
+    LLVM::StoreOp::create(t.b, t.loc, value, t.advance(shared, offset),
+                          /*alignment=*/4);
+  }
+}
+
 static FailureOr<Value> convertPut(tile::PutOp op, tile::PutOp::Adaptor adaptor,
                                    ThreadBuilder &t) {
   auto type = cast<RankedTensorType>(op.getX().getType());
   tile::SmemType stage = op.getDestination().getType();
   SmallVector<Value> registers = t.unpack(adaptor.getX());
+  if (type.getRank() == 1) {
+    putRows(t, op, registers, adaptor.getDestination());
+    return Value();
+  }
   int64_t warps =
       cast<tile::LayoutAttrInterface>(type.getEncoding()).getNumWarps();
   // As the registers of two blocks of eight columns are: upper and lower rows
   // of one, then of the other.
   Value warp = stage.getRows() == type.getDimSize(0)
-                   ? t.warp()
+                   ? t.warpOf(type.getEncoding())
                    : t.rem(t.warp(), warpsOfWarpgroup);
   if (op.getByPairs() || type.getElementType().isF32()) {
     putPairs(t, op, registers, adaptor.getDestination(), warp);

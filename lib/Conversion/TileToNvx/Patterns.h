@@ -43,12 +43,14 @@ struct ThreadBuilder {
   mlir::Value xorWith(mlir::Value x, mlir::Value y);
   mlir::Value thread();
   mlir::Value warp() { return div(thread(), 32); }
+  /// The number of the warp among those that hold tiles in a layout.
+  mlir::Value warpOf(mlir::Attribute layout);
   mlir::Value lane() { return rem(thread(), 32); }
   /// The number of the warpgroup, the same value for all threads of a warp.
   mlir::Value warpgroup();
   /// The row and the column of a fragment that belong to the thread alone: the
   /// coordinates of its first register.
-  mlir::Value fragmentRow();
+  mlir::Value fragmentRow(mlir::Attribute layout);
   mlir::Value fragmentColumn();
   /// The part of the coordinates in a tile of `rank` dimensions that belongs to
   /// the thread alone.

@@ -341,12 +341,12 @@ static FailureOr<Value> convertMmaWait(tile::MmaWaitOp op,
 /// upper and the lower one of a block of columns, then those of the next.
 /// Each lies in the source with its columns as rows.
 static SmallVector<Value> loadTransposed(ThreadBuilder &t, tile::SmemType type,
-                                         Value source, int64_t row,
+                                         Value source, Value warp, int64_t row,
                                          int64_t column, int64_t count) {
   Value lane = t.lane();
   Value sourceRow = t.add(t.rem(lane, 8), t.mul(t.div(lane, 16), 8));
   Value sourceColumn =
-      t.add(t.mul(t.warp(), 16), t.mul(t.rem(t.div(lane, 8), 2), 8));
+      t.add(t.mul(warp, 16), t.mul(t.rem(t.div(lane, 8), 2), 8));
   Value offset = getElementOffset(t, type, t.add(sourceRow, t.constant(column)),
                                   t.add(sourceColumn, t.constant(row)));
   return loadMatrices(t, t.advance(source, offset), count,
@@ -370,7 +370,8 @@ static SmallVector<Value> loadF32(ThreadBuilder &t, tile::LoadOp op,
   tile::SmemType type = op.getSource().getType();
   SmallVector<Value> elements;
   for (int64_t half = 0; half < 2; ++half) {
-    Value ownRow = t.add(t.fragmentRow(), t.constant(row + 8 * half));
+    Value ownRow = t.add(t.fragmentRow(op.getResult().getType().getEncoding()),
+                         t.constant(row + 8 * half));
     Value ownColumn = t.add(t.fragmentColumn(), t.constant(column));
     if (!op.getTranspose()) {
       llvm::append_range(elements,
@@ -399,13 +400,28 @@ convertLoad(tile::LoadOp op, tile::LoadOp::Adaptor adaptor, ThreadBuilder &t) {
                                   t.fragmentColumn()));
     return t.pack(registers);
   }
+  if (auto rows = dyn_cast<tile::RowsAttr>(result.getEncoding())) {
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < rows.getNumRegisters(result.getShape()); ++i) {
+      Value row =
+          t.add(t.fragmentRow(rows),
+                t.constant(rows.getRegisterPart(result.getShape(), i).front()));
+      Value offset = getElementOffset(t, type, t.div(row, type.getColumns()),
+                                      t.rem(row, type.getColumns()));
+      registers.push_back(
+          LLVM::LoadOp::create(t.b, t.loc, t.b.getF32Type(),
+                               t.advance(adaptor.getSource(), offset)));
+    }
+    return t.pack(registers);
+  }
   int64_t warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
   bool areMatrices = type.getElementBytes() == 2;
+  Value warp = t.warpOf(result.getEncoding());
   std::optional<MatrixAccess> loader;
   if (areMatrices && !op.getTranspose())
     loader.emplace(t, type,
                    t.advance(adaptor.getSource(),
-                             t.mul(t.warp(), rowsOfWarp * type.getSwizzle())),
+                             t.mul(warp, rowsOfWarp * type.getSwizzle())),
                    t.rem(t.lane(), 16), t.div(t.lane(), 16));
   SmallVector<Value> registers;
   int64_t columns = result.getDimSize(1) / 8;
@@ -417,8 +433,8 @@ convertLoad(tile::LoadOp op, tile::LoadOp::Adaptor adaptor, ThreadBuilder &t) {
                                                    /*transpose=*/false));
       else if (areMatrices)
         llvm::append_range(registers,
-                           loadTransposed(t, type, adaptor.getSource(), row,
-                                          8 * column, 2 * count));
+                           loadTransposed(t, type, adaptor.getSource(), warp,
+                                          row, 8 * column, 2 * count));
       else
         for (int64_t i = 0; i < count; ++i)
           llvm::append_range(registers, loadF32(t, op, adaptor.getSource(), row,

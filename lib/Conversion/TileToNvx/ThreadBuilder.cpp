@@ -98,8 +98,14 @@ Value ThreadBuilder::warpgroup() {
   Value number = nvx::WarpgroupOp::create(b, loc, b.getI32Type());
   return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number);
 }
-Value ThreadBuilder::fragmentRow() {
-  return add(mul(warp(), 16), div(lane(), 4));
+Value ThreadBuilder::warpOf(Attribute layout) {
+  int64_t first = cast<tile::LayoutAttrInterface>(layout).getFirstWarp();
+  if (first == 0)
+    return warp();
+  return arith::SubIOp::create(b, loc, warp(), constant(first));
+}
+Value ThreadBuilder::fragmentRow(Attribute layout) {
+  return add(mul(warpOf(layout), 16), div(lane(), 4));
 }
 Value ThreadBuilder::fragmentColumn() { return mul(rem(lane(), 4), 2); }
 
@@ -115,8 +121,8 @@ ThreadBuilder::getPosition(tile::LayoutAttrInterface layout, int64_t rank) {
   if (isa<tile::ColumnsAttr>(layout))
     return {fragmentColumn()};
   if (rank == 1)
-    return {fragmentRow()};
-  return {fragmentRow(), fragmentColumn()};
+    return {fragmentRow(layout)};
+  return {fragmentRow(layout), fragmentColumn()};
 }
 
 SmallVector<Value> ThreadBuilder::unpack(Value vector) {

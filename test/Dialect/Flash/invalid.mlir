@@ -510,7 +510,7 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 922337203685
 
 // -----
 
-// expected-error @below {{'fast' is no list of features such as specialize_warps|overlap, nor one of features to leave out, each with its minus, such as -overlap|-ping_pong; the features are specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store|defer_products|sum_diagonals|claim_tiles|skip_rows, or none}}
+// expected-error @below {{'fast' is no list of features such as specialize_warps|overlap, nor one of features to leave out, each with its minus, such as -overlap|-ping_pong; the features are specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store|defer_products|sum_diagonals|claim_tiles|skip_rows|divide_columns, or none}}
 func.func private @f() attributes {m = #flash.schedule<query_tile = 64, key_tile = 64, features = fast>}
 
 // -----
@@ -552,6 +552,11 @@ func.func private @f() attributes {m = #flash.schedule<features = skip_rows>}
 
 // expected-error @below {{claim_tiles says how blocks that persist, with warps that have roles, take tiles; write specialize_warps|persistent|claim_tiles, or leave it out}}
 func.func private @f() attributes {m = #flash.schedule<features = persistent|claim_tiles>}
+
+// -----
+
+// expected-error @below {{divide_columns lets one of two warpgroups compute the scores for both; it needs specialize_warps, and goes without lazy_rescale and ping_pong}}
+func.func private @f() attributes {m = #flash.schedule<features = specialize_warps|lazy_rescale|divide_columns>}
 
 // -----
 

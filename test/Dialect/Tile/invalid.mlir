@@ -275,6 +275,35 @@ func.func @f(%x: !tile.smem<8x16xf32, swizzle = 64>) {
 
 // -----
 
+func.func @f(%x: !tile.smem<16x8xf32, swizzle = 32>) {
+  // expected-error @below {{takes a value of f32 for each of 64 rows from '!tile.smem<16x8xf32, swizzle = 32>'; they lie eight in a row, not transposed}}
+  %r = tile.load %x : !tile.smem<16x8xf32, swizzle = 32> to tensor<64xf32, #tile.rows<4 from 4>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64xf32, #tile.rows<4>>) {
+  // expected-error @below {{puts a value of f32 for each row, eight in a row, not 'tensor<64xf32, #tile.rows<4>>' to '!tile.smem<64x8xf32, swizzle = 32>'}}
+  %r = tile.share %x : tensor<64xf32, #tile.rows<4>> to !tile.smem<64x8xf32, swizzle = 32>
+  return
+}
+
+// -----
+
+// expected-error @below {{a layout over 4 of a block's 32 warps is from one of the first 29 on, got 30}}
+func.func private @f(tensor<64x8xf32, #tile.fragment<4 from 30>>)
+
+// -----
+
+func.func @f(%x: tensor<64xf32, #tile.rows<4>>) {
+  // expected-error @below {{needs as many rows and warps in its result as in its operand, which is a vector}}
+  %r = tile.broadcast %x : tensor<64xf32, #tile.rows<4>> to tensor<64x8xf32, #tile.fragment<4 from 4>>
+  return
+}
+
+// -----
+
 func.func @f(%x: f32) {
   // expected-error @below {{does not convert elements to 'f16'}}
   %r = tile.broadcast %x : f32 to tensor<16x8xf16, #tile.fragment<1>>

@@ -54,9 +54,11 @@ func.func @parts(%k: !memory, %b: index, %t: index, %x: tensor<128x64xf16, #tile
 }
 
 // CHECK-LABEL: func @share(
-func.func @share(%x: tensor<128x64xf16, #tile.fragment<8>>) {
+func.func @share(%x: tensor<128x64xf16, #tile.fragment<8>>, %rows: tensor<64xf32, #tile.rows<4>>) {
   // CHECK: tile.share %{{.*}} : tensor<128x64xf16, #tile.fragment<8>> to <128x64xf16, swizzle = 128>
   %t = tile.share %x : tensor<128x64xf16, #tile.fragment<8>> to !smem
+  // CHECK: tile.share %{{.*}} : tensor<64xf32, #tile.rows<4>> to <8x8xf32, swizzle = 32>
+  %s = tile.share %rows : tensor<64xf32, #tile.rows<4>> to !tile.smem<8x8xf32, swizzle = 32>
   return
 }
 
@@ -98,6 +100,8 @@ func.func @ring(%k: !memory, %b: index, %h: index, %j: index, %n: index, %t: ind
   %q = tile.load %kt : !tile.smem<128x64xf16, swizzle = 128> to tensor<128x64xf16, #tile.fragment<4>>
   // CHECK: tile.load %{{.*}} : <16x8xf32, swizzle = 32> to tensor<128xf32, #tile.columns<4>>
   %columns = tile.load %eights : !tile.smem<16x8xf32, swizzle = 32> to tensor<128xf32, #tile.columns<4>>
+  // CHECK: tile.load %{{.*}} : <16x8xf32, swizzle = 32> to tensor<128xf32, #tile.rows<4 from 4>>
+  %rows = tile.load %eights : !tile.smem<16x8xf32, swizzle = 32> to tensor<128xf32, #tile.rows<4 from 4>>
   // CHECK: tile.ring.release %[[RING]][%[[T]]] : <2
   tile.ring.release %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
   return

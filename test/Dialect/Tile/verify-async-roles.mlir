@@ -757,6 +757,36 @@ gpu.module @m {
 
 // -----
 
+!x = tensor<64x64xf16, #tile.fragment<4 from 4>>
+gpu.module @m {
+  gpu.func @kernel(%x: !x, %m: memref<?x64xf16>) kernel {
+    %c0 = arith.constant 0 : index
+    tile.warp_specialize @math(warps = 4, registers = 104) {
+      // expected-error @below {{'tile.store' op has register tiles, which only the role that starts at warp 4 has}}
+      tile.store %x, %m[%c0] : !x to memref<?x64xf16>
+    } @more(warps = 4, registers = 104) {
+      tile.store %x, %m[%c0] : !x to memref<?x64xf16>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!x = tensor<64x64xf32, #tile.fragment<4 from 4>>
+gpu.module @m {
+  gpu.func @kernel(%x: !x) kernel {
+    tile.warp_specialize @math(warps = 4, registers = 104) {
+    } @more(warps = 4, registers = 104) {
+      // expected-error @below {{'tile.reduce_rows' op is where warps meet at a barrier of the role that starts at warp 0}}
+      %y = tile.reduce_rows add %x : !x to tensor<64xf32, #tile.columns<4 from 4>>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // Every role that gives stages back does so for all of them.
 
 !memory = memref<?x64xf16, strided<[?, 1]>>

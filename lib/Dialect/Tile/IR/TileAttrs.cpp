@@ -29,10 +29,16 @@ void TileDialect::registerAttributes() {
 }
 
 static LogicalResult verifyWarps(function_ref<InFlightDiagnostic()> emitError,
-                                 int64_t warps) {
-  if (warps >= 1 && warps <= 32)
+                                 int64_t warps, int64_t firstWarp = 0) {
+  constexpr int64_t mostWarps = 32;
+  if (warps < 1 || warps > mostWarps)
+    return emitError() << "a layout is spread over 1 to 32 warps, got "
+                       << warps;
+  if (firstWarp >= 0 && firstWarp <= mostWarps - warps)
     return success();
-  return emitError() << "a layout is spread over 1 to 32 warps, got " << warps;
+  return emitError() << "a layout over " << warps
+                     << " of a block's 32 warps is from one of the first "
+                     << mostWarps - warps + 1 << " on, got " << firstWarp;
 }
 
 /// Checks the number of dimensions and of rows, which all layouts share.
@@ -63,8 +69,8 @@ static int64_t getRegisterRow(int64_t warps, int64_t index) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   int64_t warps) {
-  return verifyWarps(emitError, warps);
+                                   int64_t warps, int64_t firstWarp) {
+  return verifyWarps(emitError, warps, firstWarp);
 }
 
 LogicalResult FragmentAttr::verifyEncoding(
@@ -102,8 +108,8 @@ SmallVector<int64_t, 2> FragmentAttr::getRegisterPart(ArrayRef<int64_t> shape,
 //===----------------------------------------------------------------------===//
 
 LogicalResult RowsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               int64_t warps) {
-  return verifyWarps(emitError, warps);
+                               int64_t warps, int64_t firstWarp) {
+  return verifyWarps(emitError, warps, firstWarp);
 }
 
 LogicalResult
@@ -133,8 +139,8 @@ SmallVector<int64_t, 2> RowsAttr::getRegisterPart(ArrayRef<int64_t>,
 //===----------------------------------------------------------------------===//
 
 LogicalResult ColumnsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                  int64_t warps) {
-  return verifyWarps(emitError, warps);
+                                  int64_t warps, int64_t firstWarp) {
+  return verifyWarps(emitError, warps, firstWarp);
 }
 
 LogicalResult ColumnsAttr::verifyEncoding(
@@ -167,8 +173,8 @@ SmallVector<int64_t, 2> ColumnsAttr::getRegisterPart(ArrayRef<int64_t>,
 //===----------------------------------------------------------------------===//
 
 LogicalResult LanesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                int64_t warps) {
-  return verifyWarps(emitError, warps);
+                                int64_t warps, int64_t firstWarp) {
+  return verifyWarps(emitError, warps, firstWarp);
 }
 
 LogicalResult
@@ -282,9 +288,9 @@ RankedTensorType flash::tile::getLanesType(RankedTensorType rows) {
   int64_t lanes = 4;
   if (auto warpRows = dyn_cast<WarpRowsAttr>(layout))
     lanes = warpRows.getLanes();
-  else
-    layout =
-        LanesAttr::get(rows.getContext(), cast<RowsAttr>(layout).getWarps());
+  else if (auto ofRows = cast<RowsAttr>(layout))
+    layout = LanesAttr::get(rows.getContext(), ofRows.getWarps(),
+                            ofRows.getFirstWarp());
   return RankedTensorType::get({rows.getDimSize(0), lanes},
                                rows.getElementType(), layout);
 }

@@ -48,6 +48,13 @@ static LayoutAttrInterface getLayout(Type type) {
   return cast<LayoutAttrInterface>(cast<RankedTensorType>(type).getEncoding());
 }
 
+/// Whether the same warps of a block hold both tiles.
+static bool haveSameWarps(Type a, Type b) {
+  LayoutAttrInterface ofA = getLayout(a), ofB = getLayout(b);
+  return ofA.getNumWarps() == ofB.getNumWarps() &&
+         ofA.getFirstWarp() == ofB.getFirstWarp();
+}
+
 /// Checks a copy of rows of `memory` into or out of a tile of `columns`; where
 /// there is an index for the columns too, the memory may have more of them.
 static LogicalResult
@@ -99,7 +106,7 @@ static bool areRelated(RankedTensorType whole, RankedTensorType part) {
     return false;
   return whole.getDimSize(0) == part.getDimSize(0) &&
          whole.getElementType() == part.getElementType() &&
-         getLayout(whole).getNumWarps() == getLayout(part).getNumWarps();
+         haveSameWarps(whole, part);
 }
 
 SmemType RingOp::getStageType() {
@@ -254,9 +261,25 @@ static LogicalResult verifyPut(Operation *op, RankedTensorType x, SmemType to) {
   return success();
 }
 
-/// Checks a fragment that fills a tile of shared memory.
+/// Whether a vector of f32 lies in the tile as `tile.load` and `tile.share`
+/// have it: eight in a row.
+static bool holdsVector(SmemType tile, RankedTensorType vector) {
+  constexpr int64_t inRow = 8;
+  return tile.getElementType().isF32() && vector.getElementType().isF32() &&
+         tile.getColumns() == inRow &&
+         vector.getDimSize(0) == tile.getRows() * inRow;
+}
+
+/// Checks a fragment or values of rows that fill a tile of shared memory.
 static LogicalResult verifyWholePut(Operation *op, RankedTensorType x,
                                     SmemType to) {
+  if (x.getRank() == 1) {
+    if (holdsVector(to, x))
+      return success();
+    return op->emitOpError("puts a value of f32 for each row, eight in a row, "
+                           "not ")
+           << x << " to " << to;
+  }
   if (failed(verifyPut(op, x, to)))
     return failure();
   if (x.getDimSize(0) == to.getRows() && x.getDimSize(1) == to.getColumns() &&
@@ -542,6 +565,8 @@ LogicalResult AwaitDependenciesOp::verify() {
 LogicalResult PutOp::verify() {
   auto x = cast<RankedTensorType>(getX().getType());
   SmemType to = getDestination().getType();
+  if (x.getRank() == 1)
+    return verifyWholePut(*this, x, to);
   if (failed(verifyPut(*this, x, to)))
     return failure();
   if ((x.getDimSize(0) != to.getRows() && to.getRows() != rowsOfWarpgroup) ||
@@ -561,7 +586,8 @@ LogicalResult PutOp::verify() {
 }
 
 bool PutOp::canAlternate(RankedTensorType x, SmemType to) {
-  return x.getElementType().isF32() && to.getSwizzle() == 128 &&
+  return x.getRank() == 2 && x.getElementType().isF32() &&
+         to.getSwizzle() == 128 &&
          x.getDimSize(1) % to.getPanelColumns() == 0 &&
          to.getColumns() % to.getPanelColumns() == 0;
 }
@@ -853,15 +879,13 @@ LogicalResult LoadOp::verify() {
   SmemType source = getSource().getType();
   RankedTensorType result = getResult().getType();
   int64_t rows = source.getRows(), columns = source.getColumns();
-  if (isa<ColumnsAttr>(result.getEncoding())) {
-    constexpr int64_t inRow = 8;
-    if (!getTranspose() && source.getElementType().isF32() &&
-        result.getElementType().isF32() && columns == inRow &&
-        result.getDimSize(0) == rows * inRow)
+  if (result.getRank() == 1) {
+    if (!getTranspose() && holdsVector(source, result))
       return success();
     return emitOpError("takes a value of f32 for each of ")
-           << result.getDimSize(0) << " columns from " << source
-           << "; they lie eight in a row, not transposed";
+           << result.getDimSize(0)
+           << (isa<ColumnsAttr>(result.getEncoding()) ? " columns" : " rows")
+           << " from " << source << "; they lie eight in a row, not transposed";
   }
   if (getTranspose())
     std::swap(rows, columns);
@@ -912,9 +936,7 @@ LogicalResult ColumnOp::verify() {
   auto x = cast<RankedTensorType>(getX().getType());
   auto result = cast<RankedTensorType>(getResult().getType());
   if (result.getElementType().isF32() &&
-      result.getDimSize(0) == x.getDimSize(0) &&
-      cast<LayoutAttrInterface>(result.getEncoding()).getNumWarps() ==
-          cast<LayoutAttrInterface>(x.getEncoding()).getNumWarps())
+      result.getDimSize(0) == x.getDimSize(0) && haveSameWarps(result, x))
     return success();
   return emitOpError("gives an f32 for each row, over the same warps as ") << x;
 }
@@ -934,7 +956,7 @@ LogicalResult BroadcastOp::verify() {
   if (source && isa<ColumnsAttr>(source.getEncoding())) {
     if (isa<FragmentAttr>(result.getEncoding()) &&
         result.getDimSize(1) == source.getDimSize(0) &&
-        getLayout(result).getNumWarps() == getLayout(source).getNumWarps())
+        haveSameWarps(result, source))
       return success();
     return emitOpError("needs a fragment over the same warps with as many "
                        "columns as its operand has elements");
@@ -977,8 +999,7 @@ int64_t ReduceOp::getNumScratchBytes() {
 LogicalResult ReduceRowsOp::verify() {
   RankedTensorType x = getX().getType(), result = getResult().getType();
   if (x.getElementType().isF32() && result.getElementType().isF32() &&
-      x.getDimSize(1) == result.getDimSize(0) &&
-      getLayout(x).getNumWarps() == getLayout(result).getNumWarps())
+      x.getDimSize(1) == result.getDimSize(0) && haveSameWarps(x, result))
     return success();
   return emitOpError("gives an f32 for each column of a tile of f32, over the "
                      "same warps, not ")

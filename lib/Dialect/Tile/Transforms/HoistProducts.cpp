@@ -133,8 +133,10 @@ static void hoist(scf::IfOp choice, MmaAsyncOp product) {
 namespace {
 struct HoistProducts : flash::tile::impl::HoistProductsBase<HoistProducts> {
   void runOnOperation() override {
-    if (!flash::getSchedule(getOperation())
-             .has(flash::ScheduleFeatures::SpecializeWarps))
+    flash::Schedule schedule = flash::getSchedule(getOperation());
+    // Warps of other roles read the tile that would be cleared.
+    if (!schedule.has(flash::ScheduleFeatures::SpecializeWarps) ||
+        schedule.has(flash::ScheduleFeatures::DivideColumns))
       return;
     SmallVector<scf::IfOp> choices;
     getOperation().walk([&](scf::IfOp choice) { choices.push_back(choice); });

@@ -34,6 +34,28 @@ static bool isTile(Type type) {
   return isa<SmemType, PendingType>(type);
 }
 
+/// The first of the warps that hold register tiles of the type, pending or not;
+/// nothing of other types.
+static std::optional<int64_t> getFirstWarp(Type type) {
+  if (auto pending = dyn_cast<PendingType>(type))
+    type = pending.getValue();
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  auto layout =
+      tensor ? dyn_cast_or_null<LayoutAttrInterface>(tensor.getEncoding())
+             : LayoutAttrInterface();
+  return layout ? std::optional(layout.getFirstWarp()) : std::nullopt;
+}
+
+/// The same of the tiles that an op takes or gives.
+static std::optional<int64_t> getFirstWarp(Operation *op) {
+  for (TypeRange types :
+       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+    for (Type type : types)
+      if (std::optional<int64_t> first = getFirstWarp(type))
+        return first;
+  return std::nullopt;
+}
+
 /// Whether the op fills stages, or takes them to be filled, by copies.
 static bool isCopy(Operation *op) {
   auto ringOp = dyn_cast<RingOpInterface>(op);
@@ -88,14 +110,17 @@ struct CheckedRings {
   llvm::SmallPtrSet<Operation *, 4> waits;
 };
 
-/// Clones what a role beside the consumers does, of which `isOwnTask` tells:
-/// copies into some rings, additions or diagonals, or with `checked` what is
-/// done to each tile of its rings; the loops and branches around them without
-/// the tiles that these carry, and scalars.
+/// Clones what a role does, of which `isOwnTask` tells: copies into some rings,
+/// additions or diagonals, or with `checked` what is done to each tile of its
+/// rings, or what the warps from `firstWarp` on do, if that is given; the loops
+/// and branches around them, of the tiles that these carry with those of these
+/// warps alone, and scalars.
 class RoleSlice {
 public:
-  RoleSlice(OpBuilder b, std::function<bool(Operation *)> isOwnTask)
-      : b(b), isOwnTask(std::move(isOwnTask)), checked(nullptr) {}
+  RoleSlice(OpBuilder b, std::function<bool(Operation *)> isOwnTask,
+            std::optional<int64_t> firstWarp = std::nullopt)
+      : b(b), isOwnTask(std::move(isOwnTask)), checked(nullptr),
+        firstWarp(firstWarp) {}
   RoleSlice(OpBuilder b, const CheckedRings *checked)
       : b(b), isOwnTask(nullptr), checked(checked) {}
 
@@ -108,14 +133,16 @@ private:
   LogicalResult cloneBody(Block &from, Block &to, ArrayRef<unsigned> kept);
   LogicalResult cloneLoop(scf::ForOp loop);
   LogicalResult cloneChoice(scf::IfOp choice);
-  /// The values among `values` that are no tiles.
-  static SmallVector<unsigned> getScalars(TypeRange types);
+  /// The values of such types that the role has: scalars, and tiles of its
+  /// warps.
+  SmallVector<unsigned> getKept(TypeRange types);
   /// Emits an error if the role does not have one of the operands.
   LogicalResult checkOperands(Operation &op, ValueRange operands);
 
   OpBuilder b;
   std::function<bool(Operation *)> isOwnTask;
   const CheckedRings *checked;
+  std::optional<int64_t> firstWarp;
   IRMapping mapping;
   /// Results of ops that only consumers carry out.
   llvm::DenseSet<Value> missing;
@@ -154,12 +181,12 @@ void RoleSlice::cloneOwn(Operation &op) {
   missing.insert(wait.getTile());
 }
 
-SmallVector<unsigned> RoleSlice::getScalars(TypeRange types) {
-  SmallVector<unsigned> scalars;
+SmallVector<unsigned> RoleSlice::getKept(TypeRange types) {
+  SmallVector<unsigned> kept;
   for (auto [i, type] : llvm::enumerate(types))
-    if (!isTile(type))
-      scalars.push_back(i);
-  return scalars;
+    if (!isTile(type) || (firstWarp && getFirstWarp(type) == firstWarp))
+      kept.push_back(i);
+  return kept;
 }
 
 LogicalResult RoleSlice::checkOperands(Operation &op, ValueRange operands) {
@@ -207,7 +234,7 @@ LogicalResult RoleSlice::cloneBody(Block &from, Block &to,
 }
 
 LogicalResult RoleSlice::cloneLoop(scf::ForOp loop) {
-  SmallVector<unsigned> kept = getScalars(loop.getResultTypes());
+  SmallVector<unsigned> kept = getKept(loop.getResultTypes());
   SmallVector<Value> inits;
   for (unsigned i : kept)
     inits.push_back(mapping.lookupOrDefault(loop.getInitArgs()[i]));
@@ -224,7 +251,7 @@ LogicalResult RoleSlice::cloneLoop(scf::ForOp loop) {
 }
 
 LogicalResult RoleSlice::cloneChoice(scf::IfOp choice) {
-  SmallVector<unsigned> kept = getScalars(choice.getResultTypes());
+  SmallVector<unsigned> kept = getKept(choice.getResultTypes());
   SmallVector<Type> types;
   for (unsigned i : kept)
     types.push_back(choice.getResult(i).getType());
@@ -258,7 +285,7 @@ LogicalResult RoleSlice::clone(Operation &op) {
     return cloneLoop(loop);
   if (auto choice = dyn_cast<scf::IfOp>(op); choice && !isScalar)
     return cloneChoice(choice);
-  if (op.getNumRegions() > 0 && !isScalar)
+  if (op.getNumRegions() > 0 && !isScalar && !isOwn(&op))
     return op.emitOpError("has copies inside, which only loops and branches "
                           "can");
   if (isOwn(&op))
@@ -269,12 +296,15 @@ LogicalResult RoleSlice::clone(Operation &op) {
 }
 
 /// The warps over which the kernel's products are spread, 0 if there are none,
-/// or failure if they are no products of warpgroups.
-static FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel) {
+/// or failure if they are no products of warpgroups. `others` becomes the first
+/// one of those that have products of their own.
+static FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel, int64_t &others) {
   int64_t warps = 0;
   WalkResult walk = kernel.walk([&](MmaAsyncOp product) {
     RankedTensorType type = product.getResult().getType().getValue();
-    warps = cast<FragmentAttr>(type.getEncoding()).getWarps();
+    auto layout = cast<FragmentAttr>(type.getEncoding());
+    warps = layout.getWarps();
+    others = std::max(others, layout.getFirstWarp());
     product.setWarpgroup(true);
     // The op's rules for products of warpgroups.
     return failed(product.verify()) ? WalkResult::interrupt()
@@ -397,8 +427,31 @@ static SmallVector<RingOp> findRingsOfParts(gpu::GPUFuncOp kernel) {
   return rings.takeVector();
 }
 
+/// Whether the op is of a role that computes on tiles of the warps from
+/// `firstWarp` on: it has such tiles, or waits for tiles that it reads and
+/// gives them back.
+static bool computesOnTilesOf(int64_t firstWarp, Operation *op) {
+  if (isa<scf::ForOp, scf::IfOp>(op) || isCopy(op))
+    return false;
+  if (std::optional<int64_t> first = getFirstWarp(op))
+    return first == firstWarp;
+  auto ringOp = dyn_cast<RingOpInterface>(op);
+  if (!ringOp)
+    return false;
+  bool isOfWriters = ringOp.hasRingEffect(RingEffect::Acquire);
+  return llvm::any_of(ringOp.getRing().getUsers(), [&](Operation *user) {
+    if (isOfWriters)
+      return isa<RingPutOp>(user) && getFirstWarp(user) == firstWarp;
+    auto wait = dyn_cast<RingWaitOp>(user);
+    return wait && llvm::any_of(wait->getUsers(), [&](Operation *reader) {
+             return getFirstWarp(reader) == firstWarp;
+           });
+  });
+}
+
 static LogicalResult specialize(gpu::GPUFuncOp kernel) {
-  FailureOr<int64_t> warps = getWarps(kernel);
+  int64_t firstOfOthers = 0;
+  FailureOr<int64_t> warps = getWarps(kernel, firstOfOthers);
   if (failed(warps))
     return failure();
   // Where a mask leaves no key, there is nothing to copy and compute.
@@ -416,9 +469,11 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
   SmallVector<Operation *> ops = getOpsOfRoles(body);
   OpBuilder b(body.getTerminator());
+  // All warps that compute.
+  int64_t consumers = firstOfOthers + *warps;
   RoleRegisters ofRoles =
-      getRoleRegisters(getMachineOfKernels(kernel), *warps / warpsOfWarpgroup,
-                       getCtasPerSm(kernel));
+      getRoleRegisters(getMachineOfKernels(kernel),
+                       consumers / warpsOfWarpgroup, getCtasPerSm(kernel));
   // Of the warpgroup behind the consumers the first warp is the producer, the
   // next one copies into every other ring where a tile takes so many copies
   // that one thread would be late with them, the next ones add tiles in order
@@ -430,17 +485,27 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     if (ofParts[i].getNumCopies() >= leastCopiesForTwo)
       ofSecond.insert(ofParts[i]);
   bool checks = !checked->rings.empty();
-  SmallVector<StringRef> names = {"consumer", "producer"};
-  SmallVector<int64_t> firstWarps = {0, *warps}, counts = {*warps, 1},
-                       registers = {ofRoles.consumer, ofRoles.producer};
-  int64_t left = warpsOfWarpgroup - 1;
+  SmallVector<StringRef> names = {"consumer"};
+  SmallVector<int64_t> firstWarps = {0}, counts = {*warps},
+                       registers = {ofRoles.consumer};
+  bool divides = firstOfOthers > 0;
+  if (divides) {
+    names.push_back("second_consumer");
+    firstWarps.push_back(firstOfOthers);
+    counts.push_back(*warps);
+    registers.push_back(ofRoles.consumer);
+  }
+  // The last ones that compute need the fewest registers.
+  unsigned lastConsumer = names.size() - 1, producer = names.size();
+  int64_t left = warpsOfWarpgroup;
   auto addRole = [&](StringRef name, int64_t count) {
     names.push_back(name);
-    firstWarps.push_back(*warps + warpsOfWarpgroup - left);
+    firstWarps.push_back(consumers + warpsOfWarpgroup - left);
     counts.push_back(count);
     registers.push_back(ofRoles.producer);
     left -= count;
   };
+  addRole("producer", 1);
   if (!ofSecond.empty())
     addRole("second_producer", 1);
   if (*adds) {
@@ -466,7 +531,7 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     return success(llvm::all_of(
         ops, [&](Operation *op) { return succeeded(slice.clone(*op)); }));
   };
-  unsigned role = 1;
+  unsigned role = producer;
   auto nextBlock = [&] { return OpBuilder::atBlockEnd(getBlock(role++)); };
   auto isOfSecond = [&](Operation *op) {
     return isCopy(op) &&
@@ -477,22 +542,44 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   if (failed(slice(RoleSlice(nextBlock(), isOfFirst))) ||
       (!ofSecond.empty() && failed(slice(RoleSlice(nextBlock(), isOfSecond)))))
     return failure();
+  // The second of two consumers needs little beside its sums, and the
+  // producer, of positions of masked tiles, what it has beside one warpgroup
+  // (ptxas spilled with 40).
+  constexpr int64_t registersBesideTwo = 56;
+  if (divides)
+    roles.leaveRegisters(lastConsumer, producer, registersBesideTwo);
   // That of a block map.
-  if (readsList(roles.getRoles()[1]))
-    roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfListReader);
+  if (readsList(roles.getRoles()[producer]))
+    roles.leaveRegisters(lastConsumer, producer, registersOfListReader);
   if (!ofParts.empty())
-    roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfParts);
+    roles.leaveRegisters(lastConsumer, producer, registersOfParts);
   if (ClaimOp claim = findClaim(kernel); claim && !claim.getShared().empty())
-    roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfSharedScalars);
+    roles.leaveRegisters(lastConsumer, producer, registersOfSharedScalars);
   if (*adds && failed(slice(RoleSlice(nextBlock(), isAddition))))
     return failure();
   if (*diagonals) {
-    roles.leaveRegisters(/*from=*/0, role, registersOfDiagonals);
+    roles.leaveRegisters(lastConsumer, role, registersOfDiagonals);
     if (failed(slice(RoleSlice(nextBlock(), isOfDiagonals))))
       return failure();
   }
   if (checks && failed(slice(RoleSlice(nextBlock(), &*checked))))
     return failure();
+  kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(
+      {static_cast<int32_t>(roles.getNumThreads()), 1, 1}));
+  if (divides) {
+    for (unsigned computing : {0U, lastConsumer}) {
+      int64_t first = firstWarps[computing];
+      auto isOwn = [first](Operation *op) {
+        return computesOnTilesOf(first, op);
+      };
+      if (failed(slice(RoleSlice(OpBuilder::atBlockEnd(getBlock(computing)),
+                                 isOwn, first))))
+        return failure();
+    }
+    for (Operation *op : llvm::reverse(ops))
+      op->erase();
+    return success();
+  }
   for (Operation *op : ops)
     op->moveBefore(&consumer, consumer.end());
   SmallVector<Operation *> ofOthers;
@@ -508,8 +595,6 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   for (Operation *op : llvm::reverse(ofOthers))
     op->erase();
   llvm::for_each(withDiagonals, releaseEarly);
-  kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(
-      {static_cast<int32_t>(roles.getNumThreads()), 1, 1}));
   return success();
 }
 

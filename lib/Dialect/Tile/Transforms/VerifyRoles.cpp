@@ -62,8 +62,14 @@ static bool waitsOrReleases(Operation *op) {
                     ringOp.hasRingEffect(RingEffect::Release));
 }
 
-/// The warps over which the op's register tiles are spread; 0 if it has none.
-static int64_t getWarpsOfTiles(Operation *op) {
+/// Whether all warps that hold register tiles meet at the op.
+static bool isMeeting(Operation *op) {
+  auto reduce = dyn_cast<ReduceRowsOp>(op);
+  return isa<ClearOp>(op) || (reduce && reduce.getNumScratchBytes() > 0);
+}
+
+/// The layout of the op's register tiles; null if it has none.
+static LayoutAttrInterface getLayoutOfTiles(Operation *op) {
   for (Type type :
        llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
                                 SmallVector<Type>(op->getResultTypes()))) {
@@ -73,9 +79,9 @@ static int64_t getWarpsOfTiles(Operation *op) {
     if (auto layout =
             tensor ? dyn_cast_or_null<LayoutAttrInterface>(tensor.getEncoding())
                    : LayoutAttrInterface())
-      return layout.getNumWarps();
+      return layout;
   }
-  return 0;
+  return {};
 }
 
 /// Of one role: what its warps are for follows from what it does.
@@ -132,14 +138,20 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
         (warps > warpsOfWarpgroup ||
          roles.getEndWarp(role) != roles.getNumWarpgroups() * warpsOfWarpgroup))
       return refuse(op, "is for at most four warps, the last of the block");
-    int64_t ofTiles = isOfTile ? getWarpsOfTiles(op) : 0;
-    if (ofTiles != 0 && roles.getFirstWarp(role) != 0)
+    LayoutAttrInterface ofTiles =
+        isOfTile ? getLayoutOfTiles(op) : LayoutAttrInterface();
+    if (ofTiles && roles.getFirstWarp(role) != ofTiles.getFirstWarp())
       return refuse(op,
                     "has register tiles, which only the role that starts at "
-                    "warp 0 has");
-    if (ofTiles != 0 && ofTiles != warps)
-      return refuse(op, "has register tiles over " + Twine(ofTiles) +
+                    "warp " +
+                        Twine(ofTiles.getFirstWarp()) + " has");
+    if (ofTiles && ofTiles.getNumWarps() != warps)
+      return refuse(op, "has register tiles over " +
+                            Twine(ofTiles.getNumWarps()) +
                             " warps, in a role of " + Twine(warps));
+    if (isMeeting(op) && roles.getFirstWarp(role) != 0)
+      return refuse(op, "is where warps meet at a barrier of the role that "
+                        "starts at warp 0");
     auto ringOp = dyn_cast<RingOpInterface>(op);
     bool isOfWarpgroups =
         ringOp && !isCopy(op) && !isCheck(op) && !adds && !hasDiagonals;
@@ -211,12 +223,6 @@ LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
     return WalkResult::advance();
   });
   return failure(walk.wasInterrupted());
-}
-
-/// Whether all warps that hold register tiles meet at the op.
-static bool isMeeting(Operation *op) {
-  auto reduce = dyn_cast<ReduceRowsOp>(op);
-  return isa<ClearOp>(op) || (reduce && reduce.getNumScratchBytes() > 0);
 }
 
 LogicalResult flash::tile::verifyPingPong(PingPongWaitOp wait) {

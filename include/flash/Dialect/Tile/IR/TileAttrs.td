@@ -19,8 +19,12 @@ class Tile_Layout<string cppName, string attrMnemonic>
         [DeclareAttrInterfaceMethods<Tile_LayoutAttrInterface>,
          DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let mnemonic = attrMnemonic;
-  let parameters = (ins "int64_t":$warps);
-  let assemblyFormat = "`<` $warps `>`";
+  let parameters = (ins "int64_t":$warps,
+                        DefaultValuedParameter<"int64_t", "0">:$first_warp);
+  let assemblyFormat = "`<` $warps (`from` $first_warp^)? `>`";
+  let builders = [AttrBuilder<(ins "int64_t":$warps), [{
+    return $_get($_ctxt, warps, 0);
+  }]>];
   let genVerifyDecl = 1;
 }
 
@@ -42,6 +46,11 @@ def Tile_FragmentAttr : Tile_Layout<"Fragment", "fragment"> {
 
     so four neighbouring lanes share a row. `M` is a multiple of `16 W`, `N` of
     8.
+
+    `#tile.fragment<4 from 4>` is the same over other warps of the block, from the one that is given on, whose role has
+    them (`tile.warp_specialize`); so are the other layouts that follow from a fragment.
+    Tiles of different warps are not operands of one operation: a tile goes from warps to others through shared memory
+    (`tile.share`, `tile.load`).
   }];
 }
 

@@ -20,6 +20,8 @@ def Tile_LayoutAttrInterface : AttrInterface<"LayoutAttrInterface"> {
   let methods = [
     InterfaceMethod<"The number of warps that hold the tensor.",
       "int64_t", "getNumWarps">,
+    InterfaceMethod<"The first of them in the block.",
+      "int64_t", "getFirstWarp", (ins), /*methodBody=*/"", /*defaultImplementation=*/"return 0;">,
     InterfaceMethod<"The number of registers of a thread for a tensor's shape.",
       "int64_t", "getNumRegisters", (ins "::llvm::ArrayRef<int64_t>":$shape)>,
     InterfaceMethod<"The part of the coordinates that depends on the thread.",

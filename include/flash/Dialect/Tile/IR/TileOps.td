@@ -232,14 +232,20 @@ def Tile_ShareOp : Tile_Op<"share"> {
   let summary = "a register tile, in shared memory";
   let description = [{
     For what products read from there: second operands, and those that are read
-    transposed. Elements are of 16 bits or f32. `tile-make-rings` turns it into a
+    transposed; and for other warps. Elements are of 16 bits or f32. `tile-make-rings` turns it into a
     ring that the threads fill which hold the tile.
 
     ```mlir
     %pt = tile.share %p : tensor<128x64xf16, #tile.fragment<8>> to !tile.smem<128x64xf16, swizzle = 128>
     ```
+
+    Values for each row, of f32, are put eight in a row, as `tile.load` reads them.
+
+    ```mlir
+    %mt = tile.share %m : tensor<64xf32, #tile.rows<4>> to !tile.smem<8x8xf32, swizzle = 32>
+    ```
   }];
-  let arguments = (ins Tile_FragmentTensor:$x);
+  let arguments = (ins Tile_AnyTensorOf<[Tile_FragmentTensor, Tile_RowsTensor]>:$x);
   let results = (outs Tile_SmemType:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `to` type($result)";
   let hasVerifier = 1;
@@ -405,7 +411,7 @@ def Tile_RingPutOp : Tile_RingStageOp<"ring.put", "Fill"> {
   let summary = "writes a register tile to a stage";
   let description = [{
     Into the acquired stage of a step, by the threads that hold the tile: of 16-bit
-    elements or f32. The stage is full when all of them have written their rows.
+    elements or f32, or a value for each row as `tile.share` puts them. The stage is full when all of them have written their rows.
 
     ```mlir
     tile.ring.acquire %ring[%t] : ...
@@ -414,7 +420,8 @@ def Tile_RingPutOp : Tile_RingStageOp<"ring.put", "Fill"> {
     %pt = tile.ring.wait %ring[%t] : ...
     ```
   }];
-  let arguments = (ins Tile_FragmentTensor:$x, Tile_RingType:$ring, Index:$step);
+  let arguments = (ins Tile_AnyTensorOf<[Tile_FragmentTensor, Tile_RowsTensor]>:$x,
+                       Tile_RingType:$ring, Index:$step);
   let assemblyFormat = [{
     $x `to` $ring `[` $step `]` attr-dict `:` type($x) `to` type($ring)
   }];
@@ -621,8 +628,8 @@ def Tile_WarpSpecializeOp
     whole warpgroup, or at the one that `from` gives. Warps without a role end. What a
     role does follows from its operations:
 
-    - Register tiles belong to the role that starts at warp 0. Warpgroups of four
-      of its warps go at their own pace.
+    - Register tiles belong to the role that starts at their layout's first warp, which is 0 unless it says
+      otherwise, and has as many warps. Warpgroups of four of its warps go at their own pace.
     - Copies into rings are started by one thread of a role of one warp. So are
       ordered additions (`tile.add_in_order`), of a role of their own.
     - A check whether tiles are finite, and what makes them so, is shared by all
@@ -741,7 +748,7 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
     %t = tile.load %qs transpose : !tile.smem<128x64xf16, swizzle = 128> to tensor<64x128xf16, #tile.fragment<4>>
     ```
 
-    A value for each column comes from eight in a row, of f32: element `j` of the
+    A value for each column, or for each row, comes from eight in a row, of f32: element `j` of the
     result is `(j / 8, j mod 8)` of the source.
 
     ```mlir
@@ -750,7 +757,7 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   }];
   let arguments = (ins Tile_FactorSmem:$source, UnitAttr:$transpose);
   let results =
-      (outs Tile_AnyTensorOf<[Tile_FragmentTensor, Tile_ColumnsTensor]>:$result);
+      (outs Tile_AnyTensorOf<[Tile_FragmentTensor, Tile_RowsTensor, Tile_ColumnsTensor]>:$result);
   let assemblyFormat = [{
     $source (`transpose` $transpose^)? attr-dict
     `:` type($source) `to` type($result)
@@ -1308,7 +1315,7 @@ def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
     Those from `column` on, as many as there are and as the destination has:
     16-bit elements by `stmatrix`, f32 and all `by_pairs` by stores of the two
     neighbours that a thread has. The rows of a thread's warp go to the same rows of the
-    destination, or of the 64 that its warpgroup has of its own.
+    destination, or of the 64 that its warpgroup has of its own. Values for each row go eight in a row.
 
     Sixteen lanes at a time store four rows of eight columns of f32, and the swizzle
     of 128 bytes gives two of them the same banks. With `alternate` odd rows have the columns that
@@ -1319,7 +1326,7 @@ def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
     tile.put %o, %stage {column = 64} : tensor<128x128xf16, #tile.fragment<8>> to !tile.smem<128x64xf16, swizzle = 128>
     ```
   }];
-  let arguments = (ins Tile_FragmentTensor:$x, Tile_SmemType:$destination,
+  let arguments = (ins Tile_AnyTensorOf<[Tile_FragmentTensor, Tile_RowsTensor]>:$x, Tile_SmemType:$destination,
                        I64Attr:$column, UnitAttr:$by_pairs,
                        UnitAttr:$alternate);
   let assemblyFormat = [{

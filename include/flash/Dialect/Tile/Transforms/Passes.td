@@ -170,6 +170,35 @@ def DivideByReciprocals : Pass<"tile-divide-by-reciprocals", "::mlir::ModuleOp">
                            "::mlir::memref::MemRefDialect"];
 }
 
+def DivideColumns : Pass<"tile-divide-columns", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Divide wide accumulators between two warpgroups";
+  let description = [{
+    For kernels whose `flash.schedule` has `divide_columns`. A thread has no registers for a fragment of 64 rows and
+    more than 256 columns, as sums of wide values are. The warps that hold such fragments keep the first columns, from 0
+    to a multiple of a panel (see `!tile.smem`), and as many other warps behind them get the rest: the layouts of
+    the halves say so, and `tile-specialize-warps` makes a role of what those warps do. What both halves
+    depend on, such as probabilities and the factors of rows, the first warps compute, and share with the others
+    (`tile.share`). A product of the other half takes its first operand from shared memory.
+
+    ```mlir
+    %f = tile.broadcast %factor : tensor<64xf32, #tile.rows<4>> to tensor<64x512xf32, #tile.fragment<4>>
+    %c = arith.mulf %acc, %f : tensor<64x512xf32, #tile.fragment<4>>
+    %op = tile.mma_async %p, %kt add %c : ...
+    // becomes
+    %f0 = tile.broadcast %factor : tensor<64xf32, #tile.rows<4>> to tensor<64x256xf32, #tile.fragment<4>>
+    %ft = tile.share %factor : tensor<64xf32, #tile.rows<4>> to !tile.smem<8x8xf32, swizzle = 32>
+    %g = tile.load %ft : !tile.smem<8x8xf32, swizzle = 32> to tensor<64xf32, #tile.rows<4 from 4>>
+    %f1 = tile.broadcast %g : tensor<64xf32, #tile.rows<4 from 4>> to tensor<64x256xf32, #tile.fragment<4 from 4>>
+    %c0 = arith.mulf %acc0, %f0 : tensor<64x256xf32, #tile.fragment<4>>
+    %c1 = arith.mulf %acc1, %f1 : tensor<64x256xf32, #tile.fragment<4 from 4>>
+    %pt = tile.share %p : tensor<64x64xf16, #tile.fragment<4>> to !tile.smem<64x64xf16, swizzle = 128>
+    %op0 = tile.mma_async %p, %kt add %c0 : ...
+    %op1 = tile.mma_async %pt, %kt panel(%c4) add %c1 : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Make of fetches rings that asynchronous copies fill";
   let description = [{
