@@ -21,7 +21,7 @@ configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
-.PHONY: build run test test-all test-torch test-models bench python dist wheel docs asan debug fuzz programs head-dims format lint clean setup
+.PHONY: build run test test-all test-torch test-models bench python dist wheel docs site asan debug fuzz programs head-dims format lint clean setup
 
 build: setup
 	@$(call configure,$(BUILD))
@@ -38,6 +38,7 @@ python: build ## the Python package, in the virtual environment $(BUILD)/python
 	scripts/setup-python.sh $(BUILD) $(PYTHON)
 
 test: python ## every test, with other cases of the suite each time; the last line is the tally
+	scripts/setup-site.sh $(BUILD) $(PYTHON)
 	$(PYTHON) scripts/run-tests.py $(LLVM)/bin/lit $(BUILD)
 
 test-all: export FLASH_TEST_ALL = 1
@@ -73,6 +74,12 @@ docs: build ## regenerates docs/reference from the .td files
 	ninja -C $(BUILD) flash-docs
 	cp $(BUILD)/reference/*.md docs/reference/
 	$(PYTHON) scripts/check-docs.py $(BUILD)/bin/flash-opt --write
+
+# Nothing is compiled for it.
+site: ## the pages as a site with search, in $(BUILD)/site; a link that leads nowhere is an error
+	@scripts/setup.sh --only python3-venv python3-numpy
+	scripts/setup-site.sh $(BUILD) $(PYTHON)
+	scripts/make-site.sh $(BUILD) $(BUILD)/site
 
 asan: ## the tools with the address and undefined sanitizers
 	@scripts/setup.sh libclang-rt-22-dev

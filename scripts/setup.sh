@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages the build needs, and those named as arguments,
-# only where they are missing.
+# or after --only these alone, where they are missing.
 set -euo pipefail
 
 packages=(libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools clang-22
           lld-22 cmake ninja-build python3 python3-numpy zlib1g-dev
           libzstd-dev "$@")
+[[ ${1-} != --only ]] || packages=("${@:2}")
 missing=()
 for package in "${packages[@]}"; do
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)

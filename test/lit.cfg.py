@@ -29,6 +29,9 @@ venv = os.path.join(config.flash_build_dir, "python")
 config.substitutions.append(("%venv_python", os.path.join(venv, "bin", "python")))
 if os.path.exists(os.path.join(venv, "installed")):
     config.available_features.add("python-package")
+# `make test` installs Sphinx there.
+if os.path.exists(os.path.join(config.flash_build_dir, "sphinx", "requirements.txt")):
+    config.available_features.add("sphinx")
 config.substitutions.append(("%source_dir", config.flash_source_dir))
 config.substitutions.append(("%build_dir", config.flash_build_dir))
 config.substitutions.append(("%examples", os.path.join(config.flash_source_dir, "examples")))
