@@ -22,3 +22,15 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op has a tile of 512 columns, of which it cannot be told}}
+  gpu.func @kernel(%x: tensor<64x512xf32, #tile.fragment<4>>, %o: memref<?x512xf32>) kernel
+      attributes {flash.schedule = #flash.schedule<features = specialize_warps|divide_columns>} {
+    %c0 = arith.constant 0 : index
+    tile.store %x, %o[%c0] : tensor<64x512xf32, #tile.fragment<4>> to memref<?x512xf32>
+    gpu.return
+  }
+}

@@ -101,3 +101,26 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Columns that exist are counted from the first of a half, panels are those of the tile, of 32 columns in f32, and
+// the other warps are those behind a tile's own, also where no product says which.
+// CHECK-LABEL: gpu.func @columns(
+// CHECK-SAME:    %[[N:[^ ]*]]: index)
+// CHECK:         tile.load %{{.*}} to tensor<64xf32, #tile.rows<4 from 4>>
+// CHECK:         tile.load_row %{{.*}} panel(%c8{{.*}}) : <32x512xf32, swizzle = 128> to tensor<64x256xf32, #tile.fragment<4 from 4>>
+// CHECK:         tile.store {{.*}} columns(%[[N]]) : tensor<64x256xf32, #tile.fragment<4>>
+// CHECK:         %[[REST:.*]] = arith.subi %[[N]], %c256
+// CHECK:         tile.store {{.*}} columns(%[[REST]]) : tensor<64x256xf32, #tile.fragment<4 from 4>>
+gpu.module @m {
+  gpu.func @columns(%v: !tile.smem<32x512xf32, swizzle = 128>, %f: tensor<64xf32, #tile.rows<4>>, %o: memref<?x512xf32>, %n: index) kernel
+      attributes {flash.schedule = #flash.schedule<features = specialize_warps|divide_columns>} {
+    %c0 = arith.constant 0 : index
+    %b = tile.broadcast %f : tensor<64xf32, #tile.rows<4>> to tensor<64x512xf32, #tile.fragment<4>>
+    %row = tile.load_row %v[%c0] : !tile.smem<32x512xf32, swizzle = 128> to tensor<64x512xf32, #tile.fragment<4>>
+    %x = arith.mulf %b, %row : tensor<64x512xf32, #tile.fragment<4>>
+    tile.store %x, %o[%c0] columns(%n) : tensor<64x512xf32, #tile.fragment<4>> to memref<?x512xf32>
+    gpu.return
+  }
+}

@@ -25,11 +25,12 @@ using namespace mlir;
 using namespace flash;
 using namespace flash::tile;
 
-/// The columns of a panel, of the elements of 16 bits that warpgroups multiply.
+/// The columns of a panel of elements of 16 bits, which warpgroups multiply. So
+/// many columns are whole panels of wider elements, too.
 static constexpr int64_t panelColumns = 64;
 
-/// The halves of a fragment that is too wide for one warpgroup, of which other
-/// warps have the second; nothing of any other type.
+/// The types of the halves of a fragment that is too wide for one warpgroup:
+/// the second half belongs to other warps. Nothing for any other type.
 static std::optional<std::array<RankedTensorType, 2>> getHalves(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   auto layout = tensor ? dyn_cast_or_null<FragmentAttr>(tensor.getEncoding())
@@ -82,16 +83,14 @@ public:
 
 using Halves = SmallVector<Value>;
 
-/// Emits what the operations on wide tiles become: an operation for each half,
-/// of operands which the warps of that half hold.
+/// Emits two operations for one on wide tiles: each computes a half, and the
+/// warps of that half hold its operands.
 class Divider {
 public:
-  explicit Divider(int64_t warps) : warps(warps) {}
-
   /// What the first warps hold, in shared memory.
   Value share(OpBuilder &b, Value tile);
-  /// The same as the other warps hold it.
-  Value handOver(OpBuilder &b, Value tile);
+  /// The same as the `other` warps hold it.
+  Value handOver(OpBuilder &b, Value tile, FragmentAttr other);
 
   Halves operator()(OpBuilder &b, BroadcastOp op);
   Halves operator()(OpBuilder &b, arith::ConstantOp op);
@@ -102,10 +101,10 @@ public:
   Halves operator()(OpBuilder &b, StoreOp op, ManyValues<StoreOp> from);
 
 private:
-  /// The panel at which a half begins: `panel` if it is the first.
-  static Value advance(OpBuilder &b, Location loc, Value panel, int64_t column);
+  /// The panel of a tile at which a half begins: `panel` if it is the first.
+  static Value advance(OpBuilder &b, Location loc, SmemType tile, Value panel,
+                       int64_t column);
 
-  int64_t warps;
   llvm::DenseMap<Value, Value> shared;
 };
 } // namespace
@@ -127,28 +126,26 @@ Value Divider::share(OpBuilder &b, Value tile) {
   return known = ShareOp::create(b, tile.getLoc(), smem, tile);
 }
 
-Value Divider::handOver(OpBuilder &b, Value tile) {
+Value Divider::handOver(OpBuilder &b, Value tile, FragmentAttr other) {
   auto type = cast<RankedTensorType>(tile.getType());
+  auto rows =
+      RowsAttr::get(b.getContext(), other.getWarps(), other.getFirstWarp());
   // A column of what they have anyway.
-  if (auto column = tile.getDefiningOp<ColumnOp>()) {
-    auto layout = RowsAttr::get(b.getContext(), warps, warps);
-    return ColumnOp::create(b, column.getLoc(), type.cloneWithEncoding(layout),
-                            handOver(b, column.getX()), column.getColumn());
-  }
-  Attribute layout =
-      type.getRank() == 1
-          ? Attribute(RowsAttr::get(b.getContext(), warps, warps))
-          : FragmentAttr::get(b.getContext(), warps, warps);
+  if (auto column = tile.getDefiningOp<ColumnOp>())
+    return ColumnOp::create(b, column.getLoc(), type.cloneWithEncoding(rows),
+                            handOver(b, column.getX(), other),
+                            column.getColumn());
+  Attribute layout = type.getRank() == 1 ? Attribute(rows) : other;
   return LoadOp::create(b, tile.getLoc(), type.cloneWithEncoding(layout),
                         share(b, tile), /*transpose=*/false);
 }
 
-Value Divider::advance(OpBuilder &b, Location loc, Value panel,
+Value Divider::advance(OpBuilder &b, Location loc, SmemType tile, Value panel,
                        int64_t column) {
   if (column == 0)
     return panel;
   Value distance =
-      arith::ConstantIndexOp::create(b, loc, column / panelColumns);
+      arith::ConstantIndexOp::create(b, loc, column / tile.getPanelColumns());
   return panel ? arith::AddIOp::create(b, loc, panel, distance).getResult()
                : distance;
 }
@@ -157,7 +154,9 @@ Halves Divider::operator()(OpBuilder &b, BroadcastOp op) {
   auto [first, second] = *getHalves(op.getType());
   Value source = op.getSource();
   Value ofOthers =
-      isa<RankedTensorType>(source.getType()) ? handOver(b, source) : source;
+      isa<RankedTensorType>(source.getType())
+          ? handOver(b, source, cast<FragmentAttr>(second.getEncoding()))
+          : source;
   return {BroadcastOp::create(b, op.getLoc(), first, source),
           BroadcastOp::create(b, op.getLoc(), second, ofOthers)};
 }
@@ -184,7 +183,7 @@ Halves Divider::operator()(OpBuilder &b, MmaAsyncOp op,
       a = share(b, a);
     results.push_back(MmaAsyncOp::create(
         b, op.getLoc(), PendingType::get(b.getContext(), half), a, op.getB(),
-        advance(b, op.getLoc(), op.getPanel(), column),
+        advance(b, op.getLoc(), op.getB().getType(), op.getPanel(), column),
         op.getC() ? from.getC()[i] : Value(), op.getTransposeA(),
         op.getTransposeB(), op.getTf32(), op.getWarpgroup()));
     column += half.getDimSize(1);
@@ -208,7 +207,8 @@ Halves Divider::operator()(OpBuilder &b, LoadRowOp op) {
   for (RankedTensorType half : halves) {
     results.push_back(
         LoadRowOp::create(b, op.getLoc(), half, op.getSource(), op.getRow(),
-                          advance(b, op.getLoc(), op.getPanel(), column)));
+                          advance(b, op.getLoc(), op.getSource().getType(),
+                                  op.getPanel(), column)));
     column += half.getDimSize(1);
   }
   return results;
@@ -250,8 +250,14 @@ Halves Divider::operator()(OpBuilder &b, StoreOp op, ManyValues<StoreOp> from) {
     indices.back() = b.createOrFold<arith::AddIOp>(
         op.getLoc(), start,
         arith::ConstantIndexOp::create(b, op.getLoc(), column));
+    // Columns that exist are counted from the first one of a tile.
+    Value columns = op.getColumns();
+    if (columns)
+      columns = b.createOrFold<arith::SubIOp>(
+          op.getLoc(), columns,
+          arith::ConstantIndexOp::create(b, op.getLoc(), column));
     StoreOp::create(b, op.getLoc(), op.getAdd(), half, op.getDestination(),
-                    indices, op.getRows(), op.getToEnd(), op.getColumns(),
+                    indices, op.getRows(), op.getToEnd(), columns,
                     op.getPackedAttr());
     column += cast<RankedTensorType>(half.getType()).getDimSize(1);
   }
@@ -313,6 +319,8 @@ struct DivideColumns : flash::tile::impl::DivideColumnsBase<DivideColumns> {
       };
       RankedTensorType wide = findWide(op->getResultTypes());
       wide = wide ? wide : findWide(op->getOperandTypes());
+      if (auto kernel = dyn_cast<gpu::GPUFuncOp>(op))
+        wide = findWide(kernel.getArgumentTypes());
       if (!wide)
         return WalkResult::advance();
       if (wide.getDimSize(1) > mostDividedColumns)
@@ -329,7 +337,8 @@ struct DivideColumns : flash::tile::impl::DivideColumnsBase<DivideColumns> {
       auto product = dyn_cast<MmaAsyncOp>(op);
       if (isa<scf::ForOp, scf::IfOp, scf::YieldOp, LoadRowOp, MapOp, StoreOp>(
               op) ||
-          (product && !product.getTransposeB() && !product.getTransposeA()) ||
+          (product && !product.getTransposeB() && !product.getTransposeA() &&
+           !isWide(product.getA().getType())) ||
           (wait && wait.getYounger().empty()) ||
           (broadcast && (!source || isOfRows(source))) ||
           (constant && isa<SplatElementsAttr>(constant.getValue())) ||
@@ -348,15 +357,10 @@ struct DivideColumns : flash::tile::impl::DivideColumnsBase<DivideColumns> {
     if (!flash::getSchedule(getOperation())
              .has(flash::ScheduleFeatures::DivideColumns))
       return;
-    int64_t warps = 0;
-    getOperation().walk([&](MmaAsyncOp product) {
-      RankedTensorType result = product.getResult().getType().getValue();
-      warps = cast<FragmentAttr>(result.getEncoding()).getWarps();
-    });
     if (failed(check()))
       return signalPassFailure();
     HalvesConverter types;
-    Divider divide(warps);
+    Divider divide;
     RewritePatternSet patterns(&getContext());
     ConversionTarget target(getContext());
     scf::populateSCFStructuralTypeConversionsAndLegality(types, patterns,
@@ -377,8 +381,8 @@ struct DivideColumns : flash::tile::impl::DivideColumnsBase<DivideColumns> {
     getOperation().walk(shareFirst);
   }
 
-  /// Puts what scales the sums of a product behind the share of its first
-  /// operand, for which other warps wait.
+  /// Moves what scales the sums of a product to just before the product, and
+  /// so behind the share of its first operand, for which other warps wait.
   static void shareFirst(MmaAsyncOp product) {
     if (llvm::none_of(product.getA().getUsers(), llvm::IsaPred<ShareOp>))
       return;

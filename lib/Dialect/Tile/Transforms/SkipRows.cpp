@@ -24,15 +24,15 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
-/// Whether other warps wait for the op, so that a warpgroup without rows does
-/// it, too; or whether it says what that is.
+/// Whether a warpgroup without rows carries the op out, too: other warps wait
+/// for it, or its result says which ops these are.
 static bool keepsUp(Operation *op) {
   return isa<RingWaitOp, RingPeekOp, RingIsFiniteOp, RingReleaseOp,
              PingPongWaitOp, PingPongArriveOp, ClearOp>(op);
 }
 
-/// Whether the op gives nothing but tiles: nobody misses it where these are
-/// stored nowhere.
+/// Whether the op does nothing but compute or read tiles, so that it may be
+/// left out where these are stored nowhere.
 static bool givesTilesAlone(Operation *op) {
   return isa<MmaAsyncOp, MmaWaitOp>(op) || isMemoryEffectFree(op) ||
          hasSingleEffect<MemoryEffects::Read>(op);
@@ -62,8 +62,8 @@ private:
   bool isKnown(Value value) {
     return mapping.contains(value) || !ofTile.contains(value);
   }
-  /// Says that results of an op, and arguments of its blocks, are known if they
-  /// are in the mapping only.
+  /// Makes results of an op, and arguments of its blocks, unknown until they
+  /// are in the mapping.
   void forget(Operation *op);
 
   OpBuilder &b;
@@ -182,8 +182,8 @@ bool Rest::emit(Block &block) {
   return true;
 }
 
-/// What a role stores, if that are the same rows of tiles, in one loop, and if
-/// it does nothing else that somebody may miss.
+/// The stores of a role, if all are in one loop and of the same number of rows,
+/// and if the role does nothing else that somebody may miss.
 static std::optional<Stores> findStores(Region &role) {
   Stores stores;
   WalkResult walk = role.walk([&](Operation *op) {
