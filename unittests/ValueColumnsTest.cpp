@@ -16,6 +16,8 @@
 #include "flash/Schedule/ValueColumns.h"
 #include "flash/Support/HeadDim.h"
 
+#include <cstdlib>
+
 using namespace flash;
 
 static void testBlocks(int64_t all, int64_t columns) {
@@ -29,6 +31,12 @@ static void testBlocks(int64_t all, int64_t columns) {
     llvm::StringRef(fault).rsplit(' ').second.getAsInteger(10, nearest);
     expect(getValueBlockDistance(all, nearest).has_value(),
            name + ": no nearest number in '" + fault + "'");
+    for (int64_t other = headDimMultiple; other <= all;
+         other += headDimMultiple)
+      expect(!getValueBlockDistance(all, other) ||
+                 std::abs(other - columns) >= std::abs(nearest - columns),
+             name + ": " + llvm::Twine(other) + " is nearer than '" + fault +
+                 "' says");
     return;
   }
   int64_t blocks = countValueBlocks(all, columns);

@@ -43,6 +43,17 @@ static int64_t alignColumns(int64_t all, int64_t columns) {
   return columns < all ? columns : all;
 }
 
+/// The nearest number of columns for which there is a distance.
+static int64_t findNearestColumns(int64_t all, int64_t columns) {
+  int64_t nearest = alignColumns(all, columns);
+  for (int64_t fewer = columns / headDimMultiple * headDimMultiple;
+       fewer > 0 && columns - fewer < nearest - columns;
+       fewer -= headDimMultiple)
+    if (getValueBlockDistance(all, fewer))
+      return fewer;
+  return nearest;
+}
+
 std::string flash::findValueColumnsFault(int64_t all, int64_t columns) {
   if (getValueBlockDistance(all, columns))
     return "";
@@ -50,7 +61,7 @@ std::string flash::findValueColumnsFault(int64_t all, int64_t columns) {
                        "do not begin multiples of {2} columns apart; the "
                        "nearest is {3}",
                        columns, all, headDimMultiple,
-                       alignColumns(all, columns));
+                       findNearestColumns(all, columns));
 }
 
 int64_t flash::getFirstColumns(int64_t columns, int64_t multiple) {
