@@ -273,8 +273,10 @@ std::string flash::completeSm90Schedule(const Problem &problem,
     return formatv("query_tile must be 64, 128 or 192 where warps have roles, "
                    "got {0}; the nearest is {1}",
                    *schedule.queryTile,
-                   std::min(llvm::alignTo(*schedule.queryTile, rowsOfWarpgroup),
-                            uint64_t(maxQueryTile)));
+                   std::clamp<int64_t>(llvm::alignDown(*schedule.queryTile +
+                                                           rowsOfWarpgroup / 2,
+                                                       rowsOfWarpgroup),
+                                       rowsOfWarpgroup, maxQueryTile));
   if (!canBeWarpgroupTiles(rowsOfWarpgroup, *schedule.keyTile))
     return formatv("key_tile must be a multiple of 16 up to 256 where warps "
                    "have roles, got {0}; the nearest is {1}",
@@ -283,15 +285,15 @@ std::string flash::completeSm90Schedule(const Problem &problem,
                             uint64_t(maxKeyTile)));
   bool divides = schedule.has(ScheduleFeatures::DivideColumns);
   int64_t valueColumns = getValueColumns(problem, schedule);
-  if (divides && *schedule.queryTile != rowsOfWarpgroup)
-    return formatv("divide_columns is of 64 queries that two warpgroups share, "
-                   "so query_tile must be 64, got {0}",
-                   *schedule.queryTile);
   if (divides && !mayDivideColumns(valueColumns))
     return formatv("divide_columns is of blocks with more than {0} and up to "
                    "{1} columns of values, got {2}; leave it out of the "
                    "features",
                    mostValueColumns, mostDividedColumns, valueColumns);
+  if (divides && *schedule.queryTile != rowsOfWarpgroup)
+    return formatv("divide_columns is of 64 queries that two warpgroups share, "
+                   "so query_tile must be 64, got {0}",
+                   *schedule.queryTile);
   int64_t warps = *schedule.queryTile / rowsOfWarp;
   // Of each of the warpgroups that compute.
   int64_t warpgroups = divides ? 2 : *schedule.queryTile / rowsOfWarpgroup;

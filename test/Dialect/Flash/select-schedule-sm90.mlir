@@ -225,6 +225,15 @@ func.func @f(%q: !type) -> !type {
 
 !type = tensor<2x4x512x64xf16>
 func.func @f(%q: !type) -> !type {
+  // expected-error @below {{'flash.attention' op cannot be scheduled: query_tile must be 64, 128 or 192 where warps have roles, got 80; the nearest is 64}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 80, key_tile = 64, features = specialize_warps>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x64xf16>
+func.func @f(%q: !type) -> !type {
   // expected-error @below {{query_tile must be 64, 128 or 192 where warps have roles, got 256; the nearest is 192}}
   %o = flash.attention %q, %q, %q schedule(<query_tile = 256, key_tile = 64, features = specialize_warps>) : (!type, !type, !type) -> !type
   return %o : !type

@@ -8,6 +8,7 @@
 // RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule='schedule=value_columns=512,features=specialize_warps' 2>&1 | FileCheck %s --check-prefix=REGISTERS
 // RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule='schedule=features=-divide_columns' | FileCheck %s --check-prefix=BLOCKS
 // RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule='schedule=value_columns=256,features=specialize_warps|divide_columns' 2>&1 | FileCheck %s --check-prefix=NARROW
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule='schedule=query_tile=128,value_columns=256,features=specialize_warps|divide_columns' 2>&1 | FileCheck %s --check-prefix=NARROW
 // RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule='schedule=query_tile=128,features=specialize_warps|divide_columns' 2>&1 | FileCheck %s --check-prefix=QUERIES
 // RUN: not flash-opt %s --flash-attach-target='target=sm_90a keys=shared_bytes_per_block=101376' --flash-select-schedule='schedule=features=specialize_warps' 2>&1 | FileCheck %s --check-prefix=SHARED
 // COLUMNS: 'flash.attention' op cannot be scheduled: blocks of value_columns = 216 of 512 columns of values do not begin multiples of 8 columns apart; the nearest is 224
