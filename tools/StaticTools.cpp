@@ -10,9 +10,10 @@
 
 #include "llvm/Support/Path.h"
 
-/// Called as flash-opt it is that tool, and else flash-run.
+/// Called as flash-opt, or by a longer name such as flash-opt-22, it is that
+/// tool, and else flash-run.
 int main(int argc, char **argv) {
-  return llvm::sys::path::filename(argv[0]) == "flash-opt"
+  return llvm::sys::path::filename(argv[0]).starts_with("flash-opt")
              ? flash::optMain(argc, argv)
              : flash::runMain(argc, argv);
 }
