@@ -242,10 +242,14 @@ Value BlockConverter::countAdditions(ValueRange trips) {
   auto dim = [&](int64_t d) {
     return b.createOrFold<memref::DimOp>(loc, sums, d);
   };
-  // A tile of keys goes through the queries of all heads that read them.
-  Value heads = trips.size() < 2 ? dim(1)
-                                 : b.createOrFold<arith::DivUIOp>(
-                                       loc, dim(1), trips[trips.size() - 2]);
+  // A tile of keys goes through the queries of all heads that read them. A
+  // launch without heads may compute this, too.
+  Value heads = dim(1);
+  if (trips.size() > 1) {
+    Value some = b.createOrFold<arith::MaxUIOp>(loc, trips[trips.size() - 2],
+                                                constant(1));
+    heads = b.createOrFold<arith::DivUIOp>(loc, heads, some);
+  }
   // Few tiles of a head all begin in one wave, in which no addition is between.
   Value most = b.createOrFold<arith::MulIOp>(
       loc, trips.back(), constant(tile::additionsBetweenTiles));
