@@ -87,8 +87,6 @@ static constexpr ScheduleFeatures claimed =
 static constexpr Candidate fusedCandidates[] = {
     {64, 128, 128, 128, 128, 2, {}, {}, claimed}, {128, 128, 128, 128, 64, 2}};
 
-static constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
-
 static constexpr Gain gains[] = {
     {64, 512, 512, 4, {}, {}, true, false, unlimited},
     {128, 1024, 2048, 16, 512, 1024, false, true, 1}};

@@ -10,7 +10,12 @@
 
 #include "flash/Schedule/Models.h"
 
+#include <limits>
+
 namespace flash {
+
+/// A bound of the tables of models that bounds nothing.
+constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 
 /// Bytes of shared memory of a block: the tile of queries, and as many tiles of
 /// keys and of values as there are stages.

@@ -54,7 +54,6 @@ struct Candidate {
   ScheduleFeatures features;
   std::optional<int64_t> stages = {}, ctasPerSm = {};
 };
-constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 constexpr Candidate candidates[] = {
     {64, 0, unlimited, 192, 128, pingPong | ScheduleFeatures::Persistent},
     {104, 0, unlimited, 128, 128, pingPong | ScheduleFeatures::Persistent},

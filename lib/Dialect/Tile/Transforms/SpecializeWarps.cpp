@@ -34,26 +34,10 @@ static bool isTile(Type type) {
   return isa<SmemType, PendingType>(type);
 }
 
-/// The first of the warps that hold register tiles of the type, pending or not;
-/// nothing of other types.
-static std::optional<int64_t> getFirstWarp(Type type) {
-  if (auto pending = dyn_cast<PendingType>(type))
-    type = pending.getValue();
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  auto layout =
-      tensor ? dyn_cast_or_null<LayoutAttrInterface>(tensor.getEncoding())
-             : LayoutAttrInterface();
+/// The first of the warps that hold the register tiles of a layout; nothing
+/// without one.
+static std::optional<int64_t> getFirstWarp(LayoutAttrInterface layout) {
   return layout ? std::optional(layout.getFirstWarp()) : std::nullopt;
-}
-
-/// The same of the tiles that an op takes or gives.
-static std::optional<int64_t> getFirstWarp(Operation *op) {
-  for (TypeRange types :
-       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
-    for (Type type : types)
-      if (std::optional<int64_t> first = getFirstWarp(type))
-        return first;
-  return std::nullopt;
 }
 
 /// Whether the op fills stages, or takes them to be filled, by copies.
@@ -184,7 +168,8 @@ void RoleSlice::cloneOwn(Operation &op) {
 SmallVector<unsigned> RoleSlice::getKept(TypeRange types) {
   SmallVector<unsigned> kept;
   for (auto [i, type] : llvm::enumerate(types))
-    if (!isTile(type) || (firstWarp && getFirstWarp(type) == firstWarp))
+    if (!isTile(type) ||
+        (firstWarp && getFirstWarp(getLayout(type)) == firstWarp))
       kept.push_back(i);
   return kept;
 }
@@ -433,7 +418,7 @@ static SmallVector<RingOp> findRingsOfParts(gpu::GPUFuncOp kernel) {
 static bool computesOnTilesOf(int64_t firstWarp, Operation *op) {
   if (isa<scf::ForOp, scf::IfOp>(op) || isCopy(op))
     return false;
-  if (std::optional<int64_t> first = getFirstWarp(op))
+  if (std::optional<int64_t> first = getFirstWarp(getLayoutOfTiles(op)))
     return first == firstWarp;
   auto ringOp = dyn_cast<RingOpInterface>(op);
   if (!ringOp)
@@ -441,10 +426,11 @@ static bool computesOnTilesOf(int64_t firstWarp, Operation *op) {
   bool isOfWriters = ringOp.hasRingEffect(RingEffect::Acquire);
   return llvm::any_of(ringOp.getRing().getUsers(), [&](Operation *user) {
     if (isOfWriters)
-      return isa<RingPutOp>(user) && getFirstWarp(user) == firstWarp;
+      return isa<RingPutOp>(user) &&
+             getFirstWarp(getLayoutOfTiles(user)) == firstWarp;
     auto wait = dyn_cast<RingWaitOp>(user);
     return wait && llvm::any_of(wait->getUsers(), [&](Operation *reader) {
-             return getFirstWarp(reader) == firstWarp;
+             return getFirstWarp(getLayoutOfTiles(reader)) == firstWarp;
            });
   });
 }

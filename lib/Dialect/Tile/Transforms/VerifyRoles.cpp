@@ -68,19 +68,20 @@ static bool isMeeting(Operation *op) {
   return isa<ClearOp>(op) || (reduce && reduce.getNumScratchBytes() > 0);
 }
 
-/// The layout of the op's register tiles; null if it has none.
-static LayoutAttrInterface getLayoutOfTiles(Operation *op) {
-  for (Type type :
-       llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
-                                SmallVector<Type>(op->getResultTypes()))) {
-    if (auto pending = dyn_cast<PendingType>(type))
-      type = pending.getValue();
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (auto layout =
-            tensor ? dyn_cast_or_null<LayoutAttrInterface>(tensor.getEncoding())
-                   : LayoutAttrInterface())
-      return layout;
-  }
+LayoutAttrInterface flash::tile::getLayout(Type type) {
+  if (auto pending = dyn_cast<PendingType>(type))
+    type = pending.getValue();
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<LayoutAttrInterface>(tensor.getEncoding())
+                : LayoutAttrInterface();
+}
+
+LayoutAttrInterface flash::tile::getLayoutOfTiles(Operation *op) {
+  for (TypeRange types :
+       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+    for (Type type : types)
+      if (LayoutAttrInterface layout = getLayout(type))
+        return layout;
   return {};
 }
 

@@ -19,6 +19,11 @@ mlir::Region *getRole(mlir::Operation *op);
 /// of what it reads in memory, as every role can do for itself.
 bool computesScalars(mlir::Operation *op);
 
+/// The layout of a register tile, be it pending, and the one of the register
+/// tiles that an op takes or gives; null if there are none.
+LayoutAttrInterface getLayout(mlir::Type type);
+LayoutAttrInterface getLayoutOfTiles(mlir::Operation *op);
+
 /// Checks that each role does only what its warps can do together.
 mlir::LogicalResult verifyRoles(WarpSpecializeOp roles);
 
