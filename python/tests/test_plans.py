@@ -252,19 +252,18 @@ def test_gradients_of_what_is_captured(knows_score):
     assert len(found) == 4 and all(np.array_equal(*pair) for pair in zip(found, expected))
 
 
-@pytest.mark.parametrize("dim", [64, 128])
-def test_scores_take_the_arrays_of_a_plan(dim):
+@pytest.mark.parametrize("dim, key_heads, products", [(64, 16, 5), (128, 16, 5), (128, 4, 7)])
+def test_scores_take_the_arrays_of_a_plan(dim, key_heads, products):
     """What pays with a score may have other arrays; those of the plan count, whether it knows the score or not."""
     ids, slopes = np.sort(FEW), make(16)
     window = flash.documents(ids) & (lambda b, h, q, k: (k <= q) & (q - k <= 1024))
     alibi = lambda s, b, h, q, k: s - slopes[h] * (q - k)  # noqa: E731
-    kind = "bf16", 4, dim, dim, "sm_90a", [[1, 16, 8192, dim]] * 3
+    kind = "bf16", 4, dim, dim, "sm_90a", [[1, heads, 8192, dim] for heads in (16, key_heads, key_heads)]
     config, _ = plans._prepare(window, False)
     _, without = programs.get_gradient_plan(config, *kind)
     chosen = plans._choose_tiles(window, alibi, False, (*kind[:-1], tuple(map(tuple, kind[-1]))))
     _, with_score = programs.get_gradient_plan(config, *kind, chosen)
-    assert with_score == chosen and "products=5" in with_score
-    assert ("products=5" if dim == 64 else "products=7") in without
+    assert with_score == chosen and f"products={products}" in with_score
     for schedule in (without, with_score):
         arrays = set()
         for score in (None, alibi):
@@ -274,7 +273,7 @@ def test_scores_take_the_arrays_of_a_plan(dim):
             assert same == schedule
             head = planned.split("func.func @attention_grad(")[1].split("{")[0]
             arrays.add(tuple(re.findall(r"%(?:key_tiles|tile_counts|tile_ranks)\w*: (\S+)", head)))
-        assert len(arrays) == 1 and len(*arrays) == (3 if "products=5" in schedule else 4)
+        assert len(arrays) == 1 and len(*arrays) == (3 if products == 5 else 4)
 
 
 class Keeps:
