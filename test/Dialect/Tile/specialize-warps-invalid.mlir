@@ -27,12 +27,12 @@ gpu.module @m {
     tile.ring.acquire %r[%c0] : !ring
     tile.copy_async %m[%c0] to %r[%c0] : !memory to !ring
     %k0 = tile.ring.wait %r[%c0] : !ring
-    // expected-note @below {{computed here}}
     %f = tile.is_finite %k0 : !tile
     tile.ring.release %r[%c0] : !ring
-    // expected-error @below {{'arith.index_castui' op cannot be left to producer warps: it depends on what other warps compute}}
+    // expected-note @below {{computed here}}
     %row = arith.index_castui %f : i1 to index
     tile.ring.acquire %r[%c0] : !ring
+    // expected-error @below {{'tile.copy_async' op cannot be left to producer warps: it depends on what other warps compute}}
     tile.copy_async %m[%row] to %r[%c0] : !memory to !ring
     %kt = tile.ring.wait %r[%c0] : !ring
     tile.ring.release %r[%c0] : !ring

@@ -5,12 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "VerifyRoles.h"
+#include "RoleSlice.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Schedule/Schedule.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/Debug.h"
 
@@ -44,142 +43,15 @@ struct Stores {
   Block *block = nullptr;
   Value rows;
 };
-
-/// Emits what is left of a block for a warpgroup without rows.
-class Rest {
-public:
-  explicit Rest(OpBuilder &b) : b(b) {}
-
-  /// False if what is left depends on what is left out.
-  bool emit(Block &block);
-  /// The scalars among `values`.
-  SmallVector<Value> lookup(ValueRange values);
-
-private:
-  bool emit(scf::ForOp loop);
-  bool emit(scf::IfOp choice);
-  /// Whether a value is known: from outside, or emitted.
-  bool isKnown(Value value) {
-    return mapping.contains(value) || !ofTile.contains(value);
-  }
-  /// Makes results of an op, and arguments of its blocks, unknown until they
-  /// are in the mapping.
-  void forget(Operation *op);
-
-  OpBuilder &b;
-  IRMapping mapping;
-  DenseSet<Value> ofTile;
-};
 } // namespace
 
-static bool isScalar(Type type) { return type.isIntOrIndexOrFloat(); }
-
-/// What can be carried where tiles are left out.
-static SmallVector<Value> getScalars(ValueRange values) {
-  SmallVector<Value> scalars;
-  llvm::copy_if(values, std::back_inserter(scalars),
-                [](Value value) { return isScalar(value.getType()); });
-  return scalars;
-}
-
 /// Whether the op, or one in it, is one that a warpgroup without rows does.
-static bool hasRest(Operation *op) {
+static bool hasRest(Operation &op) {
   return op
-      ->walk([](Operation *inner) {
+      .walk([](Operation *inner) {
         return keepsUp(inner) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
-}
-
-void Rest::forget(Operation *op) {
-  for (Value result : op->getResults())
-    ofTile.insert(result);
-  for (Region &region : op->getRegions())
-    for (Block &block : region)
-      for (Value argument : block.getArguments())
-        ofTile.insert(argument);
-}
-
-SmallVector<Value> Rest::lookup(ValueRange values) {
-  return llvm::map_to_vector(getScalars(values), [&](Value value) {
-    return isKnown(value) ? mapping.lookupOrDefault(value) : Value();
-  });
-}
-
-bool Rest::emit(scf::ForOp loop) {
-  SmallVector<Value> bounds =
-      lookup({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
-  SmallVector<Value> inits = lookup(loop.getInitArgs());
-  if (llvm::is_contained(bounds, Value()) || llvm::is_contained(inits, Value()))
-    return false;
-  auto copy = scf::ForOp::create(b, loop.getLoc(), bounds[0], bounds[1],
-                                 bounds[2], inits);
-  mapping.map(loop.getInductionVar(), copy.getInductionVar());
-  mapping.map(getScalars(ValueRange(loop.getRegionIterArgs())),
-              copy.getRegionIterArgs());
-  OpBuilder::InsertionGuard guard(b);
-  // A loop that carries nothing has a terminator already.
-  if (inits.empty())
-    copy.getBody()->getTerminator()->erase();
-  b.setInsertionPointToEnd(copy.getBody());
-  if (!emit(*loop.getBody()))
-    return false;
-  mapping.map(getScalars(loop.getResults()), copy.getResults());
-  return true;
-}
-
-bool Rest::emit(scf::IfOp choice) {
-  if (!isKnown(choice.getCondition()))
-    return false;
-  SmallVector<Value> scalars = getScalars(choice.getResults());
-  auto copy = scf::IfOp::create(b, choice.getLoc(), TypeRange(scalars),
-                                mapping.lookupOrDefault(choice.getCondition()),
-                                /*addThenBlock=*/true,
-                                /*addElseBlock=*/bool(choice.elseBlock()));
-  for (auto [from, to] :
-       llvm::zip_equal(choice->getRegions(), copy->getRegions())) {
-    if (from.empty())
-      continue;
-    OpBuilder::InsertionGuard guard(b);
-    Block &block = to.front();
-    block.clear();
-    b.setInsertionPointToEnd(&block);
-    if (!emit(from.front()))
-      return false;
-  }
-  mapping.map(scalars, copy.getResults());
-  return true;
-}
-
-bool Rest::emit(Block &block) {
-  auto areKnown = [&](ValueRange values) {
-    return llvm::all_of(values, [&](Value value) { return isKnown(value); });
-  };
-  for (Operation &op : block)
-    forget(&op);
-  for (Operation &op : block) {
-    bool isNeeded = hasRest(&op);
-    if (auto yield = dyn_cast<scf::YieldOp>(op)) {
-      SmallVector<Value> scalars = lookup(yield.getOperands());
-      if (llvm::is_contained(scalars, Value()))
-        return false;
-      scf::YieldOp::create(b, yield.getLoc(), scalars);
-    } else if (auto loop = dyn_cast<scf::ForOp>(op); loop && isNeeded) {
-      if (!emit(loop))
-        return false;
-    } else if (auto choice = dyn_cast<scf::IfOp>(op); choice && isNeeded) {
-      if (!emit(choice))
-        return false;
-    } else if (areKnown(op.getOperands()) &&
-               (isNeeded ||
-                (computesScalars(&op) && op.getNumRegions() == 0))) {
-      // Of scalars some are where other loops and steps begin.
-      b.clone(op, mapping);
-    } else if (isNeeded) {
-      return false;
-    }
-  }
-  return true;
 }
 
 /// The stores of a role, if all are in one loop and of the same number of rows,
@@ -212,8 +84,7 @@ static std::optional<Stores> findStores(Region &role) {
 /// The first op of the tile that a warpgroup without rows does, too, behind
 /// what computes its rows; null if there is none, or rows are computed later.
 static Operation *findBegin(const Stores &stores) {
-  auto begin =
-      llvm::find_if(*stores.block, [](Operation &op) { return hasRest(&op); });
+  auto begin = llvm::find_if(*stores.block, hasRest);
   if (begin == stores.block->end())
     return nullptr;
   Operation *rows = stores.rows.getDefiningOp();
@@ -232,7 +103,9 @@ static bool skip(const Stores &stores, Operation *begin) {
   };
   SmallVector<Value> results;
   llvm::copy_if(yield->getOperands(), std::back_inserter(results), isSkipped);
-  if (getScalars(results).size() != results.size())
+  RoleSlice rest(OpBuilder(begin), keepsUp);
+  SmallVector<unsigned> kept = rest.getKept(TypeRange(ValueRange(results)));
+  if (kept.size() != results.size())
     return false;
   OpBuilder b(begin);
   Location loc = begin->getLoc();
@@ -246,8 +119,7 @@ static bool skip(const Stores &stores, Operation *begin) {
                                begin->getIterator(), yield->getIterator());
   b.setInsertionPointToEnd(then);
   scf::YieldOp::create(b, loc, results);
-  b.setInsertionPointToEnd(none);
-  if (!Rest(b).emit(*then)) {
+  if (failed(rest.cloneBody(*then, *none, kept))) {
     // The tile is as it was.
     then->getTerminator()->erase();
     block.getOperations().splice(yield->getIterator(), then->getOperations());

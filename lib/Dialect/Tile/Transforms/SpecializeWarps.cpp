@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RoleSlice.h"
 #include "VerifyRoles.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
@@ -13,7 +14,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_SPECIALIZEWARPS
@@ -26,13 +26,6 @@ using namespace flash::tile;
 
 /// How many copies fill a stage where a second warp copies, too.
 static constexpr int64_t leastCopiesForTwo = 4;
-
-/// Whether values of the type belong to the threads of a role only.
-static bool isTile(Type type) {
-  if (auto tensor = dyn_cast<RankedTensorType>(type))
-    return isa_and_nonnull<LayoutAttrInterface>(tensor.getEncoding());
-  return isa<SmemType, PendingType>(type);
-}
 
 /// The first of the warps that hold the register tiles of a layout; nothing
 /// without one.
@@ -93,192 +86,7 @@ struct CheckedRings {
   llvm::SetVector<RingOp> rings;
   llvm::SmallPtrSet<Operation *, 4> waits;
 };
-
-/// Clones what a role does, of which `isOwnTask` tells: copies into some rings,
-/// additions or diagonals, or with `checked` what is done to each tile of its
-/// rings, or what the warps from `firstWarp` on do, if that is given; the loops
-/// and branches around them, of the tiles that these carry with those of these
-/// warps alone, and scalars.
-class RoleSlice {
-public:
-  RoleSlice(OpBuilder b, std::function<bool(Operation *)> isOwnTask,
-            std::optional<int64_t> firstWarp = std::nullopt)
-      : b(b), isOwnTask(std::move(isOwnTask)), checked(nullptr),
-        firstWarp(firstWarp) {}
-  RoleSlice(OpBuilder b, const CheckedRings *checked)
-      : b(b), isOwnTask(nullptr), checked(checked) {}
-
-  LogicalResult clone(Operation &op);
-
-private:
-  bool isOwn(Operation *op);
-  bool containsOwn(Operation &op);
-  void cloneOwn(Operation &op);
-  LogicalResult cloneBody(Block &from, Block &to, ArrayRef<unsigned> kept);
-  LogicalResult cloneLoop(scf::ForOp loop);
-  LogicalResult cloneChoice(scf::IfOp choice);
-  /// The values of such types that the role has: scalars, and tiles of its
-  /// warps.
-  SmallVector<unsigned> getKept(TypeRange types);
-  /// Emits an error if the role does not have one of the operands.
-  LogicalResult checkOperands(Operation &op, ValueRange operands);
-
-  OpBuilder b;
-  std::function<bool(Operation *)> isOwnTask;
-  const CheckedRings *checked;
-  std::optional<int64_t> firstWarp;
-  IRMapping mapping;
-  /// Results of ops that only consumers carry out.
-  llvm::DenseSet<Value> missing;
-};
 } // namespace
-
-bool RoleSlice::isOwn(Operation *op) {
-  if (!checked)
-    return isOwnTask(op);
-  auto wait = dyn_cast<RingWaitOp>(op);
-  return wait &&
-         checked->rings.contains(wait.getRing().getDefiningOp<RingOp>());
-}
-
-bool RoleSlice::containsOwn(Operation &op) {
-  return op
-      .walk([&](Operation *inner) {
-        return isOwn(inner) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-void RoleSlice::cloneOwn(Operation &op) {
-  if (!checked) {
-    b.clone(op, mapping);
-    return;
-  }
-  auto wait = cast<RingWaitOp>(op);
-  Value ring = mapping.lookupOrDefault(wait.getRing()),
-        step = mapping.lookupOrDefault(wait.getStep());
-  if (wait.getRing().getDefiningOp<RingOp>().getFinite())
-    RingMakeFiniteOp::create(b, wait.getLoc(), ring, step);
-  else
-    RingCheckFiniteOp::create(b, wait.getLoc(), ring, step,
-                              /*unchecked=*/!checked->waits.contains(wait));
-  missing.insert(wait.getTile());
-}
-
-SmallVector<unsigned> RoleSlice::getKept(TypeRange types) {
-  SmallVector<unsigned> kept;
-  for (auto [i, type] : llvm::enumerate(types))
-    if (!isTile(type) ||
-        (firstWarp && getFirstWarp(getLayout(type)) == firstWarp))
-      kept.push_back(i);
-  return kept;
-}
-
-LogicalResult RoleSlice::checkOperands(Operation &op, ValueRange operands) {
-  for (Value operand : operands)
-    if (missing.contains(operand) && !isTile(operand.getType())) {
-      InFlightDiagnostic error =
-          op.emitOpError("cannot be left to producer warps: it depends "
-                         "on what other warps compute");
-      error.attachNote(operand.getLoc()) << "computed here";
-      return error;
-    }
-  return success();
-}
-
-LogicalResult RoleSlice::cloneBody(Block &from, Block &to,
-                                   ArrayRef<unsigned> kept) {
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(&to);
-  for (Operation &op : from.without_terminator())
-    if (failed(clone(op)))
-      return failure();
-  Operation *yield = from.getTerminator();
-  auto loop = dyn_cast<scf::ForOp>(yield->getParentOp());
-  SmallVector<Value> values;
-  for (unsigned i : kept) {
-    Value value = yield->getOperand(i);
-    // A number that the role neither has nor uses, such as the step of a ring
-    // of others at which the next block goes on, stays what it is.
-    if (Value argument = loop ? loop.getRegionIterArg(i) : Value();
-        argument && missing.contains(value) &&
-        !llvm::is_contained(yield->getOperands(), argument) &&
-        mapping.lookup(argument).use_empty()) {
-      value = argument;
-      missing.insert(loop.getResult(i));
-    }
-    values.push_back(value);
-  }
-  if (failed(checkOperands(*yield, values)))
-    return failure();
-  for (Value &value : values)
-    value = mapping.lookupOrDefault(value);
-  if (!to.mightHaveTerminator())
-    scf::YieldOp::create(b, yield->getLoc(), values);
-  return success();
-}
-
-LogicalResult RoleSlice::cloneLoop(scf::ForOp loop) {
-  SmallVector<unsigned> kept = getKept(loop.getResultTypes());
-  SmallVector<Value> inits;
-  for (unsigned i : kept)
-    inits.push_back(mapping.lookupOrDefault(loop.getInitArgs()[i]));
-  auto copy = scf::ForOp::create(
-      b, loop.getLoc(), mapping.lookupOrDefault(loop.getLowerBound()),
-      mapping.lookupOrDefault(loop.getUpperBound()),
-      mapping.lookupOrDefault(loop.getStep()), inits);
-  mapping.map(loop.getInductionVar(), copy.getInductionVar());
-  for (auto [n, i] : llvm::enumerate(kept)) {
-    mapping.map(loop.getRegionIterArg(i), copy.getRegionIterArg(n));
-    mapping.map(loop.getResult(i), copy.getResult(n));
-  }
-  return cloneBody(*loop.getBody(), *copy.getBody(), kept);
-}
-
-LogicalResult RoleSlice::cloneChoice(scf::IfOp choice) {
-  SmallVector<unsigned> kept = getKept(choice.getResultTypes());
-  SmallVector<Type> types;
-  for (unsigned i : kept)
-    types.push_back(choice.getResult(i).getType());
-  auto copy = scf::IfOp::create(
-      b, choice.getLoc(), types, mapping.lookupOrDefault(choice.getCondition()),
-      /*addThenBlock=*/true, /*addElseBlock=*/!!choice.elseBlock());
-  for (auto [n, i] : llvm::enumerate(kept))
-    mapping.map(choice.getResult(i), copy.getResult(n));
-  for (auto [from, to] :
-       llvm::zip_equal(choice->getRegions(), copy->getRegions()))
-    if (!from.empty() && failed(cloneBody(from.front(), to.front(), kept)))
-      return failure();
-  return success();
-}
-
-LogicalResult RoleSlice::clone(Operation &op) {
-  bool isOfTiles = llvm::any_of(op.getResultTypes(), isTile) ||
-                   llvm::any_of(op.getOperandTypes(), isTile) ||
-                   isa<RingOpInterface>(op);
-  // Each role has a claim, as it has scalars.
-  bool isScalar = isa<ClaimOp>(op) || computesScalars(&op);
-  bool isNeeded = op.getNumRegions() > 0 ? isScalar || containsOwn(op)
-                                         : isOwn(&op) || !isOfTiles;
-  if (!isNeeded) {
-    missing.insert_range(op.getResults());
-    return success();
-  }
-  if (failed(checkOperands(op, op.getOperands())))
-    return failure();
-  if (auto loop = dyn_cast<scf::ForOp>(op); loop && !isScalar)
-    return cloneLoop(loop);
-  if (auto choice = dyn_cast<scf::IfOp>(op); choice && !isScalar)
-    return cloneChoice(choice);
-  if (op.getNumRegions() > 0 && !isScalar && !isOwn(&op))
-    return op.emitOpError("has copies inside, which only loops and branches "
-                          "can");
-  if (isOwn(&op))
-    cloneOwn(op);
-  else
-    b.clone(op, mapping);
-  return success();
-}
 
 /// The warps over which the kernel's products are spread, 0 if there are none,
 /// or failure if they are no products of warpgroups. `others` becomes the first
@@ -435,6 +243,38 @@ static bool computesOnTilesOf(int64_t firstWarp, Operation *op) {
   });
 }
 
+/// What the role that checks tiles, or makes them finite, does for the waits of
+/// consumers for tiles of its rings.
+static RoleSlice getCheckSlice(OpBuilder b, const CheckedRings &checked) {
+  auto isOwn = [&](Operation *op) {
+    auto wait = dyn_cast<RingWaitOp>(op);
+    return wait &&
+           checked.rings.contains(wait.getRing().getDefiningOp<RingOp>());
+  };
+  auto emit = [&](OpBuilder &b, Operation &op, const IRMapping &mapping) {
+    auto wait = cast<RingWaitOp>(op);
+    Value ring = mapping.lookupOrDefault(wait.getRing()),
+          step = mapping.lookupOrDefault(wait.getStep());
+    if (wait.getRing().getDefiningOp<RingOp>().getFinite())
+      RingMakeFiniteOp::create(b, wait.getLoc(), ring, step);
+    else
+      RingCheckFiniteOp::create(b, wait.getLoc(), ring, step,
+                                /*unchecked=*/!checked.waits.contains(wait));
+  };
+  return RoleSlice(b, isOwn, /*firstWarp=*/std::nullopt, emit);
+}
+
+static LogicalResult emitFault(RoleSlice::Fault fault) {
+  if (!fault.operand)
+    return fault.op->emitOpError("has copies inside, which only loops and "
+                                 "branches can");
+  InFlightDiagnostic error =
+      fault.op->emitOpError("cannot be left to producer warps: it depends "
+                            "on what other warps compute");
+  error.attachNote(fault.operand.getLoc()) << "computed here";
+  return error;
+}
+
 static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   int64_t firstOfOthers = 0;
   FailureOr<int64_t> warps = getWarps(kernel, firstOfOthers);
@@ -513,9 +353,11 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     return &roles.getRoles()[role].front();
   };
   Block &consumer = *getBlock(0);
-  auto slice = [&](RoleSlice slice) {
-    return success(llvm::all_of(
-        ops, [&](Operation *op) { return succeeded(slice.clone(*op)); }));
+  auto slice = [&](RoleSlice slice) -> LogicalResult {
+    for (Operation *op : ops)
+      if (failed(slice.clone(*op)))
+        return emitFault(slice.getFault());
+    return success();
   };
   unsigned role = producer;
   auto nextBlock = [&] { return OpBuilder::atBlockEnd(getBlock(role++)); };
@@ -548,7 +390,7 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     if (failed(slice(RoleSlice(nextBlock(), isOfDiagonals))))
       return failure();
   }
-  if (checks && failed(slice(RoleSlice(nextBlock(), &*checked))))
+  if (checks && failed(slice(getCheckSlice(nextBlock(), *checked))))
     return failure();
   kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(
       {static_cast<int32_t>(roles.getNumThreads()), 1, 1}));
