@@ -620,20 +620,14 @@ static void putPairs(ThreadBuilder &t, tile::PutOp op,
 static void putRows(ThreadBuilder &t, tile::PutOp op, ArrayRef<Value> registers,
                     Value shared) {
   auto type = cast<RankedTensorType>(op.getX().getType());
-  auto layout = cast<tile::RowsAttr>(type.getEncoding());
-  tile::SmemType stage = op.getDestination().getType();
   OpBuilder::InsertionGuard guard(t.b);
   startIf(t, arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq,
                                    t.rem(t.lane(), 4), t.constant(0)));
-  for (auto [i, value] : llvm::enumerate(registers)) {
-    Value row =
-        t.add(t.fragmentRow(layout),
-              t.constant(layout.getRegisterPart(type.getShape(), i).front()));
-    Value offset = getElementOffset(t, stage, t.div(row, stage.getColumns()),
-                                    t.rem(row, stage.getColumns()));
-    LLVM::StoreOp::create(t.b, t.loc, value, t.advance(shared, offset),
-                          /*alignment=*/4);
-  }
+  for (auto [i, value] : llvm::enumerate(registers))
+    LLVM::StoreOp::create(
+        t.b, t.loc, value,
+        getRowAddress(t, op.getDestination().getType(), shared, type, i),
+        /*alignment=*/4);
 }
 
 static FailureOr<Value> convertPut(tile::PutOp op, tile::PutOp::Adaptor adaptor,

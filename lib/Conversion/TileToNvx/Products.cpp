@@ -402,16 +402,10 @@ convertLoad(tile::LoadOp op, tile::LoadOp::Adaptor adaptor, ThreadBuilder &t) {
   }
   if (auto rows = dyn_cast<tile::RowsAttr>(result.getEncoding())) {
     SmallVector<Value> registers;
-    for (int64_t i = 0; i < rows.getNumRegisters(result.getShape()); ++i) {
-      Value row =
-          t.add(t.fragmentRow(rows),
-                t.constant(rows.getRegisterPart(result.getShape(), i).front()));
-      Value offset = getElementOffset(t, type, t.div(row, type.getColumns()),
-                                      t.rem(row, type.getColumns()));
-      registers.push_back(
-          LLVM::LoadOp::create(t.b, t.loc, t.b.getF32Type(),
-                               t.advance(adaptor.getSource(), offset)));
-    }
+    for (int64_t i = 0; i < rows.getNumRegisters(result.getShape()); ++i)
+      registers.push_back(LLVM::LoadOp::create(
+          t.b, t.loc, t.b.getF32Type(),
+          getRowAddress(t, type, adaptor.getSource(), result, i)));
     return t.pack(registers);
   }
   int64_t warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();

@@ -36,6 +36,17 @@ Value flash::getElementOffset(ThreadBuilder &t, tile::SmemType type, Value row,
   return t.add(offset, t.mul(t.rem(column, inChunk), bytes));
 }
 
+Value flash::getRowAddress(ThreadBuilder &t, tile::SmemType type, Value tile,
+                           RankedTensorType rows, int64_t i) {
+  auto layout = cast<tile::RowsAttr>(rows.getEncoding());
+  Value row =
+      t.add(t.fragmentRow(layout),
+            t.constant(layout.getRegisterPart(rows.getShape(), i).front()));
+  int64_t columns = type.getColumns();
+  return t.advance(tile, getElementOffset(t, type, t.div(row, columns),
+                                          t.rem(row, columns)));
+}
+
 Value flash::advanceToPanel(ThreadBuilder &t, tile::SmemType type, Value tile,
                             Value panel) {
   return panel ? t.advance(tile, t.mul(panel, type.getPanelBytes())) : tile;

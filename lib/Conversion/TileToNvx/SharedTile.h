@@ -26,6 +26,13 @@ mlir::Value getSwizzledOffset(ThreadBuilder &t, tile::SmemType type,
 mlir::Value getElementOffset(ThreadBuilder &t, tile::SmemType type,
                              mlir::Value row, mlir::Value column);
 
+/// The address of the `i`-th row's value that a thread has of a register tile
+/// `rows` with one value for each row. In shared memory the values lie one
+/// behind the other, along the rows of the tile.
+mlir::Value getRowAddress(ThreadBuilder &t, tile::SmemType type,
+                          mlir::Value tile, mlir::RankedTensorType rows,
+                          int64_t i);
+
 /// Where a panel of the tile begins; the tile itself if `panel` is null.
 mlir::Value advanceToPanel(ThreadBuilder &t, tile::SmemType type,
                            mlir::Value tile, mlir::Value panel);

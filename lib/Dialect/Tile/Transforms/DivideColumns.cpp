@@ -29,9 +29,17 @@ using namespace flash::tile;
 /// many columns are whole panels of wider elements, too.
 static constexpr int64_t panelColumns = 64;
 
-/// The types of the halves of a fragment that is too wide for one warpgroup:
-/// the second half belongs to other warps. Nothing for any other type.
-static std::optional<std::array<RankedTensorType, 2>> getHalves(Type type) {
+namespace {
+/// A half of a wide tile, and the tile's column at which it begins.
+struct Half {
+  RankedTensorType type;
+  int64_t column;
+};
+} // namespace
+
+/// The halves of a fragment that is too wide for one warpgroup: the second half
+/// belongs to other warps. Nothing for any other type.
+static std::optional<std::array<Half, 2>> getHalves(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   auto layout = tensor ? dyn_cast_or_null<FragmentAttr>(tensor.getEncoding())
                        : FragmentAttr();
@@ -41,10 +49,11 @@ static std::optional<std::array<RankedTensorType, 2>> getHalves(Type type) {
           first = getFirstColumns(columns, panelColumns);
   auto others = FragmentAttr::get(type.getContext(), layout.getWarps(),
                                   layout.getFirstWarp() + layout.getWarps());
+  Type element = tensor.getElementType();
   return std::array{
-      RankedTensorType::get({rows, first}, tensor.getElementType(), layout),
-      RankedTensorType::get({rows, columns - first}, tensor.getElementType(),
-                            others)};
+      Half{RankedTensorType::get({rows, first}, element, layout), 0},
+      Half{RankedTensorType::get({rows, columns - first}, element, others),
+           first}};
 }
 
 static RankedTensorType getTensor(Type type) {
@@ -67,15 +76,16 @@ public:
       auto halves = getHalves(type);
       if (!halves)
         return std::optional<LogicalResult>();
-      llvm::append_range(results, *halves);
+      for (Half half : *halves)
+        results.push_back(half.type);
       return std::optional(success());
     });
     addConversion([](PendingType type, SmallVectorImpl<Type> &results) {
       auto halves = getHalves(type.getValue());
       if (!halves)
         return std::optional<LogicalResult>();
-      for (RankedTensorType half : *halves)
-        results.push_back(PendingType::get(type.getContext(), half));
+      for (Half half : *halves)
+        results.push_back(PendingType::get(type.getContext(), half.type));
       return std::optional(success());
     });
   }
@@ -155,38 +165,38 @@ Halves Divider::operator()(OpBuilder &b, BroadcastOp op) {
   Value source = op.getSource();
   Value ofOthers =
       isa<RankedTensorType>(source.getType())
-          ? handOver(b, source, cast<FragmentAttr>(second.getEncoding()))
+          ? handOver(b, source, cast<FragmentAttr>(second.type.getEncoding()))
           : source;
-  return {BroadcastOp::create(b, op.getLoc(), first, source),
-          BroadcastOp::create(b, op.getLoc(), second, ofOthers)};
+  return {BroadcastOp::create(b, op.getLoc(), first.type, source),
+          BroadcastOp::create(b, op.getLoc(), second.type, ofOthers)};
 }
 
 Halves Divider::operator()(OpBuilder &b, arith::ConstantOp op) {
   auto value = cast<SplatElementsAttr>(op.getValue());
   Halves results;
   auto halves = *getHalves(op.getType());
-  for (RankedTensorType half : halves)
+  for (Half half : halves)
     results.push_back(arith::ConstantOp::create(
         b, op.getLoc(),
-        DenseElementsAttr::get(half, value.getSplatValue<Attribute>())));
+        DenseElementsAttr::get(half.type, value.getSplatValue<Attribute>())));
   return results;
 }
 
 Halves Divider::operator()(OpBuilder &b, MmaAsyncOp op,
                            ManyValues<MmaAsyncOp> from) {
   Halves results;
-  int64_t column = 0;
   for (auto [i, half] :
        llvm::enumerate(*getHalves(op.getResult().getType().getValue()))) {
     Value a = op.getA();
     if (i == 1 && isa<RankedTensorType>(a.getType()))
       a = share(b, a);
     results.push_back(MmaAsyncOp::create(
-        b, op.getLoc(), PendingType::get(b.getContext(), half), a, op.getB(),
-        advance(b, op.getLoc(), op.getB().getType(), op.getPanel(), column),
+        b, op.getLoc(), PendingType::get(b.getContext(), half.type), a,
+        op.getB(),
+        advance(b, op.getLoc(), op.getB().getType(), op.getPanel(),
+                half.column),
         op.getC() ? from.getC()[i] : Value(), op.getTransposeA(),
         op.getTransposeB(), op.getTf32(), op.getWarpgroup()));
-    column += half.getDimSize(1);
   }
   return results;
 }
@@ -196,32 +206,28 @@ Halves Divider::operator()(OpBuilder &b, MmaWaitOp op,
   Halves results;
   for (auto [half, pending] :
        llvm::zip_equal(*getHalves(op.getResult().getType()), from.getPending()))
-    results.push_back(MmaWaitOp::create(b, op.getLoc(), half, pending));
+    results.push_back(MmaWaitOp::create(b, op.getLoc(), half.type, pending));
   return results;
 }
 
 Halves Divider::operator()(OpBuilder &b, LoadRowOp op) {
   Halves results;
-  int64_t column = 0;
   auto halves = *getHalves(op.getResult().getType());
-  for (RankedTensorType half : halves) {
-    results.push_back(
-        LoadRowOp::create(b, op.getLoc(), half, op.getSource(), op.getRow(),
-                          advance(b, op.getLoc(), op.getSource().getType(),
-                                  op.getPanel(), column)));
-    column += half.getDimSize(1);
-  }
+  for (Half half : halves)
+    results.push_back(LoadRowOp::create(
+        b, op.getLoc(), half.type, op.getSource(), op.getRow(),
+        advance(b, op.getLoc(), op.getSource().getType(), op.getPanel(),
+                half.column)));
   return results;
 }
 
 Halves Divider::operator()(OpBuilder &b, MapOp op, ManyValues<MapOp> from) {
   Halves results;
-  int64_t column = 0;
   for (auto [i, half] : llvm::enumerate(*getHalves(op.getResult().getType()))) {
     SmallVector<Value> inputs;
     for (ValueRange input : from.getInputs())
       inputs.push_back(input[i]);
-    auto map = MapOp::create(b, op.getLoc(), half, inputs);
+    auto map = MapOp::create(b, op.getLoc(), half.type, inputs);
     OpBuilder::InsertionGuard guard(b);
     IRMapping mapping;
     op.getBody().cloneInto(&map.getBody(), mapping);
@@ -231,9 +237,8 @@ Halves Divider::operator()(OpBuilder &b, MapOp op, ManyValues<MapOp> from) {
     Value inHalf = body.getArguments().back();
     auto inTile = arith::AddIOp::create(
         b, op.getLoc(), inHalf,
-        arith::ConstantIndexOp::create(b, op.getLoc(), column));
+        arith::ConstantIndexOp::create(b, op.getLoc(), half.column));
     inHalf.replaceAllUsesExcept(inTile, inTile);
-    column += half.getDimSize(1);
     results.push_back(map);
   }
   return results;
@@ -245,21 +250,17 @@ Halves Divider::operator()(OpBuilder &b, StoreOp op, ManyValues<StoreOp> from) {
       op.getDestination().getType().getRank())
     indices.push_back(arith::ConstantIndexOp::create(b, op.getLoc(), 0));
   Value start = indices.back();
-  int64_t column = 0;
-  for (Value half : from.getX()) {
-    indices.back() = b.createOrFold<arith::AddIOp>(
-        op.getLoc(), start,
-        arith::ConstantIndexOp::create(b, op.getLoc(), column));
+  auto halves = *getHalves(op.getX().getType());
+  for (auto [half, x] : llvm::zip_equal(halves, from.getX())) {
+    Value column = arith::ConstantIndexOp::create(b, op.getLoc(), half.column);
+    indices.back() = b.createOrFold<arith::AddIOp>(op.getLoc(), start, column);
     // Columns that exist are counted from the first one of a tile.
     Value columns = op.getColumns();
     if (columns)
-      columns = b.createOrFold<arith::SubIOp>(
-          op.getLoc(), columns,
-          arith::ConstantIndexOp::create(b, op.getLoc(), column));
-    StoreOp::create(b, op.getLoc(), op.getAdd(), half, op.getDestination(),
+      columns = b.createOrFold<arith::SubIOp>(op.getLoc(), columns, column);
+    StoreOp::create(b, op.getLoc(), op.getAdd(), x, op.getDestination(),
                     indices, op.getRows(), op.getToEnd(), columns,
                     op.getPackedAttr());
-    column += cast<RankedTensorType>(half.getType()).getDimSize(1);
   }
   return {};
 }
@@ -284,7 +285,7 @@ struct DivideElementwise : ConversionPattern {
         ofHalf.push_back(operand[operand.size() == 1 ? 0 : i]);
       results.push_back(rewriter
                             .create(op->getLoc(), op->getName().getIdentifier(),
-                                    ofHalf, half, op->getAttrs())
+                                    ofHalf, half.type, op->getAttrs())
                             ->getResult(0));
     }
     rewriter.replaceOpWithMultiple(op, {ValueRange(results)});
