@@ -308,9 +308,10 @@ namespace {
 struct Program {
   llvm::StringLiteral rowsName, stepName;
   int64_t rows, step, stages;
-  /// Of the gradients that are summed up in registers, and of what a tile of
-  /// rows and one of a step have in shared memory.
-  int64_t gradColumns, rowColumns, stepColumns;
+  /// Of the gradients that are summed up in registers.
+  int64_t gradColumns;
+  /// What a tile of rows and one of a step have in shared memory.
+  int64_t rowBytes, stepBytes;
   /// Products of a step in registers at the same time.
   int64_t products;
   /// Of one program for all gradients: the columns of those of queries, which
@@ -354,9 +355,7 @@ static std::string findFault(const Problem &problem, const Machine &target,
                    "{4}; choose a smaller {0}, or key_programs = 2",
                    program.stepName, program.step, registers, warpgroups,
                    available);
-  int64_t bytes =
-      problem.getTileBytes(program.rows, program.rowColumns) +
-      program.stages * problem.getTileBytes(program.step, program.stepColumns);
+  int64_t bytes = program.rowBytes + program.stages * program.stepBytes;
   if (program.queryColumns > 0)
     bytes += stagesOfSharedProducts *
                  problem.getTileBytes(program.rows, program.step) +
@@ -374,30 +373,32 @@ static std::string findFault(const Problem &problem, const Machine &target,
 /// The programs of a schedule where warps have roles.
 static llvm::SmallVector<Program> getPrograms(const Problem &problem,
                                               const Schedule &schedule) {
-  int64_t all = problem.headDim + problem.valueDim;
-  Program ofQueries = {"query_tile",
-                       "key_step",
-                       *schedule.queryTile,
-                       schedule.getKeyStep(),
-                       *schedule.stages,
-                       problem.headDim,
-                       all,
-                       all,
-                       /*products=*/2};
+  // Queries and gradients of outputs, or keys and values.
+  auto getBytes = [&](int64_t rows) {
+    return problem.getTileBytes(rows, problem.headDim) +
+           problem.getTileBytes(rows, problem.valueDim);
+  };
+  int64_t queryTile = *schedule.queryTile, keyStep = schedule.getKeyStep(),
+          keyTile = *schedule.keyTile, queryStep = schedule.getQueryStep();
+  Program ofQueries = {
+      "query_tile",     "key_step",      queryTile,           keyStep,
+      *schedule.stages, problem.headDim, getBytes(queryTile), getBytes(keyStep),
+      /*products=*/2};
   Program ofKeys = {"key_tile",
                     "query_step",
-                    *schedule.keyTile,
-                    schedule.getQueryStep(),
+                    keyTile,
+                    queryStep,
                     schedule.keyProgramStages.value_or(*schedule.stages),
-                    all,
-                    all,
-                    all,
+                    problem.headDim + problem.valueDim,
+                    getBytes(keyTile),
+                    getBytes(queryStep),
                     /*products=*/2};
   if (schedule.isFused()) {
-    ofKeys.queryColumns = problem.headDim;
+    // A transposed sum has a row for each of the tile.
+    ofKeys.queryColumns = queryStep == keyTile ? problem.headDim : keyTile;
     // Without the keys that are not finite, where some are left out.
     if (problem.isMasked || problem.masksInRegion || problem.hasLengths)
-      ofKeys.rowColumns += problem.headDim;
+      ofKeys.rowBytes += problem.getTileBytes(keyTile, problem.headDim);
     return {ofKeys};
   }
   if (schedule.keyPrograms.value_or(1) == 1)
@@ -405,7 +406,7 @@ static llvm::SmallVector<Program> getPrograms(const Problem &problem,
   Program ofValues = ofKeys;
   ofKeys.gradColumns = problem.headDim;
   ofValues.gradColumns = problem.valueDim;
-  ofValues.rowColumns = problem.headDim;
+  ofValues.rowBytes = problem.getTileBytes(keyTile, problem.headDim);
   ofValues.products = 1;
   return {ofQueries, ofKeys, ofValues};
 }

@@ -227,6 +227,9 @@ static bool chooseLanesOfColumns(const RowTiles &tiles, int64_t &warps,
   int64_t rowsAtOnce = bitsOfSector / tiles.bitsOfTransposed;
   int64_t most = std::min(bitsAtOnce / tiles.leastBits, tiles.mostVector);
   int64_t ofRow = lanesOfWarp / rowsAtOnce;
+  // Or in smaller ones, of as many columns as all lanes share.
+  while (most > tiles.leastVector && tiles.columns % (ofRow * most) != 0)
+    most /= 2;
   if (tiles.rows % rowsAtOnce != 0 || most < tiles.leastVector ||
       tiles.columns % (ofRow * most) != 0)
     return false;
@@ -248,12 +251,12 @@ void Layouts::chooseWarpRows(scf::ForallOp loop, int64_t wantedWarps) {
   RowTiles tiles = getRowTiles(loop);
   if (!tiles.areOnly || tiles.columns == 0)
     return;
+  if (wantedWarps == 0 && tiles.bitsOfTransposed > 0 &&
+      chooseLanesOfColumns(tiles, warps, lanes, vector))
+    return;
   int64_t atOnce = bitsAtOnce / std::max<int64_t>(tiles.bits, 16);
   // Of narrow tiles, fragments leave no lane without an element.
   if (tiles.areFragments && tiles.columns < lanesOfWarp * atOnce)
-    return;
-  if (wantedWarps == 0 && tiles.bitsOfTransposed > 0 &&
-      chooseLanesOfColumns(tiles, warps, lanes, vector))
     return;
   // As many lanes as read 16 bytes of a row each, or what is in step with it.
   int64_t most =

@@ -8,8 +8,10 @@
 #include "BlockConverter.h"
 #include "flash/Support/ElementType.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace flash;
@@ -173,6 +175,30 @@ FailureOr<Value> BlockConverter::getFirstFactor(Value tile, bool transposed,
   return getRegisters(tile, VectorOf::Rows, transposed, user);
 }
 
+/// What is left of a tile of memory without columns of zeros behind it that its
+/// last panel in shared memory has anyway, from which warpgroups read it
+/// transposed; the tile itself if there are none.
+static Value dropColumnsOfPanel(Value tile, scf::ForallOp loop) {
+  auto pad = tile.getDefiningOp<tensor::PadOp>();
+  if (!pad || !pad.hasZeroLowPad() || !pad.getConstantPaddingValue() ||
+      !matchPattern(pad.getConstantPaddingValue(), m_AnyZeroFloat()))
+    return tile;
+  Value source = pad.getSource();
+  RankedTensorType type = pad.getSourceType(), padded = pad.getResultType();
+  auto finite = source.getDefiningOp<ZeroNonfiniteOp>();
+  if (type.getRank() != 2 || !type.hasStaticShape() ||
+      type.getDimSize(0) != padded.getDimSize(0) ||
+      !isMemoryTile(finite ? finite.getTile() : source, loop))
+    return tile;
+  auto shared = tile::SmemType::get(type.getDimSize(0), type.getDimSize(1),
+                                    type.getElementType());
+  return padded.getDimSize(1) <=
+                 static_cast<int64_t>(llvm::alignTo(type.getDimSize(1),
+                                                    shared.getPanelColumns()))
+             ? source
+             : tile;
+}
+
 LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
   std::optional<Contraction> product = match(op);
   if (!product)
@@ -210,8 +236,9 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
              << type.getDimSize(0) << " of " << type;
   }
   FailureOr<Value> first =
-      transposesA ? getSharedTile(product->a->get(), op)
-                  : getFirstFactor(product->a->get(), product->transposedA, op);
+      transposesA
+          ? getSharedTile(dropColumnsOfPanel(product->a->get(), forall), op)
+          : getFirstFactor(product->a->get(), product->transposedA, op);
   if (failed(first))
     return failure();
   // A product over columns is over all that a tile in shared memory has.

@@ -184,6 +184,21 @@ struct EmulateMap : OpConversionPattern<MapOp> {
 
 } // namespace
 
+/// The tile with rows of zeros behind its own: columns that are in the last
+/// panel of a transposed tile besides.
+static Value addRows(EmulationBuilder &b, Value tile, int64_t rows) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  if (type.getDimSize(0) == rows)
+    return tile;
+  RankedTensorType all =
+      RankedTensorType::get({rows, type.getDimSize(1)}, type.getElementType());
+  SmallVector<OpFoldResult> offsets(2, b.getIndexAttr(0)),
+      ones(2, b.getIndexAttr(1));
+  return tensor::InsertSliceOp::create(
+      b, tile, fill(b, all, arith::ConstantOp::create(b, b.getF32FloatAttr(0))),
+      offsets, tensor::getMixedSizes(b, b.getLoc(), tile), ones);
+}
+
 static SmallVector<Value> emulateMmaAsync(MmaAsyncOp op,
                                           ManyValues<MmaAsyncOp> operands,
                                           EmulationBuilder &b) {
@@ -197,7 +212,8 @@ static SmallVector<Value> emulateMmaAsync(MmaAsyncOp op,
   if (isa<SmemType>(op.getA().getType())) {
     leaseOfA = operands.getA()[1];
     b.checkLease(leaseOfA);
-    a = readTile(b, a, op.getTransposeA(), f32, convert);
+    a = addRows(b, readTile(b, a, op.getTransposeA(), f32, convert),
+                op.getResult().getType().getValue().getDimSize(0));
   } else {
     auto type = cast<RankedTensorType>(a.getType());
     AffineMap map = b.getMultiDimIdentityMap(2);

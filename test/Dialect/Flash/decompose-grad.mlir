@@ -313,3 +313,22 @@ func.func @all(%q: tensor<16x64xf16>, %k: tensor<32x64xf16>, %v: tensor<32x48xf1
       at[0, 0, 0, 0] of[16, 32] keys(%n) scale(0.125) mask(#flash.causal)
   return %0#0, %0#1, %0#2 : tensor<32x64xf32>, tensor<32x48xf32>, tensor<64x16xf32>
 }
+
+// -----
+
+// A transposed gradient with more rows than queries have columns: keys have columns of zeros there.
+
+// CHECK-LABEL: func @more_rows(
+// CHECK-SAME:    %[[K:[^:]*]]: tensor<32x40xf16>
+// CHECK:         %[[FINITE:.*]] = flash.zero_nonfinite %[[K]]
+// CHECK:         %[[WIDE:.*]] = tensor.pad %[[FINITE]] low[0, 0] high[0, 24] {
+// CHECK:         linalg.contract {{.*}} ins(%[[WIDE]], %{{.*}} : tensor<32x64xf16>, tensor<32x16xf16>) outs(%{{.*}} : tensor<64x16xf32>)
+// TRANSPOSED-LABEL: func @more_rows(
+func.func @more_rows(%k: tensor<32x40xf16>, %q: tensor<16x40xf16>, %shift: tensor<16xf32>, %delta: tensor<16xf32>,
+                     %dk: tensor<32x40xf32>, %dq: tensor<64x16xf32>) -> (tensor<32x40xf32>, tensor<32x40xf32>, tensor<64x16xf32>) {
+  %0:3 = flash.key_grad_step ins(%q, %k, %k, %q, %shift, %delta : tensor<16x40xf16>, tensor<32x40xf16>,
+          tensor<32x40xf16>, tensor<16x40xf16>, tensor<16xf32>, tensor<16xf32>)
+      outs(%dk, %dk, %dq : tensor<32x40xf32>, tensor<32x40xf32>, tensor<64x16xf32>) transposed
+      at[0, 0, 0, 0] of[16, 32] scale(0.125) mask(#flash.causal)
+  return %0#0, %0#1, %0#2 : tensor<32x40xf32>, tensor<32x40xf32>, tensor<64x16xf32>
+}

@@ -441,12 +441,31 @@ func.func @in_place(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
 
 // -----
 
+// Transposed sums have rows for all warpgroups of a tile of keys, also where there are fewer columns: nobody reads the others.
+
+// CHECK-LABEL: func @columns(
+// CHECK:         %[[ALL:.*]]:4 = scf.forall {{.*}} -> (tensor<2x4x512x80xf16>, tensor<2x4x512x80xf16>, tensor<2x4x8x128x64xf32>, {{.*}})
+// CHECK:           flash.key_grad_step {{.*}} : tensor<128x80xf32>, tensor<128x80xf32>, tensor<128x64xf32>) transposed
+// CHECK:         scf.forall {{.*}} step (1, 1, 32)
+// CHECK:           tensor.extract_slice %[[ALL]]#2[{{.*}}, 32] [1, 1, 1, 1, 1] : tensor<2x4x8x128x64xf32> to tensor<?x32xf32>
+// CHECK:           tensor.pad
+// CHECK:           } : tensor<?x32xf32> to tensor<80x32xf32>
 #schedule = #flash.schedule<query_tile = 64, key_tile = 128, products = 5, stages = 2, features = specialize_warps>
 !q = tensor<2x4x512x80xf16>
 !l = tensor<2x4x512xf32>
+func.func @columns(%q: !q, %lse: !l) -> (!q, !q, !q) {
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return %0#0, %0#1, %0#2 : !q, !q, !q
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 64, key_tile = 128, products = 5, stages = 2, features = specialize_warps>
+!q = tensor<2x4x512x48xf16>
+!l = tensor<2x4x512xf32>
 
 func.func @fused_steps(%q: !q, %lse: !l) {
-  // expected-error @below {{cannot be tiled: products = 5 needs a query_step or a head dimension as long as the key_tile, 128, got 64 and 80; choose such tiles, or products = 7}}
+  // expected-error @below {{cannot be tiled: products = 5 needs a query_step or a head dimension as long as the key_tile, 128, got 64 and 48; choose such tiles, or products = 7}}
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return
 }

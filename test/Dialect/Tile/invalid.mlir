@@ -987,6 +987,15 @@ func.func @f(%a: !tile) {
 
 // -----
 
+func.func @f(%a: !tile.smem<64x32xf16, swizzle = 64>, %b: !tile.smem<64x64xf16, swizzle = 128>) {
+  // expected-error @below {{gives a tile of 32 x 64, not 'tensor<64x64xf32, #tile.fragment<4>>'}}
+  %d = tile.mma_async %a, %b transpose_a : !tile.smem<64x32xf16, swizzle = 64>, !tile.smem<64x64xf16, swizzle = 128>
+      -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+  return
+}
+
+// -----
+
 func.func @f(%a: !tile.smem<128x64xf16, swizzle = 128>, %b: !tile.smem<64x64xf16, swizzle = 128>) {
   // expected-error @below {{contracts 128 rows of a with 64 of b}}
   %d = tile.mma_async %a, %b transpose_a : !tile.smem<128x64xf16, swizzle = 128>, !tile.smem<64x64xf16, swizzle = 128>

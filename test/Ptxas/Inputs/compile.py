@@ -1,6 +1,6 @@
 """Compiles attention for many head dimensions and looks for spills.
 
-Usage: compile.py [--gradients [--packed] | --bias] [--target TARGET] [--options OPTIONS] [--mask MASK] [--documents] [--spills N] [--dynamic | [--few] [--group N] --queries N --keys N] ELEMENT_TYPE D...
+Usage: compile.py [--gradients [--packed | --products N] | --bias] [--target TARGET] [--options OPTIONS] [--mask MASK] [--documents] [--spills N] [--dynamic | [--few] [--group N] --queries N --keys N] ELEMENT_TYPE D...
 
 Each D is a head dimension, or D:DV with that of the values. Prints what ptxas
 says about each kernel; the status is 1 if one has more spills than it may, does not compile, or has
@@ -17,7 +17,7 @@ PROGRAM = """func.func @attention(%q: tensor<{query}>, %k: tensor<{key}>, %v: te
 }}
 """
 GRADIENTS = """func.func @gradients(%q: tensor<{query}>, %k: tensor<{key}>, %v: tensor<{value}>, %o: tensor<{result}>, %lse: tensor<{lse}>, %do: tensor<{result}>, %ids: tensor<{keys}xi32>) -> (tensor<{query}>, tensor<{key}>, tensor<{value}>) {{
-  %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do{mask}{score} : (tensor<{query}>, tensor<{key}>, tensor<{value}>, tensor<{result}>, tensor<{lse}>, tensor<{result}>) -> (tensor<{query}>, tensor<{key}>, tensor<{value}>)
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do{mask}{products}{score} : (tensor<{query}>, tensor<{key}>, tensor<{value}>, tensor<{result}>, tensor<{lse}>, tensor<{result}>) -> (tensor<{query}>, tensor<{key}>, tensor<{value}>)
   return %dq, %dk, %dv : tensor<{query}>, tensor<{key}>, tensor<{value}>
 }}
 """
@@ -86,7 +86,8 @@ def compile_one(arguments, d, dv):
     table = {} if arguments.dynamic else {"table": f"{heads}x{queries + keys - 1}xf32", "last": keys - 1}
     text = program.format(**table, heads=heads, groups=groups, d=d, query=f"{batch}x{heads}x{queries}x{d}x{element}", key=f"{batch}x{groups}x{keys}x{d}x{element}",
                           value=f"{batch}x{groups}x{keys}x{dv}x{element}", result=f"{batch}x{heads}x{queries}x{dv}x{element}",
-                          mask=f" mask({arguments.mask})" if arguments.mask else "", keys=keys, lse=f"{batch}x{heads}x{queries}xf32",
+                          mask=f" mask({arguments.mask})" if arguments.mask else "",
+                          products=f" schedule(<products = {arguments.products}>)" if arguments.products else "", keys=keys, lse=f"{batch}x{heads}x{queries}xf32",
                           score=DOCUMENTS.replace("KEYS", str(keys)) if arguments.documents else "")
     lowered = subprocess.run(["flash-opt", f"--flash-gpu=target={arguments.target} {arguments.options}"], input=text, capture_output=True, text=True)
     if lowered.returncode:
@@ -116,6 +117,7 @@ def main():
     parser.add_argument("--keys", type=int, default=2048)
     parser.add_argument("--few", action="store_true", help="one batch of two heads, which gives split-KV")
     parser.add_argument("--spills", type=int, default=0, help="bytes that a kernel may spill")
+    parser.add_argument("--products", type=int, help="of the schedule of --gradients")
     parser.add_argument("--group", type=int, help="query heads of a key head")
     parser.add_argument("element")
     parser.add_argument("dimensions", nargs="+")

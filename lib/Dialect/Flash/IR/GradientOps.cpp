@@ -215,8 +215,12 @@ LogicalResult KeyGradStepOp::verify() {
     return emitOpError("gives the gradients of scores beside that of the query "
                        "alone");
   SmallVector<int64_t> ofQuery(getQuery().getType().getShape());
-  if (getTransposed())
+  if (getTransposed()) {
     std::reverse(ofQuery.begin(), ofQuery.end());
+    int64_t rows =
+        cast<RankedTensorType>(getQueryGrad().getType()).getDimSize(0);
+    ofQuery[0] = std::max(ofQuery[0], rows);
+  }
   if (getQueryGrad() && failed(verifyShape(*this, "gradient of the query",
                                            getQueryGrad().getType(), ofQuery)))
     return failure();

@@ -326,7 +326,7 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
     if (whole)
       return signalPassFailure();
     ScoreTileBuilder::Transposed transposed;
-    FiniteKeys finiteKeys;
+    KeysOfSums keysOfSums;
     DecomposeOptions options{transposeScores, guardValues};
     for (StepOpInterface step : steps) {
       LogicalResult done = success();
@@ -335,7 +335,7 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
       else if (auto grad = dyn_cast<QueryGradStepOp>(step.getOperation()))
         done = decomposeGradStep(grad, options, transposed);
       else if (auto grad = dyn_cast<KeyGradStepOp>(step.getOperation()))
-        done = decomposeGradStep(grad, options, transposed, finiteKeys);
+        done = decomposeGradStep(grad, options, transposed, keysOfSums);
       else
         done = decomposeGradStep(cast<CapturedGradStepOp>(step.getOperation()),
                                  options, transposed);

@@ -14,6 +14,7 @@
 
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Utils/ScoreGradient.h"
+#include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -31,7 +32,7 @@ public:
         delta(delta) {}
 
   LogicalResult run(QueryGradStepOp op);
-  LogicalResult run(KeyGradStepOp op, FiniteKeys &finiteKeys);
+  LogicalResult run(KeyGradStepOp op, KeysOfSums &keysOfSums);
   LogicalResult run(CapturedGradStepOp op);
 
 private:
@@ -53,10 +54,11 @@ private:
   Value tookPart(ImplicitLocOpBuilder &at, Value p, Value query, Value key);
   /// Whether the gradient of its score is added up, or null if that of all is.
   Value isUsed(ImplicitLocOpBuilder &at, Value p, Value query, Value key);
-  /// The keys of a step over queries without what is not finite, where this or
-  /// another step with them may leave some out: they have the weight 0 then,
-  /// and 0 * NaN is NaN.
-  Value getFiniteKeys(KeyGradStepOp op, FiniteKeys &finiteKeys);
+  /// The keys that the gradient of the queries is a sum of, with as many
+  /// columns as it has rows if it is transposed. What is not finite is left out
+  /// where this or another step with the same keys may leave some out: they
+  /// have the weight 0 then, and 0 * NaN is NaN.
+  Value getKeysOfSum(KeyGradStepOp op, KeysOfSums &keysOfSums);
   /// `sum`, a row for each query, plus the product of `weights`, which have the
   /// shape of scores, and the rows of keys; or what that is transposed.
   Value addKeys(Value weights, Value keys, Value sum, bool transposed);
@@ -208,19 +210,27 @@ static bool leavesKeysOut(KeyGradStepOp op) {
          (op.getKeys() && !isPaddedFrom(op.getKey(), op.getKeys()));
 }
 
-Value GradStepBuilder::getFiniteKeys(KeyGradStepOp op, FiniteKeys &finiteKeys) {
+Value GradStepBuilder::getKeysOfSum(KeyGradStepOp op, KeysOfSums &keysOfSums) {
   TypedValue<RankedTensorType> keys = op.getKey();
-  if (Value known = finiteKeys.lookup(keys))
+  Value &known = keysOfSums[keys];
+  if (known)
     return known;
-  if (llvm::none_of(keys.getUsers(), [](Operation *user) {
-        auto step = dyn_cast<KeyGradStepOp>(user);
-        return step && leavesKeysOut(step);
-      }))
-    return keys;
   // Before the loop, where the tile is defined.
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointAfterValue(keys);
-  return finiteKeys[keys] = ZeroNonfiniteOp::create(b, keys);
+  known = keys;
+  if (llvm::any_of(keys.getUsers(), [](Operation *user) {
+        auto step = dyn_cast<KeyGradStepOp>(user);
+        return step && leavesKeysOut(step);
+      }))
+    known = ZeroNonfiniteOp::create(b, known);
+  SmallVector<int64_t> shape(keys.getType().getShape());
+  if (op.getTransposed())
+    shape[1] =
+        cast<RankedTensorType>(op.getQueryGrad().getType()).getDimSize(0);
+  return known = padToTile(b, b.getLoc(), known,
+                           tensor::getMixedSizes(b, b.getLoc(), keys), shape,
+                           b.getZeroAttr(keys.getType().getElementType()));
 }
 
 Value GradStepBuilder::addKeys(Value weights, Value keys, Value sum,
@@ -260,7 +270,7 @@ Value GradStepBuilder::ofKeysAndQueries(Value x) {
       })[0];
 }
 
-LogicalResult GradStepBuilder::run(KeyGradStepOp op, FiniteKeys &finiteKeys) {
+LogicalResult GradStepBuilder::run(KeyGradStepOp op, KeysOfSums &keysOfSums) {
   Value keyGrad = op.getKeyGrad(), valueGrad = op.getValueGrad(),
         queryGrad = op.getQueryGrad(), scoreGrad;
   if (queryGrad)
@@ -284,7 +294,7 @@ LogicalResult GradStepBuilder::run(KeyGradStepOp op, FiniteKeys &finiteKeys) {
     if (op.getScoreGrads())
       scoreGrad = ofKeysAndQueries(*dx);
     auto addToQueries = [&] {
-      queryGrad = addKeys(*dx, getFiniteKeys(op, finiteKeys), queryGrad,
+      queryGrad = addKeys(*dx, getKeysOfSum(op, keysOfSums), queryGrad,
                           op.getTransposed());
     };
     // While a tile of it goes to those who add it up, dK is computed.
@@ -377,10 +387,10 @@ flash::decomposeGradStep(QueryGradStepOp op, const DecomposeOptions &options,
 LogicalResult flash::decomposeGradStep(KeyGradStepOp op,
                                        const DecomposeOptions &options,
                                        ScoreTileBuilder::Transposed &transposed,
-                                       FiniteKeys &finiteKeys) {
+                                       KeysOfSums &keysOfSums) {
   return GradStepBuilder(op, op.getLseLog2(), op.getDelta(), options,
                          transposed)
-      .run(op, finiteKeys);
+      .run(op, keysOfSums);
 }
 
 LogicalResult

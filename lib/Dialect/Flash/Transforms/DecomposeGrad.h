@@ -12,8 +12,9 @@
 
 namespace flash {
 
-/// Tiles of keys, and these without what is not finite.
-using FiniteKeys = llvm::DenseMap<mlir::Value, mlir::Value>;
+/// Tiles of keys, and the keys that gradients of queries are sums of: without
+/// what is not finite, and with columns of zeros.
+using KeysOfSums = llvm::DenseMap<mlir::Value, mlir::Value>;
 
 /// Replaces a step of the gradients on tiles of static shape by linalg. Emits
 /// an error at an operation of the score region that has no derivative.
@@ -23,7 +24,7 @@ llvm::LogicalResult decomposeGradStep(QueryGradStepOp op,
 llvm::LogicalResult decomposeGradStep(KeyGradStepOp op,
                                       const DecomposeOptions &options,
                                       ScoreTileBuilder::Transposed &transposed,
-                                      FiniteKeys &finiteKeys);
+                                      KeysOfSums &keysOfSums);
 llvm::LogicalResult decomposeGradStep(CapturedGradStepOp op,
                                       const DecomposeOptions &options,
                                       ScoreTileBuilder::Transposed &transposed);

@@ -212,7 +212,10 @@ std::string flash::findFusionFault(AttentionGradOp op,
   if (!schedule.addsInOrder())
     return "";
   int64_t keyTile = *schedule.keyTile, queryStep = schedule.getQueryStep();
-  if (queryStep != keyTile && op.getHeadDim() != keyTile)
+  // Each warpgroup has 64 rows of a sum, of queries or of columns; of the last
+  // columns some may not exist.
+  int64_t columns = llvm::alignTo(op.getHeadDim(), rowsOfWarpgroup);
+  if (queryStep != keyTile && columns != keyTile)
     return llvm::formatv(
         "products = 5 needs a query_step or a head dimension as long as the "
         "key_tile, {0}, got {1} and {2}; choose such tiles, or products = 7",

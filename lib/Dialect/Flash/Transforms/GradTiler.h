@@ -92,11 +92,12 @@ private:
   bool areSumsTransposed() const {
     return schedule.addsInOrder() && querySteps.tile != keys.tile;
   }
+  /// All warpgroups have rows of a sum. Of a transposed one there may be more
+  /// rows than columns of queries; nobody reads these.
   llvm::SmallVector<int64_t> getShapeOfSum() {
-    llvm::SmallVector<int64_t> shape = {querySteps.tile, op.getHeadDim()};
     if (areSumsTransposed())
-      std::swap(shape[0], shape[1]);
-    return shape;
+      return {keys.tile, querySteps.tile};
+    return {querySteps.tile, op.getHeadDim()};
   }
   /// The number of the tile that starts at `start`.
   mlir::OpFoldResult numberOf(mlir::Value start, const TiledDim &dim);

@@ -672,6 +672,11 @@ LogicalResult MmaAsyncOp::verify() {
     return emitOpError("contracts rows of 16-bit elements, which are a "
                        "multiple of ")
            << rowMultiple << ", not " << inner;
+  // Of a transposed tile also the columns that its last panel has besides.
+  if (auto tile = dyn_cast<SmemType>(getA().getType());
+      tile && getTransposeA() && result.getDimSize(0) > rows)
+    rows = std::min(result.getDimSize(0), static_cast<int64_t>(llvm::alignTo(
+                                              rows, tile.getPanelColumns())));
   if (result.getDimSize(0) != rows || result.getDimSize(1) != columns)
     return emitOpError("gives a tile of ")
            << rows << " x " << columns << ", not " << result;

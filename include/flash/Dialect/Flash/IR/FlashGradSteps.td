@@ -117,7 +117,7 @@ def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
     not be right for them.
 
     With a third output, `dq : [M, D]`, the step adds to the gradient of its queries, too, as
-    `flash.query_grad_step` does; with `transposed` the output is `[D, M]`. `keys(n)`
+    `flash.query_grad_step` does; with `transposed` the output is `[P, M]`, with `P >= D`, and its rows from `D` on stay what they are. `keys(n)`
     then leaves out the keys from the `n`-th on there. Such a step may give a fourth result,
     with `score_grads`: `dx` as keys by queries, `[N, M]`, in the type of the operands.
 

@@ -547,7 +547,9 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async",
     memory, `b : KxN` in shared memory, or with `transpose_b`, `b : NxK`. The
     elements of `a` and `b` are f16, bf16 or f32, elements of the result f32. The
     rows of a tile are spread over the warps. With `transpose_a`, for warpgroups
-    only, `a : KxM` is in shared memory, and its elements are of 16 bits. Where the
+    only, `a : KxM` is in shared memory, and its elements are of 16 bits. The result may
+    then have more than M rows, as many as the panels of `a` have columns: these are zeros
+    behind what a copy from memory filled, and undefined elsewhere. Where the
     K are rows of a tile of such elements, they are a multiple of 16, as many as an
     instruction reads (PTX, `mma.m16n8k16`, `wgmma`).
 
