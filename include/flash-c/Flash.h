@@ -274,11 +274,16 @@ FLASH_CAPI FlashStatus flashKernelCountTiles(const FlashKernel *kernel,
     header beside them (docs/launch.md). */
 FLASH_CAPI FlashStatus flashKernelSave(FlashKernel *kernel, const char *path);
 
-/** All that the kernel is, for flashKernelDeserialize of the same library on a
-    machine with the same CPU. The bytes live as long as the kernel. */
+/** Writes the compiled kernel as bytes, from which flashKernelDeserialize makes
+    it again without the compiler. The bytes name the version of this library
+    and the processor, and live as long as the kernel. */
 FLASH_CAPI FlashStatus flashKernelSerialize(FlashKernel *kernel,
                                             const char **bytes, size_t *length);
-/** The bytes must be trusted: they hold code. */
+/** Makes a kernel of such bytes, which must be trusted: they hold code.
+    FLASH_INVALID_ARGUMENT if they are no kernel, if another version wrote them,
+    newer or older, if they were compiled for another processor, or if they are
+    truncated or damaged: the message says which, and the kernel's program must
+    then be compiled again. */
 FLASH_CAPI FlashStatus flashKernelDeserialize(const char *bytes, size_t length,
                                               FlashKernel **kernel);
 

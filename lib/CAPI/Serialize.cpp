@@ -11,12 +11,15 @@
 #include "flash/Target/Host/HostCode.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/xxhash.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
 
 using flash::capi::fail;
 using flash::capi::Reader;
 using flash::capi::Writer;
+using llvm::createStringError;
+using llvm::formatv;
 
 namespace flash {
 
@@ -88,16 +91,68 @@ template <typename A> void describe(A &archive, FlashKernel &kernel) {
           kernel.multiprocessors, kernel.arguments, kernel.results);
 }
 
-/// What code of this library for this processor begins with.
-static std::string getStamp() {
+namespace {
+
+/// What serialized kernels begin with, in all versions from 0.1.0 on: so each
+/// version can say which one wrote the bytes.
+struct Header {
+  std::string kind, version, processor, features;
+  /// Of the bytes behind the header.
+  uint64_t hash = 0;
+};
+
+template <typename A> void describe(A &archive, Header &header) {
+  archive(header.kind, header.version, header.processor, header.features,
+          header.hash);
+}
+
+} // namespace
+
+static Header makeHeader(llvm::StringRef content) {
   llvm::SubtargetFeatures features;
   for (const auto &[name, isOn] : llvm::sys::getHostCPUFeatures())
     if (isOn)
       features.AddFeature(name);
   std::vector<std::string> names = features.getFeatures();
   llvm::sort(names);
-  return llvm::formatv("flash-mlir {0} {1} {2}", flashGetVersion(),
-                       llvm::sys::getHostCPUName(), llvm::join(names, ","));
+  return {"flash-mlir kernel", flashGetVersion(),
+          llvm::sys::getHostCPUName().str(), llvm::join(names, ","),
+          llvm::xxh3_64bits(content)};
+}
+
+/// Reads what stands behind the header that `bytes` begin with. An error says
+/// why this library cannot use it.
+static llvm::Error readContent(llvm::StringRef bytes, std::string &content) {
+  Header found;
+  Reader reader(bytes);
+  reader(found, content);
+  Header expected = makeHeader(content);
+  if (found.kind != expected.kind)
+    return createStringError("the bytes are no kernel; expected what "
+                             "flashKernelSerialize wrote");
+  constexpr llvm::StringLiteral advice = "; compile the kernel's program again";
+  // Other versions may have other contents.
+  if (!found.version.empty() && found.version != expected.version)
+    return createStringError(
+        formatv("the kernel was written by flash-mlir {0}, and this is "
+                "flash-mlir {1}, which reads only its own kernels{2}",
+                found.version, expected.version, advice));
+  if (!reader.isComplete())
+    return createStringError(
+        "the bytes of the kernel are truncated, or others follow them" +
+        advice);
+  if (found.hash != expected.hash)
+    return createStringError("the bytes of the kernel are damaged" + advice);
+  if (found.processor != expected.processor ||
+      found.features != expected.features)
+    return createStringError(formatv(
+        "the kernel was compiled for the processor {0}, and this is "
+        "{1}{2}{3}",
+        found.processor, expected.processor,
+        found.processor == expected.processor ? ", with other instruction sets"
+                                              : "",
+        advice));
+  return llvm::Error::success();
 }
 
 FlashStatus flashKernelSerialize(FlashKernel *kernel, const char **bytes,
@@ -106,15 +161,18 @@ FlashStatus flashKernelSerialize(FlashKernel *kernel, const char **bytes,
     return fail(FLASH_INVALID_ARGUMENT,
                 "flashKernelSerialize: no argument may be null");
   if (kernel->serialized.empty()) {
-    Writer writer(kernel->serialized);
-    std::string stamp = getStamp();
-    writer(stamp, *kernel);
+    std::string content;
+    Writer writer(content);
+    writer(*kernel);
     if (kernel->program) {
       writer(*kernel->program);
     } else {
       flash::CpuObject object = kernel->executable->getObject();
       writer(object);
     }
+    Header header = makeHeader(content);
+    Writer file(kernel->serialized);
+    file(header, content);
   }
   *bytes = kernel->serialized.data();
   *length = kernel->serialized.size();
@@ -126,24 +184,24 @@ FlashStatus flashKernelDeserialize(const char *bytes, size_t length,
   if (!bytes || !kernel)
     return fail(FLASH_INVALID_ARGUMENT,
                 "flashKernelDeserialize: no argument may be null");
-  Reader reader(llvm::StringRef(bytes, length));
+  std::string content;
+  if (llvm::Error error = readContent({bytes, length}, content))
+    return fail(FLASH_INVALID_ARGUMENT, std::move(error));
+  Reader reader(content);
   auto result = std::make_unique<FlashKernel>();
-  std::string stamp;
-  reader(stamp);
-  if (stamp != getStamp())
-    return fail(FLASH_INVALID_ARGUMENT,
-                "the bytes are no kernel of this library and processor");
   reader(*result);
   if (llvm::Error error = result->readOptions())
     return fail(FLASH_INVALID_ARGUMENT, std::move(error));
-  auto truncated = [] {
-    return fail(FLASH_INVALID_ARGUMENT, "the bytes are no complete kernel");
+  auto ofOtherBuild = [] {
+    return fail(FLASH_INVALID_ARGUMENT,
+                "the kernel was written by another build of this version; "
+                "compile the kernel's program again");
   };
   if (result->options.isGpu()) {
     flash::compile::GpuProgram &program = result->program.emplace();
     reader(program);
     if (!reader.isComplete())
-      return truncated();
+      return ofOtherBuild();
     auto lock = flash::capi::lockCompiler();
     if (llvm::Error error =
             flash::linkHostCode(program.host, program.hostObject))
@@ -152,7 +210,7 @@ FlashStatus flashKernelDeserialize(const char *bytes, size_t length,
     flash::CpuObject object;
     reader(object);
     if (!reader.isComplete())
-      return truncated();
+      return ofOtherBuild();
     auto lock = flash::capi::lockCompiler();
     auto executable = flash::CpuExecutable::link(std::move(object));
     if (!executable)

@@ -2,6 +2,7 @@
 
 import copy
 import ctypes
+import hashlib
 import json
 import os
 import pathlib
@@ -275,6 +276,26 @@ def test_what_is_read_of_the_cache(folder, monkeypatch):
     (folder / "left.tmp").write_bytes(b"")
     flash.cache.clear()
     assert [path.name for path in folder.iterdir()] == ["folder.kernel"]
+
+
+def test_kernels_of_other_versions(folder):
+    """A file of another version, or damaged in a way that its hash does not show, is compiled again."""
+    compile_number(1)
+    (file,) = folder.glob("*.kernel")
+    content, version = file.read_bytes(), flash._core.version.encode()
+    deserialize = flash._core.Kernel.deserialize
+    for bytes, message in (
+        (content[32:].replace(version, b"0.0.1", 1), "written by flash-mlir 0.0.1, and this is flash-mlir"),
+        (content[32:].replace(version, b"9.9.9", 1), "written by flash-mlir 9.9.9, .*; compile the kernel's program again"),
+        (content[32:-9], "truncated"),
+        (content[32:-1] + b"?", "damaged"),
+        (b"func.func @f()", "no kernel; expected what flashKernelSerialize wrote"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            deserialize(bytes)
+        file.write_bytes(hashlib.sha256(bytes).digest() + bytes)
+        compile_number(1)
+        assert file.read_bytes() == content
 
 
 def test_bound_of_the_cache(folder, monkeypatch):

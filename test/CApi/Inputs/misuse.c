@@ -273,6 +273,50 @@ static void testGetters(FlashKernel *kernel) {
   REFUSED(flashKernelSerialize(kernel, &text, NULL), "null");
 }
 
+/* Bytes of a kernel that another version wrote, or that were changed. */
+static void testSerialized(FlashKernel *kernel) {
+  const char *bytes, *version = flashGetVersion();
+  size_t length, half, count = strlen(version);
+  char *copy, *written;
+  FlashKernel *again = NULL;
+  OK(flashKernelSerialize(kernel, &bytes, &length));
+  copy = malloc(length + 1);
+  memcpy(copy, bytes, length);
+  OK(flashKernelDeserialize(copy, length, &again));
+  TRUE(flashKernelGetNumResults(again) == flashKernelGetNumResults(kernel));
+  flashKernelDestroy(again);
+  again = NULL;
+  written = memmem(copy, length, version, count);
+  TRUE(written != NULL);
+  written[0] = '9';
+  REFUSED(flashKernelDeserialize(copy, length, &again),
+          "written by flash-mlir 9.");
+  REFUSED(flashKernelDeserialize(copy, length, &again),
+          "compile the kernel's program again");
+  /* Whatever that version wrote behind its number. */
+  REFUSED(flashKernelDeserialize(copy, written - copy + count, &again),
+          "written by flash-mlir 9.");
+  memcpy(written, "0.0.0", 5);
+  REFUSED(flashKernelDeserialize(copy, length, &again),
+          "written by flash-mlir 0.0.0");
+  memcpy(copy, bytes, length);
+  for (half = length; half > (size_t)(written - copy); half /= 2)
+    REFUSED(flashKernelDeserialize(copy, half - 1, &again), "are truncated");
+  REFUSED(flashKernelDeserialize(copy, length + 1, &again), "others follow");
+  copy[length - 1] ^= 1;
+  REFUSED(flashKernelDeserialize(copy, length, &again), "are damaged");
+  copy[length - 1] ^= 1;
+  /* The processor is behind the version, and its length. */
+  written[count + 8] ^= 1;
+  REFUSED(flashKernelDeserialize(copy, length, &again),
+          "was compiled for the processor ");
+  copy[8] = 'F';
+  REFUSED(flashKernelDeserialize(copy, length, &again), "are no kernel");
+  REFUSED(flashKernelDeserialize("", 0, &again), "are no kernel");
+  TRUE(again == NULL);
+  free(copy);
+}
+
 /* What running and launching have in common. */
 static FlashStatus use(FlashKernel *kernel, FlashCall *call,
                        const FlashTensor *tensor) {
@@ -483,6 +527,8 @@ int main(void) {
   testCompile();
   testSpecialize();
   testGetters(cpu);
+  testSerialized(cpu);
+  testSerialized(gpu);
   testRun(cpu, gpu);
   testLaunch(gpu, cpu);
   testThreads(cpu, roles);
