@@ -1,4 +1,4 @@
-# Everything a person types; CMake does the work. Variables: BUILD, JOBS, COUNT, PYTHONS.
+# Everything a person types; CMake does the work. Variables: BUILD, JOBS, COUNT, PYTHONS, VERSION.
 BUILD ?= build
 COUNT ?= 3000
 JOBS ?= $(shell nproc)
@@ -21,7 +21,7 @@ configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
-.PHONY: build run test test-all test-torch test-models bench python dist wheel docs site asan debug fuzz programs head-dims format lint clean setup
+.PHONY: build run test test-all test-torch test-models bench python dist wheel release docs site asan debug fuzz programs head-dims format lint clean setup
 
 build: setup
 	@$(call configure,$(BUILD))
@@ -68,7 +68,11 @@ wheel: ## wheels for the interpreters in PYTHONS in $(BUILD)/wheels, each tried 
 	@$(call configure,$(BUILD))
 	ninja -C $(BUILD) -j$(JOBS) libflash-tools-static
 	scripts/make-wheel.sh $(BUILD)/lib/static/tools/libflash.so $(BUILD)/wheels $(PYTHONS)
-	for wheel in $(BUILD)/wheels/*.whl; do scripts/try-wheel.sh $$wheel $(lastword $(PYTHONS)); done
+	for python in $(PYTHONS); do scripts/try-wheel.sh $(BUILD)/wheels $$python || exit 1; done
+
+# PYTHONS may name the interpreters; else those of CPython 3.9 to 3.14 that are found make wheels.
+release: setup ## the files of a release, VERSION=1.2.3, in $(BUILD)/release: wheels, tools, notes, checksums
+	scripts/make-release.sh "$(VERSION)" $(BUILD) $(if $(filter file,$(origin PYTHONS)),,$(PYTHONS))
 
 docs: build ## regenerates docs/reference from the .td files
 	ninja -C $(BUILD) flash-docs

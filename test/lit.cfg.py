@@ -63,6 +63,6 @@ if capability == (9, 0):
     config.available_features.add("hopper")
 if subprocess.run([config.python, "-c", "import numpy, matplotlib"], capture_output=True).returncode == 0:
     config.available_features.add("matplotlib")
-for tool in ("ptxas", "pkg-config"):
+for tool in ("git", "ptxas", "pkg-config"):
     if shutil.which(tool):
         config.available_features.add(tool)
