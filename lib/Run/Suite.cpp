@@ -143,20 +143,22 @@ static void printRow(const CaseResult &result, llvm::raw_ostream &os) {
   os << "\n";
 }
 
+static size_t count(llvm::ArrayRef<CaseResult> results, Outcome outcome) {
+  return llvm::count_if(results, [&](const CaseResult &result) {
+    return result.outcome == outcome;
+  });
+}
+
 static void printTable(llvm::ArrayRef<CaseResult> results, size_t left,
                        llvm::raw_ostream &os) {
   os << "\noutcome error of tolerance"
      << "  case\n";
   for (const CaseResult &result : results)
     printRow(result, os);
-  auto count = [&](Outcome outcome) {
-    return llvm::count_if(results, [&](const CaseResult &result) {
-      return result.outcome == outcome;
-    });
-  };
   os << formatv("suite: {0} of {1} cases ok, {2} wrong, {3} failed",
-                count(Outcome::Ok), results.size(), count(Outcome::Wrong),
-                count(Outcome::Failed));
+                count(results, Outcome::Ok), results.size(),
+                count(results, Outcome::Wrong),
+                count(results, Outcome::Failed));
   if (left)
     os << formatv(", {0} not run", left);
   os << "\n";
@@ -217,6 +219,23 @@ llvm::Expected<bool> flash::run::runSuite(Session &session,
   session.setOutput(llvm::nulls());
   std::vector<CaseResult> results;
   size_t next = options.firstCase - 1;
+  // On a terminal the last line says how far the suite is.
+  Stopwatch watch;
+  double elapsed = 0;
+  auto clearProgress = [] {
+    if (llvm::errs().is_displayed())
+      llvm::errs() << "\r\x1b[K";
+  };
+  auto showProgress = [&] {
+    elapsed += watch.lap();
+    if (llvm::errs().is_displayed())
+      llvm::errs() << formatv(
+          "\r\x1b[Ksuite: {0} of {1} cases, {2} wrong or "
+          "failed, {3:f0} s",
+          results.size(), cases.size() - options.firstCase + 1,
+          results.size() - count(results, Outcome::Ok), elapsed);
+  };
+  showProgress();
   while (next < cases.size() && !cuda::isAnyDeviceLost()) {
     constexpr size_t casesAhead = 32;
     if (results.size() % casesAhead == 0)
@@ -224,12 +243,15 @@ llvm::Expected<bool> flash::run::runSuite(Session &session,
                    llvm::ArrayRef(cases).slice(next).take_front(casesAhead));
     results.push_back(runCase(session, cases[next++]));
     const CaseResult &result = results.back();
+    clearProgress();
     os << formatv("[{0}/{1}] {2} {3:f1} s  {4}\n", next, cases.size(),
                   getText(result.outcome), result.seconds, result.line);
     if (!result.message.empty())
       os << result.message << "\n";
     os.flush();
+    showProgress();
   }
+  clearProgress();
   session.setOutput(os);
   // A fault or a time-out costs the process its device.
   if (next < cases.size())
@@ -239,8 +261,5 @@ llvm::Expected<bool> flash::run::runSuite(Session &session,
   if (!options.json.empty())
     if (llvm::Error error = writeJson(results, options.json))
       return std::move(error);
-  return next == cases.size() &&
-         llvm::all_of(results, [](const CaseResult &result) {
-           return result.outcome == Outcome::Ok;
-         });
+  return next == cases.size() && count(results, Outcome::Ok) == results.size();
 }

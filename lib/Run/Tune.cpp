@@ -144,10 +144,12 @@ void Search::showProgress(size_t left) {
     return;
   shown = elapsed;
   const Candidate &best = candidates[getFastest(1).front()];
+  size_t failed = llvm::count_if(
+      candidates, [](const Candidate &c) { return !c.message.empty(); });
   llvm::errs() << (isTerminal ? "\r\x1b[K" : "")
-               << formatv("tune: {0:f0} s, {1} timed, {2} to go, model {3:f4} "
-                          "ms, best {4:f4} ms with {5}",
-                          elapsed, candidates.size(), left,
+               << formatv("tune: {0:f0} s, {1} timed, {2} failed, {3} to go, "
+                          "model {4:f4} ms, best {5:f4} ms with {6}",
+                          elapsed, candidates.size() - failed, failed, left,
                           candidates.front().seconds * 1e3, best.seconds * 1e3,
                           best.schedule.str())
                << (isTerminal ? "" : "\n");
@@ -184,7 +186,9 @@ llvm::Error Search::time(llvm::MutableArrayRef<Candidate> batch) {
 }
 
 llvm::Error Search::timeAll(llvm::ArrayRef<flash::Schedule> schedules) {
-  while (!schedules.empty() && elapsed < options.tuneSeconds) {
+  // The model's schedule, the first, is timed in any case.
+  while (!schedules.empty() &&
+         (candidates.empty() || elapsed < options.tuneSeconds)) {
     size_t count = std::min<size_t>(
         schedules.size(), candidates.empty() ? 1 : compiler->getWidth());
     std::vector<Candidate> batch(count);

@@ -122,12 +122,15 @@ def main():
         about = f"{now:%Y-%m-%d}: {bench.describe()}."
         say(about)
         (arguments.out / "machine.json").write_text(json.dumps(bench.report, indent=1) + "\n")
-        for name in arguments.only or EXPERIMENTS:
+        names = arguments.only or list(EXPERIMENTS)
+        for done, name in enumerate(names, 1):
             result = run_one(bench, name)
             result.save(arguments.out / f"{name}.json")
             write_report(arguments.out, about)
             if result.error or any(note.startswith(FAULT) for note in result.notes):
                 failed.append(name)
+            print(f"bench: {done} of {len(names)} experiments done, {len(failed)} failed, {time.perf_counter() - start:.0f} s",
+                  file=sys.stderr)
     say(f"bench: {arguments.out / 'report.md'}, {time.perf_counter() - start:.0f} s"
         + (f"; FAILED: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0
