@@ -5,15 +5,15 @@
 |*                                                                            *|
 |*===----------------------------------------------------------------------===*|
 |*                                                                            *|
-|* Compiles programs from text and runs them on the CPU or launches them on   *|
-|* a GPU. Functions that can fail return a FlashStatus; the text of a failure *|
-|* is flashGetErrorMessage(), and what they would have written is as before.  *|
-|* Functions may be called from several threads, but not with the same object *|
-|* at the same time, unless stated otherwise.                                 *|
+|* Compiles programs from text and runs them on the CPU or launches them on a *|
+|* GPU. Functions that can fail return a FlashStatus; flashGetErrorMessage    *|
+|* returns the text of a failure. A function that fails leaves its outputs as *|
+|* they were. Functions may be called from several threads, but not with the  *|
+|* same object at the same time, unless stated otherwise.                     *|
 |*                                                                            *|
-|* No pointer may be null unless stated otherwise: a null one is              *|
-|* FLASH_INVALID_ARGUMENT. Functions that return something else than a status *|
-|* say below what they return for null; the message is set then, too.         *|
+|* No pointer may be null unless stated otherwise: a null pointer is          *|
+|* FLASH_INVALID_ARGUMENT. The comments of functions that return no status    *|
+|* say what they return for null; the message is set in that case, too.       *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
@@ -39,9 +39,9 @@ typedef enum FlashStatus {
   FLASH_INVALID_ARGUMENT,
   /** The program does not compile; the message holds the diagnostics. */
   FLASH_INVALID_PROGRAM,
-  /** Sizes, strides or addresses of tensors that the program cannot take. */
+  /** The program cannot take the sizes, strides or addresses of tensors. */
   FLASH_INVALID_TENSOR,
-  /** No driver, no GPU, or not one that the program is for. */
+  /** There is no driver, no GPU, or no GPU that the program can run on. */
   FLASH_UNAVAILABLE,
   FLASH_OUT_OF_MEMORY,
   /** Anything else, such as a file that cannot be written or a failed driver
@@ -51,8 +51,8 @@ typedef enum FlashStatus {
   FLASH_INTERRUPTED
 } FlashStatus;
 
-/** Why the last function that failed on this thread did so. Valid until another
-    function of this library is called on this thread. */
+/** The message of the last function that failed on this thread. It is valid
+    until another function of this library is called on this thread. */
 FLASH_CAPI const char *flashGetErrorMessage(void);
 
 /** The version of the library, such as "0.1.0". */
@@ -75,10 +75,10 @@ typedef enum FlashElementType {
   FLASH_F8E4M3FN
 } FlashElementType;
 
-/** A size that the program leaves open. */
+/** The size of a dimension whose size the program does not fix. */
 #define FLASH_DYNAMIC INT64_MIN
 
-/** What the program says of an argument or a result. */
+/** The type of an argument or a result in the program. */
 typedef struct FlashTensorType {
   FlashElementType element;
   int32_t rank;
@@ -86,8 +86,8 @@ typedef struct FlashTensorType {
   const int64_t *sizes;
 } FlashTensorType;
 
-/** A tensor in memory that somebody owns: on a device, or on the host. What
-    breaks a rule below is FLASH_INVALID_TENSOR. */
+/** A tensor in memory of a device or of the host, which the caller owns. A
+    tensor that breaks a rule below is FLASH_INVALID_TENSOR. */
 typedef struct FlashTensor {
   /** The address of the first element, a multiple of the size of an element.
       May be null if the tensor has no elements. */
@@ -108,8 +108,8 @@ typedef struct FlashKernel FlashKernel;
 
 /** What a program is compiled for. Fields that are not set must be 0. */
 typedef struct FlashCompileOptions {
-  /** sizeof(FlashCompileOptions): fields that were added since a caller was
-      compiled lie behind it, and are as if they were 0. */
+  /** sizeof(FlashCompileOptions), as the caller was compiled. Fields that were
+      added to the structure since then count as 0. */
   size_t struct_size;
   /** One of flashGetTargets: "cpu", a GPU such as "sm_90a", or "emulate" and
       "emulate:sm_90a" for its block programs on the CPU. "reference" is for
@@ -118,42 +118,46 @@ typedef struct FlashCompileOptions {
   const char *target;
   /** The function to compile; NULL for the only public one. */
   const char *function;
-  /** As flash-run takes it with --schedule; NULL for the compiler's choice. */
+  /** The schedule, in the form of flash-run's --schedule; NULL for the
+      compiler's choice. */
   const char *schedule;
-  /** Sizes of the arguments in calls that are to have a version of the program,
-      as flash-run takes them with --versions; each call then takes one by its
-      sizes. NULL for none. */
+  /** Sizes of the arguments in calls for which the program gets versions of its
+      own, in the form of flash-run's --versions. Each call then chooses a
+      version by its sizes. NULL for none. */
   const char *versions;
-  /** The device whose measured schedules are taken, such as "NVIDIA H200".
-     NULL: schedules of no GPU, or of this machine's CPU. */
+  /** The device whose measured schedules are used, such as "NVIDIA H200". With
+      NULL a program for the CPU uses the schedules of this machine's CPU, and
+      a program for a GPU uses no measured schedules. */
   const char *device;
-  /** The multiprocessors of the GPU that schedules count on, up to 4096; 0 for
-      what the program says, or the description of the target. Kernels are
-      right on any number. */
+  /** The number of multiprocessors of the GPU for which schedules are chosen,
+      at most 4096. 0 for the number in the program or else in the description
+      of the target. Kernels give right results on any number. */
   int64_t multiprocessors;
-  /** A file with measured schedules (docs/tuning.md), which has some for the
-      device; it goes before the file of this library. NULL for none. */
+  /** A file with measured schedules (docs/tuning.md), which are preferred to
+      the schedules of the library. It is an error if the file has no schedules
+      for the device. NULL for none. */
   const char *tuning_file;
-  /** Called by the thread that compiles, a few times in a second, between
-     passes: where it is not 0, the function fails with FLASH_INTERRUPTED. NULL
-     for never. */
+  /** A function that the compiling thread calls between passes, at most a few
+      times in a second. If it returns another number than 0, the compilation
+      fails with FLASH_INTERRUPTED. NULL if nothing interrupts. */
   int (*is_interrupted)(void);
 } FlashCompileOptions;
 
 /** All targets, with commas between them. The string is static. */
 FLASH_CAPI const char *flashGetTargets(void);
 
-/** The target for a device of this machine, counted from 0, such as "sm_90a":
-    its own description or, if there is none, the nearest whose kernels run
-    there (docs/machines.md). The string is static. */
+/** The target for a device of this machine, counted from 0, such as "sm_90a".
+    For a device without a description it is the nearest target whose kernels
+    run on the device (docs/machines.md). The string is static.
+    FLASH_UNAVAILABLE if there is no driver, no such device or no target. */
 FLASH_CAPI FlashStatus flashGetDeviceTarget(int device, const char **target);
 
-/** A device of this machine, as the options above have it. */
+/** A device of this machine, with what FlashCompileOptions needs for it. */
 typedef struct FlashDevice {
   const char *target, *name;
   int64_t multiprocessors;
-  /** A sentence for who uses the device, if nobody has tried flash-mlir on one
-      of this compute capability, or it has no description; else NULL. */
+  /** A sentence to show to the user of a device that has no description, or on
+      whose compute capability flash-mlir was never tried; else NULL. */
   const char *warning;
 } FlashDevice;
 
@@ -161,56 +165,60 @@ typedef struct FlashDevice {
     process. */
 FLASH_CAPI FlashStatus flashGetDevice(int device, FlashDevice *description);
 
-/** The class of a size, a number. Sizes up to 64 are classes of their own; of
-    others the three highest bits count, and whether they are divisible by 64,
-    128 and 256. */
+/** The number of the class of a size. Sizes with the same class share versions.
+    Each size up to 64 is a class of its own; the class of a larger size depends
+    on its three highest bits and on whether 64, 128 and 256 divide it. */
 FLASH_CAPI int64_t flashGetSizeClass(int64_t size);
 
 /** The length to give flashProgramSpecialize instead of the number of queries
-    or keys on a CPU, where it is all that versions depend on: one for the
-   lengths up to 16, 32 and 64 each, and one for all longer ones. */
+    or keys, for the CPU. Versions for the CPU depend on nothing else: there is
+    one length for all numbers up to 16, one for those up to 32, one for those
+    up to 64, and one for all larger numbers. */
 FLASH_CAPI int64_t flashGetCpuLength(int64_t length);
 
-/** Writes the version of a program for calls with arguments of certain sizes:
-   it has the schedules that it would have if it were written for sizes like
-   these and, where that makes a difference, states what else is known of them:
-   the numbers of heads, that there is one query, that lengths are multiples of
-   tiles. So it is as fast as a program without open sizes, for all calls with
-   the same numbers of heads whose other sizes have the same classes.
-    `arguments` has the first ones; FLASH_DYNAMIC is a size that is not known,
-   and data and strides are not read. `versions` of the options, which make one
-   program of several, must be NULL. The version is valid until this function
-   is called again on this thread. */
+/** Writes the version of a program for calls with arguments of certain sizes.
+    The version has the schedules of a program for these sizes. Where it makes a
+    difference, it also states what else is known of the sizes: the numbers of
+    heads, that there is one query, or that lengths are multiples of tiles. So
+    it is as fast as a program without open sizes, for all calls with the same
+    numbers of heads whose other sizes have the same classes
+    (flashGetSizeClass). `arguments` holds the first arguments; FLASH_DYNAMIC is
+    a size that is not known, and data and strides are not read. `versions` of
+    the options must be NULL. Sizes that the program cannot have are
+    FLASH_INVALID_PROGRAM. The version is valid until this function is called
+    again on this thread. */
 FLASH_CAPI FlashStatus flashProgramSpecialize(
     const char *text, size_t length, const FlashCompileOptions *options,
     const FlashTensor *arguments, size_t numArguments, const char **version,
     size_t *versionLength);
 
 /** Writes the versions of a program for many calls, as flashProgramSpecialize
-   writes one, in a tenth of the time: the program is read once. `arguments`
-   has the first `numArguments` of each call, one call after the other. `take`
-   is called with `data` and the number of each call, in their order, and a
-   version that is valid in it alone; many calls have the same. Where the
-   function fails, calls before have been taken. */
+    does for one call, in a tenth of the time, since the program is read once.
+    `arguments` has the first `numArguments` arguments of each call, one call
+    after the other. `take` is called for each call in order, with `data`, the
+    number of the call, and its version, which is valid until `take` returns.
+    Many calls may have the same version. If the function fails, `take` was
+    called for the calls before the one that failed. */
 FLASH_CAPI FlashStatus flashProgramSpecializeEach(
     const char *text, size_t length, const FlashCompileOptions *options,
     const FlashTensor *arguments, size_t numArguments, size_t numCalls,
     void (*take)(void *data, size_t call, const char *version, size_t length),
     void *data);
 
-/** Writes a program such that which tiles its masks leave is computed by a
-   function of its own, once for many calls (flash-outline-block-maps): the
-   program's function takes the maps as further arguments, and the one that is
-   named like it with "_plan" behind it takes the others and returns the maps.
-   Where there are `arguments`, it is the version for them, as
-   flashProgramSpecialize has it. `schedule` has the keys of the schedule on
-   which the maps depend: another program with the same mask that is compiled
-   with these takes them, too. The mask is what the program says as such (mask,
-   lengths and keep); of a program that says none, what its scores are -inf for
-   by position. There is a map also where rows are too short for
-   one in each call (block_map of schedules). Both are NULL where the compiler
-   knows what masks leave, or there is one tile of keys, and valid until this
-   function is called again on this thread. */
+/** Writes a program in which a separate function computes the tiles that masks
+    leave, so that this is done once for many calls (flash-outline-block-maps).
+    The program's function then takes block maps as further arguments. The
+    function whose name has "_plan" appended takes the original arguments and
+    returns these maps. If `arguments` are given, the result is the version for
+    them, as flashProgramSpecialize writes it. `schedule` becomes the keys of
+    the schedule on which the maps depend: another program with the same mask
+    takes the same maps if it is compiled with these keys. The mask is what the
+    program declares (mask, lengths and keep). If it declares nothing, the mask
+    is where its score region yields -inf by position. A map is made even if
+    rows are too short to compute it in each call (block_map of schedules).
+    `planned` and `schedule` become NULL if the compiler knows the tiles or
+    there is only one tile of keys. Both are valid until this function is called
+    again on this thread. */
 FLASH_CAPI FlashStatus flashProgramPlan(const char *text, size_t length,
                                         const FlashCompileOptions *options,
                                         const FlashTensor *arguments,
@@ -218,21 +226,24 @@ FLASH_CAPI FlashStatus flashProgramPlan(const char *text, size_t length,
                                         const char **planned,
                                         const char **schedule);
 
-/** Compiles a program, a text of `length` bytes. Needs no GPU. */
+/** Compiles a program, a text of `length` bytes. Needs no GPU.
+    FLASH_INVALID_PROGRAM if the program does not compile, and
+    FLASH_INVALID_ARGUMENT if the options are malformed or contradict each
+    other. */
 FLASH_CAPI FlashStatus flashKernelCompile(const char *text, size_t length,
                                           const FlashCompileOptions *options,
                                           FlashKernel **kernel);
-/** Calls that were made of the kernel must be destroyed before. Null is
-    allowed. */
+/** Destroys a kernel. All calls of the kernel must have been destroyed before.
+    Null is allowed. */
 FLASH_CAPI void flashKernelDestroy(FlashKernel *kernel);
 
-/** As in the options; "" for null. */
+/** The target for which the kernel was compiled; "" for null. */
 FLASH_CAPI const char *flashKernelGetTarget(const FlashKernel *kernel);
-/** 0 for null. */
+/** The numbers of arguments and of results; 0 for null. */
 FLASH_CAPI size_t flashKernelGetNumArguments(const FlashKernel *kernel);
 FLASH_CAPI size_t flashKernelGetNumResults(const FlashKernel *kernel);
-/** The sizes live as long as the kernel. For null, or where there is no such
-    argument or result, the rank is -1. */
+/** The type of an argument or a result. Its sizes live as long as the kernel.
+    For null, or if there is no such argument or result, the rank is -1. */
 FLASH_CAPI FlashTensorType flashKernelGetArgument(const FlashKernel *kernel,
                                                   size_t index);
 FLASH_CAPI FlashTensorType flashKernelGetResult(const FlashKernel *kernel,
@@ -245,33 +256,35 @@ FLASH_CAPI FlashStatus flashKernelGetText(FlashKernel *kernel,
                                           const char *stage, const char **text,
                                           size_t *length);
 
-/** Tiles of queries and keys, in all batches and heads of a kernel's
-    attentions. */
+/** Numbers of tiles of queries and keys, summed over all batches and heads of a
+    kernel's attentions. */
 typedef struct FlashTileCounts {
-  /** Of these nothing is computed. */
+  /** Tiles for which nothing is computed. */
   int64_t skipped;
-  /** In these the mask hides no element, and is not evaluated. */
+  /** Tiles in which the mask hides no element and is not evaluated. */
   int64_t unmasked;
-  /** In these the mask is evaluated for each element. */
+  /** Tiles in which the mask is evaluated for each element. */
   int64_t masked;
-  /** Queries and keys of a tile, of the last attention. */
+  /** The numbers of queries and keys in a tile of the last attention. */
   int64_t query_tile, key_tile;
 } FlashTileCounts;
 
 /** Counts the tiles that a kernel visits for arguments of these sizes; data and
-    strides are not read. Only the masks count: `lengths` cut off nothing, and
-    what masks read from arrays hides nothing here, since sizes do not say
-    what is in them. FLASH_INVALID_TENSOR if the arguments cannot have the
-   sizes, or if there are too many tiles to be counted. */
+    strides are not read. Only masks are taken into account: `lengths` and masks
+    that read arrays hide nothing here, since the contents of arrays are not
+    known. FLASH_INVALID_TENSOR if the arguments cannot have the sizes, or if
+    there are too many tiles to be counted. */
 FLASH_CAPI FlashStatus flashKernelCountTiles(const FlashKernel *kernel,
                                              const FlashTensor *arguments,
                                              size_t numArguments,
                                              FlashTileCounts *counts);
 
-/** Writes what the kernel is to a file that appears when it is complete. The
-    name's end says what: .mlir is the program; .ll and .s are of the CPU;
-    .ptx and .cubin (for which ptxas must be in the PATH) are of GPUs, with a C
-    header beside them (docs/launch.md). */
+/** Writes the kernel to a file, which appears when it is complete. The ending
+    of the name chooses the content: .mlir is the program; for the CPU, .ll is
+    LLVM's IR and .s is assembly; for GPUs, .ptx and .cubin are written with a C
+    header beside them (docs/launch.md). A .cubin needs ptxas in the PATH.
+    FLASH_FAILURE if the kernel's target does not have the ending, or if the
+    file cannot be written. */
 FLASH_CAPI FlashStatus flashKernelSave(FlashKernel *kernel, const char *path);
 
 /** Writes the compiled kernel as bytes, from which flashKernelDeserialize makes
@@ -291,54 +304,60 @@ FLASH_CAPI FlashStatus flashKernelDeserialize(const char *bytes, size_t length,
 |* Running on the CPU
 \*===----------------------------------------------------------------------===*/
 
-/** A result. The tensor and its memory live until flashBufferDestroy. */
+/** A result of flashKernelRun. The tensor and its memory live until
+    flashBufferDestroy. */
 typedef struct FlashBuffer FlashBuffer;
 
 /** Runs a kernel for "cpu" or "emulate" on dense row-major tensors and waits
-    for it. `results` takes a buffer for each result. `arguments` may be null if
-    there are none. May be called from several threads with the same kernel. */
+    for it. `results` must have room for one buffer for each result. `arguments`
+    may be null if there are none. Several threads may call this with the same
+    kernel. */
 FLASH_CAPI FlashStatus flashKernelRun(const FlashKernel *kernel,
                                       const FlashTensor *arguments,
                                       size_t numArguments,
                                       FlashBuffer **results);
-/** Its rank is -1 for null. */
+/** The tensor of a result; its rank is -1 for null. */
 FLASH_CAPI FlashTensor flashBufferGetTensor(const FlashBuffer *buffer);
 /** Null is allowed. */
 FLASH_CAPI void flashBufferDestroy(FlashBuffer *buffer);
 
-/** Threads that kernels use on the CPU, up to 1024; 0, as at the start, is
-    OMP_NUM_THREADS where that is set, or else one for each processor that the
-    affinity of the calling thread and the quota of its control group allow for
-    when next a kernel runs. Where the system does not give as many, kernels
-    make do with fewer. Must not be called while a kernel runs. */
+/** Sets the number of threads that kernels use on the CPU, at most 1024. With
+    0, the initial value, the number is OMP_NUM_THREADS if that is set.
+    Otherwise it is the number of processors that the affinity of the calling
+    thread and the quota of its control group allow when the next kernel runs.
+    If the system does not start that many threads, kernels use fewer. Must not
+    be called while a kernel runs. */
 FLASH_CAPI FlashStatus flashSetThreadCount(unsigned count);
 
 /*===----------------------------------------------------------------------===*\
 |* Launching on a GPU
 \*===----------------------------------------------------------------------===*/
 
-/** A call of a kernel on a device, used again and again:
-    flashCallPrepare, memory for the results, flashCallLaunch. */
+/** A call of a kernel on a device, which can be repeated: flashCallPrepare,
+    then memory for the results, then flashCallLaunch. */
 typedef struct FlashCall FlashCall;
 
-/** Loads the kernel on a device, which may wait for running kernels. */
+/** Loads the kernel on a device, counted from 0. This may wait for running
+    kernels. FLASH_INVALID_ARGUMENT if the kernel is for the CPU, and
+    FLASH_UNAVAILABLE if there is no such device or it cannot run the kernel. */
 FLASH_CAPI FlashStatus flashCallCreate(FlashKernel *kernel, int device,
                                        FlashCall **call);
 /** Null is allowed. */
 FLASH_CAPI void flashCallDestroy(FlashCall *call);
 
-/** Checks arguments and computes all that follows from their sizes and strides.
-    The driver is not called. Sizes and strides are copied. `arguments` may be
-    null if there are none. */
+/** Checks arguments and computes everything that depends on their sizes and
+    strides, which are copied. The driver is not called. `arguments` may be null
+    if there are none. FLASH_INVALID_TENSOR names the argument that the kernel
+    cannot take. */
 FLASH_CAPI FlashStatus flashCallPrepare(FlashCall *call,
                                         const FlashTensor *arguments,
                                         size_t numArguments);
 
-/** The same for results whose strides are not row-major:
-    dense, but with dimensions in another order in memory, such as that of
+/** As flashCallPrepare, for results whose strides are not row-major. They must
+    be dense, but their dimensions may have another order in memory, such as
     [batch, position, head, dimension]. `results` has the sizes and strides of
-    each; data is not read. Results whose strides the program does not leave
-    open are row-major: flashCallGetResult says which they have. */
+    each result; data is not read. A result whose strides are fixed by the
+    program stays row-major; flashCallGetResult returns the strides. */
 FLASH_CAPI FlashStatus flashCallPrepareResults(FlashCall *call,
                                                const FlashTensor *arguments,
                                                size_t numArguments,
@@ -355,20 +374,22 @@ FLASH_CAPI FlashTensor flashCallGetResult(const FlashCall *call, size_t index);
     null and for calls that are not prepared. */
 FLASH_CAPI int64_t flashCallGetScratchBytes(const FlashCall *call);
 
-/** Gives the arguments of a prepared call other memory: an address for each,
-    as far from a multiple of 256 bytes as the one before. All else stays. Null
-   are only the addresses of no elements. After an error the call is to be
-   prepared again. */
+/** Gives the arguments of a prepared call other memory, with an address for
+    each argument. An address must have the same remainder modulo 256 as the
+    previous one, and may be null only if the argument has no elements. Sizes
+    and strides stay the same. After an error the call must be prepared again.
+    */
 FLASH_CAPI FlashStatus flashCallSetAddresses(FlashCall *call,
                                              void *const *arguments,
                                              size_t numArguments);
 
 /** Queues the kernels of a prepared call on a stream (CUstream or cudaStream_t)
-    and returns. Neither waits nor allocates device memory, so a stream may be
-    capturing a graph. `results` holds an address for each result, aligned to
-    256 bytes as `scratch` is; what the call uses must live until the stream has
-    come to the end of it. Null are only the addresses of no bytes, and the
-    default stream. The device's context is current afterwards. */
+    and returns. This neither waits nor allocates device memory, so the stream
+    may be capturing a graph. `results` holds an address for each result. These
+    addresses and `scratch` are multiples of 256 bytes, and may be null only for
+    memory of 0 bytes; a null stream is the default stream. Memory must stay
+    valid until the stream has executed the call. The device's context is
+    current afterwards. */
 FLASH_CAPI FlashStatus flashCallLaunch(FlashCall *call, void *const *results,
                                        size_t numResults, void *scratch,
                                        void *stream);

@@ -6,17 +6,18 @@
 //===----------------------------------------------------------------------===//
 //
 // A mask is built of affine sets `(b, h, i, j)[nq, nk]` by unions and
-// intersections: the pairs of a query i < nq and a key j < nk that take part.
-// Queries come in tiles of Q that start at i0, a multiple of Q; key tile t
-// holds the keys from K * t. A tile, clipped to the lengths, is
+// intersections: the pairs of a query i < nq and a key j < nk that take part. A
+// tile of queries has Q queries and starts at i0, a multiple of Q. Key tile t
+// holds the K keys from K * t on. A tile, clipped to the lengths, is
 //
 //   visited   if one of its pairs takes part, and
 //   not full  if one of its pairs does not.
 //
-// Both are projections of integer sets onto (b, h, i0, t)[nq, nk], computed
-// exactly; for the usual masks they are ranges of t in closed form. The work is
-// bounded: a mask beyond the limits gets projections that hold at least what
-// they should, so that a tile is visited, or looked at pair by pair, in vain.
+// Both conditions are projections of integer sets onto (b, h, i0, t)[nq, nk],
+// which are computed exactly. For the usual masks they are ranges of t in
+// closed form. The work is bounded: the projections of a mask beyond the limits
+// may be larger than necessary. Then a tile may be visited although no pair
+// takes part, or its pairs may be tested although all of them take part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,76 +31,80 @@
 
 namespace flash {
 
-/// A bound on key tiles that counts where the guard holds. Guard and map are
-/// over `(b, h, i0)[nq, nk]`; a null guard always holds. For example, bottom-
-/// right causal with Q = 64 and K = 128 visits the tiles from 0 to
+/// A bound on key tiles, which applies where the guard holds. Guard and map are
+/// over `(b, h, i0)[nq, nk]`; a null guard always holds. For example,
+/// bottom-right causal with Q = 64 and K = 128 visits the tiles from 0 to
 ///
 ///   min(nk ceildiv 128, (i0 + nk - nq + 63) floordiv 128 + 1),
 ///
-/// and those below (i0 + nk - nq + 1) floordiv 128 are full. The guard of the
-/// latter, i0 <= nq - 2, leaves out a ragged last query tile of one row: that
-/// row sees all keys, so all its tiles are full.
+/// and the tiles below (i0 + nk - nq + 1) floordiv 128 are full. The guard of
+/// this second bound, i0 <= nq - 2, excludes a ragged last query tile of one
+/// row: that row sees all keys, so all its tiles are full.
 struct TileBound {
   mlir::IntegerSet guard;
   mlir::AffineMap map;
 };
 
-/// Key tiles of one query tile, lo <= fullLo <= fullHi <= hi. Tiles of
-/// [fullLo, fullHi) are full, the others of [lo, hi) are not.
+/// The key tiles that one query tile visits, with lo <= fullLo <= fullHi <= hi.
+/// The tiles in [fullLo, fullHi) are full; the other tiles in [lo, hi) are not.
 struct TileRange {
   int64_t lo, fullLo, fullHi, hi;
 };
 
 /// The key tiles of a mask.
 struct MaskTiles {
-  /// False if the mask exceeded the limits of the analysis: some tiles without
-  /// a pair may be visited then, and some full tiles not be known as such.
+  /// False if the mask exceeded the limits of the analysis. Then some tiles
+  /// without a pair may be visited, and some full tiles may count as not full.
   bool exact = true;
-  /// True if that is why all tiles of some query tile are visited.
+  /// True if some query tile visits all tiles because the mask exceeded the
+  /// limits.
   bool gaveUp = false;
 
-  /// The tile is visited if any of these sets over `(b, h, i0, t)[nq, nk]`
-  /// holds. Meaningful for tiles in range: i0 < nq and 0 <= K * t < nk.
+  /// A tile is visited if any of these sets over `(b, h, i0, t)[nq, nk]`
+  /// contains it. The sets say nothing of tiles out of range; i0 < nq and 0 <=
+  /// K * t < nk must hold.
   llvm::SmallVector<mlir::IntegerSet> visited;
-  /// A visited tile is full unless any of these sets holds.
+  /// A visited tile is full unless any of these sets contains it.
   llvm::SmallVector<mlir::IntegerSet> notFull;
 
-  /// A query tile visits all tiles in [lo, hi); otherwise the range is a hull,
-  /// and `visited` says which of its tiles to visit.
+  /// True if a query tile visits all tiles in [lo, hi). Otherwise it visits
+  /// some of them, and `visited` says which.
   bool visitedIsRange = true;
-  /// The full tiles are all tiles in [fullLo, fullHi); otherwise `fullLo` and
-  /// `fullHi` are empty, and `notFull` says which are not full. Implies
-  /// `visitedIsRange`.
+  /// True if the full tiles are all tiles in [fullLo, fullHi). Otherwise
+  /// `fullLo` and `fullHi` are empty, and `notFull` says which tiles are not
+  /// full. Implies `visitedIsRange`.
   bool fullIsRange = true;
 
-  /// Bounds in tiles; upper bounds are exclusive. Bounds whose guard does not
-  /// hold are left out, then
+  /// Bounds in tiles, where upper bounds are exclusive. With the bounds whose
+  /// guards hold,
   ///
-  ///   lo     = min over bounds of affine.max(map), or 0  if none is left
-  ///   hi     = max over bounds of affine.min(map), or 0  if none is left
-  ///   fullLo = max over bounds of affine.min(map), or lo if none is left
-  ///   fullHi = min over bounds of affine.max(map), or hi if none is left
+  ///   lo     = min over bounds of affine.max(map), or 0  if there is none
+  ///   hi     = max over bounds of affine.min(map), or 0  if there is none
+  ///   fullLo = max over bounds of affine.min(map), or lo if there is none
+  ///   fullHi = min over bounds of affine.max(map), or hi if there is none
   ///
-  /// The usual masks have at most one bound each, and `lo` without a guard.
-  /// `hi` may be less than `lo`, and the full bounds may cross or lie outside;
-  /// `getRange` clamps them.
+  /// The usual masks have at most one bound in each list, and no guard in `lo`.
+  /// `hi` may be less than `lo`, and the full bounds may cross or lie outside
+  /// of [lo, hi]; `getRange` clamps them.
   llvm::SmallVector<TileBound> lo, hi, fullLo, fullHi;
 
-  /// Of diagonals, which of them have visited tiles: none but those whose
-  /// distance, in tiles, is in [distanceLo, distanceHi), for all batches and
-  /// heads. Without guards, as `lo` and `hi` otherwise.
+  /// For the tiles of `computeDiagonalTiles`: only diagonals whose distance, in
+  /// tiles, is in [distanceLo, distanceHi) have visited tiles, in all batches
+  /// and heads. These bounds have no guards; they are combined like `lo` and
+  /// `hi`.
   llvm::SmallVector<TileBound> distanceLo, distanceHi;
 
-  /// The bounds' values, clamped into order: hi to at least lo, fullLo into
-  /// [lo, hi], fullHi into [fullLo, hi]. Without `fullIsRange` both full bounds
-  /// are lo.
+  /// The values of the bounds, clamped into order: hi to at least lo, fullLo
+  /// into [lo, hi], fullHi into [fullLo, hi]. Without `fullIsRange` both full
+  /// bounds are lo. `i0` must be a multiple of the query tile, as in the
+  /// functions below.
   TileRange getRange(int64_t b, int64_t h, int64_t i0, int64_t nq,
                      int64_t nk) const;
   /// The values of `distanceLo` and `distanceHi`.
   std::pair<int64_t, int64_t> getDistances(int64_t nq, int64_t nk) const;
   bool isVisited(int64_t b, int64_t h, int64_t i0, int64_t t, int64_t nq,
                  int64_t nk) const;
-  /// Whether a visited tile is full.
+  /// Whether a tile is full, if it is visited.
   bool isFull(int64_t b, int64_t h, int64_t i0, int64_t t, int64_t nq,
               int64_t nk) const;
 
@@ -107,21 +112,22 @@ struct MaskTiles {
 };
 
 /// Analyses `mask` for query tiles of `queryTile` and key tiles of `keyTile`.
-/// Lengths that are known become constants of the result. The result holds for
-/// b, h >= 0 and every i0 that is a multiple of `queryTile`. Tiles are of
-/// `heads` heads from h on.
+/// Known lengths become constants of the result. The result holds for b, h >= 0
+/// and every i0 that is a multiple of `queryTile`. A tile has the pairs of
+/// `heads` heads from h on. A mask beyond the limits of the analysis is no
+/// error; see `exact`.
 MaskTiles computeMaskTiles(MaskAttrInterface mask, int64_t queryTile,
                            int64_t keyTile,
                            std::optional<int64_t> nq = std::nullopt,
                            std::optional<int64_t> nk = std::nullopt,
                            int64_t heads = 1);
 
-/// Computes this for the tiles along a diagonal: a tile has `tile` queries and
-/// as many keys, and its first query is a distance behind its first key. That
-/// distance, a multiple of `tile` which may be negative, is i0 in all of the
-/// result, and t is the number of the query tile; two tiles
-/// are that far apart, and the ranges are of those that have queries and keys.
-/// Bottom-right causal of 256 queries and keys in tiles of 64 has bounds that
+/// Analyses `mask` for the tiles along diagonals. A tile has `tile` queries and
+/// as many keys, and the index of its first query exceeds the index of its
+/// first key by a distance, a multiple of `tile` that may be negative. In the
+/// result, i0 stands for this distance and t for the number of the query tile;
+/// the ranges contain only tiles that have queries and keys. For example,
+/// bottom-right causal of 256 queries and keys in tiles of 64 has bounds that
 /// depend on the distance alone:
 ///
 ///   visited  from max(0, distance floordiv 64) to
@@ -131,24 +137,24 @@ MaskTiles computeDiagonalTiles(MaskAttrInterface mask, int64_t tile,
                                std::optional<int64_t> nq = std::nullopt,
                                std::optional<int64_t> nk = std::nullopt);
 
-/// Whether a tile of queries visits exactly the tiles of keys in a range, [lo,
-/// hi) of `computeMaskTiles`, and the full ones too, and the
-/// other way round.
+/// Whether visited tiles and full tiles are ranges in the sense of
+/// `computeMaskTiles`, both for the key tiles of each query tile and for the
+/// query tiles of each key tile.
 bool leavesRanges(MaskAttrInterface mask, int64_t queryTile, int64_t keyTile,
                   std::optional<int64_t> nq, std::optional<int64_t> nk);
 
-/// Whether no query that exists has a key behind the last one, as under a
-/// causal mask that is aligned to the ends. False where that is not known.
+/// Whether the mask lets no existing query see keys after the last one, as a
+/// causal mask that is aligned to the ends does. False if that is not known.
 bool keepsOnlyExistingKeys(MaskAttrInterface mask, std::optional<int64_t> nq,
                            std::optional<int64_t> nk);
 
-/// Whether the last query sees all keys that queries behind it would see, of
-/// those that exist. False where that is not known.
+/// Whether the last query sees all existing keys that queries after it would
+/// see. False if that is not known.
 bool seesMostAtEnd(MaskAttrInterface mask, std::optional<int64_t> nq,
                    std::optional<int64_t> nk);
 
-/// Whether the tiles of queries that a tile of keys is left end with the last
-/// one that there is, as under a causal mask, and not before, as in a window.
+/// Whether the query tiles that see a key tile extend to the last query tile,
+/// as under a causal mask but not under a window.
 bool endsWithQueries(MaskAttrInterface mask, int64_t queryTile, int64_t keyTile,
                      std::optional<int64_t> nq, std::optional<int64_t> nk);
 
@@ -157,45 +163,49 @@ struct MaskSizes {
   int64_t batch, heads, queries, keys;
 };
 
-/// The number of (b, h, i, j) of a problem that a mask keeps, of each batch
-/// among the first `lengths[b]` keys if there are lengths. Linear in the number
-/// of queries when j is under no division, else in that of pairs; none if it
-/// would take seconds.
+/// The number of (b, h, i, j) of a problem that a mask keeps. If there are
+/// lengths, batch b has the first `lengths[b]` keys only. The time is linear in
+/// the number of queries if the mask does not divide j, and in the number of
+/// pairs otherwise. Returns no number if counting would take seconds.
 std::optional<int64_t> countUnmasked(MaskAttrInterface mask, MaskSizes sizes,
                                      llvm::ArrayRef<int64_t> lengths = {});
 
-/// How many keys the queries have that have any; 0 if none has.
+/// The mean and the largest number of keys of the queries that have keys; 0 if
+/// no query has any.
 struct KeysOfQuery {
   int64_t mean, most;
 };
 
-/// Estimates that from some queries of the first head at even distances.
+/// Estimates these numbers from some queries of the first head at equal
+/// distances.
 KeysOfQuery estimateKeysOfQuery(MaskAttrInterface mask, int64_t nq, int64_t nk);
-/// Estimates how many queries see a key. The first key is among those that
-/// are looked at: often all queries see it.
+/// Estimates how many queries see a key, from some keys of the first head. The
+/// first key is one of them, because often all queries see it.
 KeysOfQuery estimateQueriesOfKey(MaskAttrInterface mask, int64_t nq,
                                  int64_t nk);
 
-/// Whether any two queries as far from the beginning and from the end of the
-/// first head have about as many keys together as any other two: so it is under
-/// a causal mask, but not in a window, whose queries have as many each except
-/// for the first ones.
+/// Whether the query i and the query nq - 1 - i of the first head have about
+/// the same number of keys together for each i, judged by some i. Under a
+/// causal mask they do. Under a window they do not: all its queries but the
+/// first ones have the same number of keys.
 bool haveEvenPairs(MaskAttrInterface mask, int64_t nq, int64_t nk);
 
-/// Whether an expression, and all that it is computed from, fits in 32 bits,
-/// the indices of a GPU, where its variables are not negative and at most so
-/// great.
+/// Whether an expression and all of its subexpressions fit in 32 bits, the size
+/// of indices on a GPU. Its dimensions and symbols are from 0 to `mostDims` and
+/// `mostSymbols`, which must have an element for each.
 bool fitsIn32Bits(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> mostDims,
                   llvm::ArrayRef<int64_t> mostSymbols);
-/// Batches, heads and lengths that are not known are supposed to be at most so
-/// great. Longer ones are right if numbers in the mask are small.
+/// The largest number of batches or heads and the largest length that are
+/// assumed where the numbers are not known. Larger ones give the same results
+/// as long as the mask's expressions fit in 32 bits.
 constexpr int64_t kMostHeads = int64_t(1) << 16;
 constexpr int64_t kMostLength = int64_t(1) << 22;
 
-/// The value of an affine expression, for example of a mask at a pair.
+/// The value of an affine expression, for example of a constraint of a mask at
+/// a pair. Divisors must be positive.
 int64_t evaluate(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> dims,
                  llvm::ArrayRef<int64_t> symbols);
-/// True if the point lies in the set.
+/// Whether the set contains the point.
 bool contains(mlir::IntegerSet set, llvm::ArrayRef<int64_t> dims,
               llvm::ArrayRef<int64_t> symbols);
 

@@ -13,36 +13,37 @@
 
 namespace flash {
 
-/// Whether the score region has guards, so that it must know which elements
-/// take part.
+/// Whether the score region has guards (`flash.guard`), which depend on whether
+/// an element takes part.
 bool hasGuards(mlir::Region &region);
 
-/// Whether the score region changes scores, besides masking elements.
+/// Whether the score region changes scores, apart from masking elements.
 bool changesScore(mlir::Region &region);
 
-/// What a score region, or the region of a block map, gives that says whether
-/// an element takes part; null if all do.
+/// The value that a score region, or the region of a block map, yields to say
+/// whether an element takes part. Null if all elements take part.
 mlir::Value getKeep(mlir::Region &region);
 
-/// Whether it masks elements.
+/// Whether the score region masks elements.
 bool masksElements(mlir::Region &region);
 
-/// A choice of -inf by a condition that does not depend on the score.
+/// A selection between the score and -inf by a condition that does not depend
+/// on the score.
 struct MaskingChoice {
   mlir::Value condition;
   bool keepsIfFalse;
 };
 
-/// Such choices of what a score region gives, one inside the other, and the
-/// score that is left if none gives -inf.
+/// The nested selections in the score that a score region yields, and the score
+/// that remains if none of them selects -inf.
 struct MaskingChoices {
   llvm::SmallVector<MaskingChoice> outermostFirst;
   mlir::Value score;
 };
 MaskingChoices getMaskingChoices(mlir::Block &region);
 
-/// Whether a score region reads captured tensors to mask elements, for each
-/// one.
+/// Whether a score region reads captured tensors for each element to decide
+/// whether the element is masked.
 bool readsToMask(mlir::Region &region);
 
 } // namespace flash

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All that schedules and passes know of a machine. lib/Machine/Machines.cpp
-// describes each; a module carries the description that it is compiled for as
-// `flash.target` (TargetAttr.h), and what a program needs of a machine's
-// resources is computed from it. Depends on LLVM's Support, but not on MLIR.
+// Everything that schedules and passes know of a machine.
+// lib/Machine/Machines.cpp describes each machine. A module has the description
+// of the machine that it is compiled for as its attribute `flash.target`
+// (TargetAttr.h). This header depends on LLVM's Support, but not on MLIR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,26 +24,29 @@
 
 namespace flash {
 
-/// The matrix instructions of a machine, each with the ones before it.
+/// The matrix instructions of a machine. A machine with one of them has those
+/// listed before it, too.
 enum class MatrixProducts {
   None,
   /// mma.sync of f16, m16n8k8.
   M16N8K8,
-  /// mma.sync of elements of 16 bits, m16n8k16, and of tf32, m16n8k8; with
-  /// them came conversions that round two numbers into a register, and bf16.
+  /// mma.sync of elements of 16 bits, m16n8k16, and of tf32, m16n8k8. GPUs that
+  /// have these also have bf16, and conversions that round two numbers into one
+  /// register.
   M16N8K16,
-  /// wgmma of elements of 16 bits, m64nNk16, and setmaxnreg, by which warps
-  /// pass registers to each other.
+  /// wgmma of elements of 16 bits, m64nNk16, and setmaxnreg, which moves
+  /// registers between warps.
   Warpgroup
 };
 
-/// The rows of a product's first operand and result that one warp has, of all
-/// of these: m16, or a quarter of m64.
+/// How many rows of a product's first operand and result one warp holds. It is
+/// the same for all of these instructions: m16, or a quarter of m64.
 constexpr int64_t rowsOfWarp = 16;
 
-/// How a machine copies tiles to shared memory, each way with those before it.
+/// How a machine copies tiles to shared memory. A machine with one of these
+/// ways has the ways listed before it, too.
 enum class TileCopies {
-  /// By way of registers.
+  /// Loads to registers, and stores from there.
   Loads,
   /// cp.async.
   Async,
@@ -51,61 +54,65 @@ enum class TileCopies {
   Bulk
 };
 
-/// A description. The numbers of GPUs are from the CUDA C++ Programming Guide,
-/// "Technical Specifications per Compute Capability", and from the papers that
-/// Machines.cpp names.
+/// A description of a machine. The numbers of GPUs are from the CUDA C++
+/// Programming Guide, "Technical Specifications per Compute Capability", and
+/// from the papers that Machines.cpp names.
 struct Machine {
-  /// The option and the attribute that choose it, and of a GPU the chip of its
-  /// PTX.
+  /// The name that chooses this description in options and in `#flash.target`.
+  /// For a GPU it is also the chip of the PTX.
   llvm::StringRef name;
-  /// Ten times the major version and the minor one; 0 of what is no GPU. The
-  /// members below are of GPUs.
+  /// Ten times the major version plus the minor version, or 0 if the machine is
+  /// no GPU. The members below have a meaning for GPUs only.
   int64_t computeCapability = 0;
-  /// Multiprocessors of the GPU that a program is compiled for where nobody
-  /// names another number: kernels are right on any.
+  /// The number of multiprocessors for which a program is scheduled, unless
+  /// another number is given. Kernels are right on any number.
   int64_t multiprocessors = 0;
-  /// 32-bit registers that the threads on a multiprocessor share, and how many
-  /// of them one thread can name.
+  /// The number of 32-bit registers that the threads on a multiprocessor share,
+  /// and the number that one thread can use.
   int64_t registers = 0, registersPerThread = 0;
   /// Bytes of shared memory that one block can have.
   int64_t sharedBytesPerBlock = 0;
-  /// The same on the GPU that has the least among all that run its kernels: a
-  /// schedule takes more only where it says so.
+  /// The smallest such number among all GPUs that run kernels for this one. A
+  /// schedule needs more than that only where a key of it says so.
   int64_t portableSharedBytesPerBlock = 0;
   /// Bytes of shared memory that the driver keeps of each block.
   int64_t reservedSharedBytesPerBlock = 0;
   MatrixProducts products = MatrixProducts::None;
   TileCopies copies = TileCopies::Loads;
-  /// Whether an instruction of the PTX that is written by default converts two
-  /// numbers of f8E4M3FN to f16 (cvt.rn.f16x2.e4m3x2: PTX 8.1 for sm_89).
+  /// Whether the version of PTX that is written by default has an instruction
+  /// that converts two numbers of f8E4M3FN to f16 (cvt.rn.f16x2.e4m3x2: PTX 8.1
+  /// for sm_89).
   bool convertsE4M3 = false;
-  /// Whether a kernel may start before the one before it ends, and wait itself
-  /// (griddepcontrol).
+  /// Whether a kernel may start before the previous kernel ends, and wait for
+  /// its end by an instruction (griddepcontrol).
   bool hasDependentLaunches = false;
-  /// Operations of the tensor cores of one multiprocessor per clock, dense,
-  /// with sums in f32; a multiply-add is two. 0 where there are none.
+  /// Dense operations of the tensor cores of one multiprocessor per clock, with
+  /// sums in f32. A multiply-add counts as two operations. 0 if the GPU has no
+  /// such operations.
   int64_t halfFlopsPerClock = 0, tf32FlopsPerClock = 0;
-  /// Whether kernels for it run on all GPUs of its compute capability or a
-  /// later one.
+  /// Whether kernels for this GPU run on all GPUs of its compute capability or
+  /// a later one.
   bool isPortable = false;
   /// The first CUDA version, times ten, whose ptxas knows the chip.
   int64_t cudaVersion = 0;
-  /// Cards that it describes.
+  /// The names of the cards that have this description.
   llvm::StringRef cards;
-  /// Whether its kernels and schedules were run, timed and checked on such a
-  /// card.
+  /// Whether kernels with this description were run, timed and checked on such
+  /// a card.
   bool wasTried = false;
 
   bool isGpu() const { return computeCapability != 0; }
   bool hasWarpgroups() const { return products >= MatrixProducts::Warpgroup; }
-  /// Why the tensor cores do not multiply elements of a type, such as "bf16";
-  /// empty if they do, and of what is no GPU.
+  /// Returns an error message if the tensor cores do not multiply elements of a
+  /// type, such as "bf16". Empty if they do, and for machines that are no GPUs.
   std::string findProductFault(llvm::StringRef element) const;
 
-  /// Sets a key of `#flash.target`, such as "multiprocessors"; returns what is
-  /// wrong with the key or the value, which is empty if nothing is.
+  /// Sets a key of `#flash.target`, such as "multiprocessors". Returns an error
+  /// message if the machine is no GPU, if there is no such key, or if the value
+  /// is malformed, out of range or more than the chip has; otherwise an empty
+  /// string. `name` must be one of `getMachines()`.
   std::string set(llvm::StringRef key, llvm::StringRef value);
-  /// Calls with each key and its value.
+  /// Calls `call` with each key of `#flash.target` and its value.
   void forEach(
       llvm::function_ref<void(llvm::StringRef, llvm::StringRef)> call) const;
 
@@ -114,29 +121,32 @@ struct Machine {
 
 llvm::hash_code hash_value(const Machine &machine);
 
-/// The most multiprocessors that a description may have.
+/// The largest number of multiprocessors in a description.
 constexpr int64_t mostMultiprocessors = 4096;
 
-/// All descriptions: the CPU; block programs of any GPU on the CPU, "emulate";
-/// and GPUs, by compute capability.
+/// All descriptions: the CPU; "emulate", which runs block programs for a GPU on
+/// the CPU; and the GPUs, sorted by compute capability.
 llvm::ArrayRef<Machine> getMachines();
-/// The first is the oldest.
+/// The descriptions of GPUs. The first one is the oldest GPU.
 llvm::ArrayRef<Machine> getGpus();
 
-/// The description of a name, such as "sm_90a"; null if there is none.
+/// The description with a name such as "sm_90a", or null if no description has
+/// this name.
 const Machine *findMachine(llvm::StringRef name);
-/// The CPU, and the GPU that kernels of a module without a target are for.
+/// The description of the CPU, and the description of the GPU for which modules
+/// without a target are compiled.
 const Machine &getCpu();
 const Machine &getDefaultGpu();
 
-/// The description whose kernels a card should run: its own; else, of the
-/// descriptions that run there and need no more shared memory than the card has
-/// for a block, the ones with the most of it, and the latest of them. Null if
-/// none runs there.
+/// The description whose kernels a card should run. If the card has no
+/// description of its own, the candidates are those whose kernels run on the
+/// card and which need no more shared memory for a block than the card has. The
+/// candidate with the most shared memory is chosen, and the latest among equal
+/// ones. Null if there is no candidate.
 const Machine *findNearestGpu(int64_t computeCapability,
                               int64_t sharedBytesPerBlock);
 
-/// As an error message ends: "cpu, emulate, sm_80 and sm_90a".
+/// The names as a list for error messages: "cpu, emulate, sm_80 and sm_90a".
 std::string listMachines();
 std::string listGpus();
 

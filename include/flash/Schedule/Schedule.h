@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The only code that knows the keys of a schedule: how they are read, checked,
-// merged and printed. `#flash.schedule`, flash-run's `--schedule`, the option
-// of flash-select-schedule and the tuning files are made of it.
+// The keys of a schedule, and how they are read, checked, merged and printed.
+// `#flash.schedule`, flash-run's `--schedule`, the option of
+// flash-select-schedule and the tuning files all use this code.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,72 +23,82 @@
 
 namespace flash {
 
-/// What a schedule is of: an attention, all kernels of its gradients, or one
-/// kernel at level 1 and below.
+/// What a schedule belongs to: an attention, all kernels of its gradients, or
+/// one kernel at level 1 and below.
 enum class ScheduleOwner : uint8_t { Attention = 1, Gradients = 2, Kernel = 4 };
 
-/// The most that `split_ctas` may be.
+/// The largest value of `split_ctas`.
 constexpr int64_t mostSplitCtas = 65536;
 
-/// The values of the keys; absent where nobody says. #flash.schedule documents
-/// what they mean.
+/// The values of the keys. A key without a value is left to the compiler. The
+/// documentation of #flash.schedule says what each key means.
 struct Schedule {
-  /// Values of the key `products`: separate programs of gradients over queries
-  /// and over keys, which both compute scores, or one program. Separate
-  /// programs have seven products, and eight with `keyPrograms = 2`.
+  /// Values of the key `products`. Gradients are computed either by separate
+  /// programs, one over tiles of queries and one over tiles of keys, which both
+  /// compute the scores, or by one program. Separate programs compute seven
+  /// products, or eight with `keyPrograms = 2`.
   static constexpr int64_t separatePrograms = 7, oneProgram = 5;
 
   std::optional<int64_t> queryTile, keyTile, queryStep, keyStep, products,
       keyPrograms, packedHeads, valueColumns, warps, stages, queryStages,
       keyProgramStages, ctasPerSm;
   std::optional<ScheduleFeatures> features;
-  /// What the features are without, where `features` is left to others.
+  /// The features that are taken away from the proposed ones, where `features`
+  /// itself has no value.
   ScheduleFeatures leftOut = ScheduleFeatures::None;
   std::optional<int64_t> blockMap, numSplits, splitCtas, splitKeys;
 
   bool isEmpty() const { return *this == Schedule(); }
-  /// For gradients, the queries that the program over tiles of keys visits at a
-  /// time, and the keys that the program over tiles of queries visits.
+  /// For gradients: how many queries the program over tiles of keys visits at a
+  /// time, and how many keys the program over tiles of queries visits. The
+  /// former requires `queryStep` or `queryTile`, the latter `keyStep` or
+  /// `keyTile`.
   int64_t getQueryStep() const { return queryStep.value_or(*queryTile); }
   int64_t getKeyStep() const { return keyStep.value_or(*keyTile); }
   /// Whether gradients are one program over tiles of keys, with five products.
   bool isFused() const { return products == oneProgram; }
-  /// How many query heads share a tile, which then has so many queries of each.
+  /// How many query heads share a tile of queries.
   int64_t getPackedHeads() const { return packedHeads.value_or(1); }
   int64_t getQueriesOfTile() const { return *queryTile / getPackedHeads(); }
-  /// Whether it says what only block programs have.
+  /// Whether a key has a value that only block programs understand.
   bool isOfBlocks() const;
-  /// Whether it has any of `feature`.
+  /// Whether `features` has a value that contains any of `feature`.
   bool has(ScheduleFeatures feature) const {
     return features && bitEnumContainsAny(*features, feature);
   }
-  /// Whether warps have roles, and with that any feature.
+  /// Whether warps have roles. Every feature implies this.
   bool hasRoles() const {
     return features.value_or(ScheduleFeatures::None) != ScheduleFeatures::None;
   }
-  /// Whether blocks of that one program add to the gradients of queries in
-  /// order; without roles, one unit after the other adds in place.
+  /// Whether the blocks of a fused program add to the gradients of queries in a
+  /// fixed order, while several of them run. Without roles, additions are
+  /// in place, one after the other.
   bool addsInOrder() const {
     return isFused() && has(ScheduleFeatures::SpecializeWarps);
   }
 
   /// Reads the value of a key, such as "64" for "query_tile" and
-  /// "specialize_warps|overlap" or "-overlap" for "features". Returns what is
-  /// wrong with the key or its value; empty if nothing is.
+  /// "specialize_warps|overlap" or "-overlap" for "features". Returns an error
+  /// message if the key is unknown, if it has a value already, or if the value
+  /// is malformed or out of range; otherwise an empty string.
   std::string set(llvm::StringRef key, llvm::StringRef value);
-  /// What is wrong with the values; empty if nothing is.
+  /// Returns an error message if a value is out of range or if two values
+  /// exclude each other; otherwise an empty string.
   std::string findFault() const;
-  /// Says which key is not one of `owner`'s, and which are; empty if all are.
+  /// Returns an error message that names a key which `owner` does not have, and
+  /// the keys that it has; empty if `owner` has all keys with values.
   std::string findForeignKey(ScheduleOwner owner) const;
-  /// The keys that one kernel has.
+  /// A copy that keeps the values of the keys which a kernel has.
   Schedule ofKernel() const;
-  /// Reads "query_tile=64,key_tile=128"; nothing of an empty text.
+  /// Reads a text such as "query_tile=64,key_tile=128"; an empty text is an
+  /// empty schedule. Fails where `set` or `findFault` does.
   static llvm::Expected<Schedule> parse(llvm::StringRef text);
 
-  /// This schedule, with what it leaves out taken from `lower`. Keys that
-  /// follow from the tiles (warps, stages, query_stages, key_program_stages,
-  /// ctas_per_sm) are taken only if the tiles are the same; `num_splits`,
-  /// `split_ctas` and `split_keys` exclude each other.
+  /// This schedule, in which keys without a value have the values of `lower`.
+  /// Keys that depend on the tiles (value_columns, warps, stages, query_stages,
+  /// key_program_stages, ctas_per_sm) are taken only if the tiles are the same.
+  /// None of `num_splits`, `split_ctas` and `split_keys` is taken if this
+  /// schedule has one of them.
   Schedule over(const Schedule &lower) const;
 
   /// Calls `visit` with each key that has a value, in the order of the
@@ -96,7 +106,7 @@ struct Schedule {
   void
   forEach(llvm::function_ref<void(llvm::StringRef key, llvm::StringRef value)>
               visit) const;
-  /// As `parse` reads it.
+  /// The text that `parse` reads as this schedule.
   std::string str() const;
 
   bool operator==(const Schedule &other) const;
@@ -128,16 +138,17 @@ struct ScheduleAttrStorage : mlir::AttributeStorage {
 
 namespace flash {
 
-/// The schedule of a parallel loop over tiles or of a kernel, its attribute
-/// `flash.schedule`; an empty one if it has none.
+/// The attribute `flash.schedule` of a parallel loop over tiles or of a kernel;
+/// an empty schedule if there is no such attribute.
 Schedule getSchedule(mlir::Operation *op);
 
-/// Gives a loop or kernel the attribute; none if the schedule is empty.
+/// Sets the attribute `flash.schedule` of a loop or a kernel. An empty schedule
+/// removes it.
 void setSchedule(mlir::Operation *op, const Schedule &schedule);
 
-/// The warps that share a tile of queries where no schedule says: as many as it
-/// has groups of 16, up to four. More would share the tiles of keys in shared
-/// memory, but each reads all of them.
+/// The number of warps that share a tile of queries where no schedule says: one
+/// for each 16 queries, up to four. More warps would share the tiles of keys in
+/// shared memory, but each of them would read all of these tiles.
 int64_t getDefaultWarps(int64_t queryTile);
 
 } // namespace flash

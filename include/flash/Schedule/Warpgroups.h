@@ -1,5 +1,4 @@
-//===- Warpgroups.h - Numbers of warpgroups -------------------------*- C++
-//-*-===//
+//===- Warpgroups.h - Numbers of warpgroups ---------------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,38 +14,43 @@
 
 namespace flash {
 
-/// A warpgroup, and the rows of one of its products.
+/// The sizes of a warp and a warpgroup, and the number of rows of one product
+/// of a warpgroup.
 constexpr int64_t threadsOfWarp = 32, warpsOfWarpgroup = 4,
                   threadsOfWarpgroup = 128, rowsOfWarpgroup = 64;
 
-/// One of the four warps behind the consumers is the producer. So many of the
-/// others check whether tiles are finite: more are faster, but where CTAs share
-/// a multiprocessor and its issue slots tiles are small.
+/// One of the four warps that follow the consumers is the producer. Up to three
+/// of the other warps check whether tiles are finite. More such warps are
+/// faster, but one suffices where CTAs share a multiprocessor, because tiles
+/// are small there.
 constexpr int64_t getCheckWarps(int64_t ctasPerSm) {
   return ctasPerSm > 1 ? 1 : 3;
 }
 
-/// The warps of a role that have the tiles of every other step each, at most.
-/// Waiting for a rank, for additions to be complete, and the release behind
-/// them take one warp as long as a step of 64 queries, unless products of the
-/// step are deferred; sums of diagonals take it longer.
+/// The largest number of warps in a role whose warps alternate, so that each
+/// has the tiles of every other step. One warp would not suffice: to wait for a
+/// rank, to wait until additions are complete, and to release the tile takes a
+/// warp as long as a step of 64 queries, unless products of the step are
+/// deferred. Sums of diagonals take longer.
 constexpr int64_t mostAlternatingWarps = 2;
 
-/// The rows of tiles whose diagonals a warp adds up (tile.store_diagonals).
+/// The number of rows of the tiles whose diagonals a warp adds up
+/// (tile.store_diagonals).
 constexpr int64_t rowsOfDiagonals = 128;
 
-/// Stages of a tile that threads put in shared memory and all warpgroups read
-/// in a product whose result leaves the loop, such as the gradients of scores:
-/// none waits until the last has read, and it may be read an iteration later
-/// (tile-defer-products).
+/// The number of stages of a tile that threads store to shared memory and that
+/// all warpgroups read, in a product whose result is used after the loop. An
+/// example is the tile of the gradients of scores. With two stages, no
+/// warpgroup waits until the last one has read the tile, and the product may be
+/// deferred by an iteration (tile-defer-products).
 constexpr int64_t stagesOfSharedProducts = 2;
 
-/// The size of an mbarrier.
+/// The size of an mbarrier in bytes.
 constexpr int64_t barrierBytes = 8;
 
-/// A block has 16 named barriers: at 0 all its threads meet; each
-/// warpgroup has one at which it alone meets, and one for ping-pong; all
-/// consumers have one.
+/// A block has 16 named barriers. Barrier 0 synchronizes all threads of the
+/// block. Each warpgroup has a barrier for its own threads and one for
+/// ping-pong, and all consumers share one.
 constexpr int64_t firstMeetingBarrier = 1, firstPingPongBarrier = 8,
                   consumersBarrier = 15;
 
@@ -55,13 +59,14 @@ struct RoleRegisters {
   int64_t producer, consumer;
 };
 
-/// setmaxnreg takes multiples of it (PTX).
+/// The operand of setmaxnreg is a multiple of this number (PTX).
 constexpr int64_t registerGranularity = 8;
 
-/// What a producer needs that does more than count steps (ptxas spilled with
-/// 24, and with 32 of two blocks).
+/// The registers of a producer that does more than count steps. ptxas spilled
+/// with 24, and with 32 where two blocks share a multiprocessor.
 constexpr int64_t registersOfBusyProducer = 40;
-/// What it takes to compute scalars of claimed tiles for all roles.
+/// The registers of a producer that computes scalars of claimed tiles for all
+/// roles.
 constexpr int64_t registersOfSharedScalars = 32;
 
 /// Registers of a producer that goes through a list in memory, such as a block
@@ -77,8 +82,9 @@ constexpr int64_t registersOfParts = 72;
 /// of 8 x 8, what is loaded of others, and addresses (ptxas spilled with 40).
 constexpr int64_t registersOfDiagonals = 56;
 
-/// What each thread of a block with this number of consumer warpgroups starts
-/// with, where as many blocks share a multiprocessor.
+/// The registers with which each thread of a block starts, if the block has
+/// `warpgroups` consumer warpgroups and one more, and `blocks` such blocks
+/// share a multiprocessor. A multiple of `registerGranularity`.
 inline int64_t getStartRegisters(const Machine &machine, int64_t warpgroups,
                                  int64_t blocks) {
   int64_t threads = (warpgroups + 1) * threadsOfWarpgroup;
@@ -86,9 +92,10 @@ inline int64_t getStartRegisters(const Machine &machine, int64_t warpgroups,
          registerGranularity;
 }
 
-/// What roles make of them: producers pass some on to consumers
-/// (FlashAttention-3, arXiv 2407.08608). Beside one warpgroup they may keep
-/// what the positions of masked tiles with shared keys need; 40 were too few.
+/// The registers of each role after producers have given some of theirs to
+/// consumers (FlashAttention-3, arXiv 2407.08608). `warpgroups` must be at
+/// least 1. Beside one warpgroup, producers keep the registers that the
+/// positions of masked tiles with shared keys need; 40 were too few.
 inline RoleRegisters getRoleRegisters(const Machine &machine,
                                       int64_t warpgroups, int64_t blocks) {
   constexpr int64_t least = 24, mostOfProducer = 56, mostOfConsumer = 240;
@@ -101,13 +108,14 @@ inline RoleRegisters getRoleRegisters(const Machine &machine,
   return {rest < mostOfProducer ? rest : mostOfProducer, consumer};
 }
 
-/// How many CTAs of a kernel share a multiprocessor.
+/// The number of CTAs of a kernel that share a multiprocessor; 1 unless the
+/// kernel's schedule has another number.
 inline int64_t getCtasPerSm(mlir::Operation *kernel) {
   return getSchedule(kernel).ctasPerSm.value_or(1);
 }
 
-/// The bytes of shared memory that each of `blocks` on a multiprocessor may
-/// have.
+/// The bytes of shared memory that each block may have if `blocks` blocks share
+/// a multiprocessor.
 inline int64_t getSharedLimit(const Machine &machine, int64_t blocks) {
   int64_t reserved = machine.reservedSharedBytesPerBlock;
   return (machine.sharedBytesPerBlock + reserved) / blocks - reserved;

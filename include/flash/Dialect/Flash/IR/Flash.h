@@ -31,9 +31,10 @@
 namespace flash {
 class MaskAttrInterface;
 
-/// What a mask is: an affine set of pairs, or the union or the intersection of
-/// other masks. Masks may share parts, so what walks the form of a mask must
-/// not do so once for each path; see `getMaskNodes`.
+/// The structure of a mask: an affine set of pairs, or the union or the
+/// intersection of other masks. Masks may share parts, so the number of paths
+/// can be exponential in the number of parts. `getMaskNodes` lists each part
+/// once.
 struct MaskForm {
   enum class Kind { Set, Union, Intersection };
 
@@ -42,9 +43,11 @@ struct MaskForm {
       : kind(kind), parts(parts) {}
 
   Kind kind;
-  /// Over the dimensions `(b, h, i, j)` with the symbols `[nq, nk]`.
+  /// The set of a `Kind::Set`, over the dimensions `(b, h, i, j)` with the
+  /// symbols `[nq, nk]`; null for other kinds.
   mlir::IntegerSet set;
-  /// At least one, of a union and of an intersection.
+  /// The parts of a union or an intersection, at least one; empty for
+  /// `Kind::Set`.
   llvm::ArrayRef<MaskAttrInterface> parts;
 };
 } // namespace flash
@@ -54,7 +57,8 @@ struct MaskForm {
 #define GET_ATTRDEF_CLASSES
 #include "flash/Dialect/Flash/IR/FlashAttrs.h.inc"
 
-// The dialect has a discardable attribute of one of these types.
+// The dialect declares a discardable attribute whose type is one of these
+// attributes.
 #include "flash/Dialect/Flash/IR/FlashDialect.h.inc"
 
 namespace flash {
@@ -67,21 +71,21 @@ using mlir::TilingResult;
 using mlir::Value;
 using mlir::ValueRange;
 
-/// A read of a score region's captured tensor, one of whose indices is the
-/// batch, head, query or key of the element.
+/// A read of a captured tensor in a score region, where one index is the batch,
+/// head, query or key of the element.
 struct PositionRead {
   mlir::Operation *extract; ///< A tensor.extract.
   int64_t dim;              ///< The dimension that is read by this index.
   llvm::StringRef name;     ///< "batch", "head", "query" or "key".
-  /// The dimension of an operand that says how many of these there are; null if
-  /// there is one.
+  /// The operand whose dimension `extentDim` is the number of batches, heads,
+  /// queries or keys; null if that number is 1.
   mlir::Value extentOf;
   int64_t extentDim;
 };
 
 class AttentionOpInterface;
 
-// What the interface of attentions adds to the ops.
+// Implementations of methods of AttentionOpInterface.
 namespace detail {
 double getScaleOrDefault(AttentionOpInterface op);
 MaskAttrInterface getMaskOrFull(AttentionOpInterface op);

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What every lowering of attention does to one score, as scalar code for the
-// body of a loop or of a linalg.generic. Vectorising the surrounding op
-// vectorises it too.
+// Code that masks and modifies one score, which all lowerings of attention
+// share. It is scalar code for the body of a loop or of a linalg.generic, and
+// is vectorized with the surrounding op. Functions insert at the builder's
+// insertion point.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,45 +23,47 @@ namespace flash {
 
 struct MaskingChoice;
 
-/// Where a score is in the whole problem; all values are of type index.
+/// The position of a score in the whole problem. All values have type index.
 struct ScorePosition {
   mlir::Value batch, head, query, key;
   /// The lengths nq and nk of the whole problem.
   mlir::Value numQueries, numKeys;
 };
 
-/// Emits whether the element at `position` takes part, as far as the mask says:
-/// an i1, or null if the mask keeps every element. `numQueries` and `numKeys`
-/// may be null if no set of the mask uses its symbols.
+/// Emits whether the mask keeps the element at `position`, as an i1, or returns
+/// null if the mask keeps every element. `numQueries` and `numKeys` may be null
+/// if no set of the mask uses its symbols.
 mlir::Value emitMaskPredicate(mlir::OpBuilder &b, mlir::Location loc,
                               MaskAttrInterface mask,
                               const ScorePosition &position);
 
-/// Emits `key < length`, where `length` is of type i32 as in the `lengths`
-/// operand; a negative length keeps nothing and one beyond the last key
-/// everything, so no clamping is needed. Both are values or null, and the
-/// result is the conjunction with `predicate`, null if all of it is.
+/// Emits `predicate` and `key < length`. `length` has type i32, as in the
+/// operand `lengths`; it need not be clamped, since a negative length keeps no
+/// key and a length beyond the last key keeps all. `predicate` and `length` may
+/// be null, which stands for true; the result is null if both are.
 mlir::Value emitLengthPredicate(mlir::OpBuilder &b, mlir::Location loc,
                                 mlir::Value predicate, mlir::Value length,
                                 mlir::Value key);
 
-/// Emits what `guard` is, whose operand has become `value`: an i1 says whether
-/// the element takes part, null that it does.
+/// Emits the result of `guard` for `value`, to which its operand was mapped.
+/// `takesPart`, an i1, says whether the element takes part; null stands for
+/// true.
 mlir::Value emitGuard(mlir::OpBuilder &b, GuardOp guard, mlir::Value value,
                       mlir::Value takesPart);
 
-/// Inlines the score region on `score`, or returns `score` if there is none.
-/// The region is left as it is, so it can be inlined any number of times.
-/// `takesPart` says of elements that exist and of those that pad a tile whether
-/// they are used, null that all are; only guards depend on it.
+/// Applies a copy of the score region to `score`, or returns `score` if the
+/// region is empty. The region itself is not changed. `takesPart` says whether
+/// the element is used, which padding of a tile is not; null stands for true.
+/// Only guards depend on it.
 mlir::Value emitScoreRegion(mlir::OpBuilder &b, mlir::Location loc,
                             mlir::Region &region, mlir::Value score,
                             const ScorePosition &position,
                             mlir::Value takesPart);
 
-/// The same for a region that is there; `values` is then what its values have
-/// become. `replace` may give another value for the result of an op, whose
-/// operands are in the mapping; it gives null where the op is copied.
+/// As `emitScoreRegion`, for a region that is not empty. Afterwards, `values`
+/// maps the values of the region to their copies. `replace` may return another
+/// value for the result of an op, whose operands are mapped by then, or null to
+/// have the op copied.
 mlir::Value emitScoreValues(
     mlir::OpBuilder &b, mlir::Region &region, mlir::Value score,
     const ScorePosition &position, mlir::Value takesPart,
@@ -68,43 +71,45 @@ mlir::Value emitScoreValues(
     llvm::function_ref<mlir::Value(mlir::Operation &, const mlir::IRMapping &)>
         replace = nullptr);
 
-/// Makes the score region of an attention or a step keep every element.
+/// Changes the score region of an attention or a step so that it keeps every
+/// element.
 void dropKeep(mlir::Region &score);
 
-/// Emits values of a score region that do not depend on the score, such as the
-/// indices of reads, at a position; guards read `takesPart`.
+/// Emits values of a score region for a position. They must not depend on the
+/// score, as the indices of reads do not. Guards use `takesPart`.
 llvm::SmallVector<mlir::Value> emitValues(mlir::OpBuilder &b,
                                           mlir::Region &region,
                                           llvm::ArrayRef<mlir::Value> values,
                                           const ScorePosition &position,
                                           mlir::Value takesPart);
 
-/// Emits the part of a region that says whether an element takes part, of a
-/// score region or of a block map, as `emitScoreRegion` does; null if it keeps
-/// all. Its guards read `takesPart`, whether other conditions keep the element.
+/// Emits whether a score region, or the region of a block map, keeps an
+/// element. Returns null if the region keeps all. Guards use `takesPart`, which
+/// says whether other conditions keep the element.
 mlir::Value emitKeep(mlir::OpBuilder &b, mlir::Region &region,
                      const ScorePosition &position, mlir::Value takesPart);
 
-/// The same for another region, which has its guards.
+/// As `emitKeep`, with copies of the guards, for code inside of another region
+/// that has guards.
 mlir::Value cloneKeepWithGuards(mlir::OpBuilder &b, mlir::Region &region,
                                 const ScorePosition &position);
 
-/// Emits whether `choice` keeps the score.
+/// Emits whether the condition of `choice` keeps the score.
 mlir::Value emitKeep(mlir::OpBuilder &b, const MaskingChoice &choice);
 
-/// Emits `predicate` and `query < numQueries`, for tiles with rows that do not
-/// exist. `predicate` may be null.
+/// Emits `predicate` and `query < numQueries`, for tiles in which some rows do
+/// not exist. A `predicate` of null stands for true.
 mlir::Value emitRowExists(mlir::OpBuilder &b, mlir::Location loc,
                           mlir::Value predicate, mlir::Value query,
                           mlir::Value numQueries);
 
-/// A copy of `op` on integers of 64 bits instead of indices, behind it. `widen`
-/// gives the i64 that an index is.
+/// Emits a copy of `op` after it, on integers of 64 bits instead of indices.
+/// `widen` returns the i64 for an index.
 mlir::Operation *cloneWide(mlir::OpBuilder &b, mlir::Operation &op,
                            llvm::function_ref<mlir::Value(mlir::Value)> widen);
 
-/// Erases the ops of `block` whose results nothing uses, for example the
-/// positions that a mask did not use.
+/// Erases the ops of `block` whose results have no uses, for example positions
+/// that the mask does not need.
 void eraseDeadOps(mlir::Block &block);
 
 } // namespace flash

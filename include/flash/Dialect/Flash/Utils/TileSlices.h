@@ -13,40 +13,42 @@
 
 namespace flash {
 
-/// A dimension cut into tiles of a static size; the last one may be ragged.
+/// A dimension that is cut into tiles of a static size. The last tile may be
+/// ragged.
 struct TiledDim {
   int64_t tile;
   mlir::OpFoldResult end;
-  /// What the end is a multiple of, whatever it is.
+  /// A known divisor of the end, which need not be constant.
   int64_t multiple = 1;
-  /// Whether the end may be before the last element in memory: tiles may start
-  /// behind it, and no row of these exists.
+  /// Whether the end may be before the last element in memory. Then a tile may
+  /// start after the end, and none of its rows exists.
   bool mayEndBefore = false;
-  /// How many elements are listed together, if that is more than a tile: of the
-  /// last block tiles may be missing.
+  /// The number of elements of one entry in a list of blocks, if it is more
+  /// than a tile. Some tiles of the last block may not exist.
   int64_t block = 0;
 
-  /// Whether a tile may be cut off, or start behind the end; of nothing the
-  /// first one is.
+  /// Whether a tile may be cut off at the end or start after it. The first tile
+  /// of a dimension without elements is cut off.
   bool isRagged() const {
     int64_t known = mlir::getConstantIntValue(end).value_or(multiple);
     return mayEndBefore || known == 0 || known % std::max(tile, block) != 0;
   }
-  /// How many elements of the tile that starts at `start` exist.
+  /// The number of elements of the tile at `start` that exist.
   mlir::OpFoldResult existing(mlir::OpBuilder &b, mlir::Location loc,
                               mlir::Value start) const;
 };
 
-/// Which key head a query head reads.
+/// Which key head each query head reads (grouped heads).
 class HeadGroups {
 public:
   HeadGroups() = default;
-  /// Of a query and a key of rank 4.
+  /// The query and the key have rank 4, and the number of query heads is a
+  /// multiple of the number of key heads.
   HeadGroups(mlir::OpBuilder &b, mlir::Location loc, mlir::Value query,
              mlir::Value key);
   mlir::OpFoldResult getKeyHead(mlir::OpBuilder &b, mlir::Location loc,
                                 mlir::Value head) const;
-  /// The query heads that read a key head, from the first to one past the last.
+  /// The first query head that reads a key head, and the one after the last.
   std::pair<mlir::OpFoldResult, mlir::OpFoldResult>
   getQueryHeads(mlir::OpBuilder &b, mlir::Location loc,
                 mlir::Value keyHead) const;
@@ -56,57 +58,58 @@ private:
   mlir::OpFoldResult group; ///< Query heads per key head.
 };
 
-/// How many of `size` rows there are in `batch`, as its length says: all if
-/// `lengths` is null.
+/// The number of rows in `batch`, which has `size` rows in memory: its length,
+/// or `size` if `lengths` is null.
 mlir::OpFoldResult getLength(mlir::OpBuilder &b, mlir::Location loc,
                              mlir::OpFoldResult size, mlir::Value lengths,
                              mlir::Value batch);
 
-/// Part of the last dimension.
+/// A range of the last dimension.
 struct Columns {
   mlir::OpFoldResult start;
   int64_t count;
 };
 
-/// The mapping of a parallel loop over so many dimensions; each iteration is
-/// one thread block. Mapped loops stay loops, also where there is one
-/// iteration, which canonicalization would inline otherwise: no kernel would be
-/// left.
+/// The mapping of a parallel loop over `numDims` dimensions in which each
+/// iteration is one thread block. Canonicalization inlines loops of one
+/// iteration unless they have a mapping; without the loop there would be no
+/// kernel.
 mlir::ArrayAttr getBlockMapping(mlir::OpBuilder &b, size_t numDims);
 
-/// On a `tensor.pad`: the rows that it adds to a slice lie behind the last row
-/// of what the slice is taken from, where bulk copies fill in zeros by
-/// themselves.
+/// An attribute of `tensor.pad`. It says that the rows which the op adds to a
+/// slice lie after the last row of the tensor from which the slice is taken.
+/// Bulk copies fill in zeros there by themselves.
 constexpr llvm::StringLiteral toEndName = "flash.to_end";
 
-/// The sizes of `tensor`, of a slice those that it was taken with.
+/// The sizes of `tensor`. The sizes of a slice are the operands of the op that
+/// takes it.
 llvm::SmallVector<mlir::OpFoldResult>
 getSizes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor);
 
-/// The most rows, at least one, of a block of rows along `dim`. Fails after an
-/// error at `op` if no bound is known.
+/// An upper bound, at least 1, on the number of rows of `tensor` along `dim`.
+/// Emits an error at `op` and fails if no bound is known.
 llvm::FailureOr<int64_t> getMostRows(mlir::Operation *op, mlir::Value tensor,
                                      int64_t dim);
 
-/// The part of `tensor` at `offsets` as a tensor of `shape`, without the
-/// dimensions that `shape` lacks. Of a slice it is a part of what that was
-/// taken from.
+/// The part of `tensor` at `offsets`, as a tensor of `shape`, which may lack
+/// dimensions of size 1. If `tensor` is a slice, the part is taken from the
+/// tensor behind the slice.
 mlir::Value extractPart(mlir::OpBuilder &b, mlir::Location loc,
                         mlir::Value tensor,
                         llvm::ArrayRef<mlir::OpFoldResult> offsets,
                         llvm::ArrayRef<mlir::OpFoldResult> sizes,
                         llvm::ArrayRef<int64_t> shape);
 
-/// `slice`, which has `sizes`, filled up with `padding` behind its ends to a
-/// tile of `shape`; the slice itself if it is one.
+/// `slice`, which has `sizes`, with `padding` added at its ends to become a
+/// tile of `shape`. The slice itself if it has this shape.
 mlir::Value padToTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Value slice,
                       llvm::ArrayRef<mlir::OpFoldResult> sizes,
                       llvm::ArrayRef<int64_t> shape, mlir::TypedAttr padding);
 
-/// `rows` rows from `first` = (batch, head, row) on of a rank-4 or, without the
-/// last dimension, rank-3 tensor, padded with zeros to `tile` rows; all columns
-/// of them unless `columns` are given. With `toEnd` the rows behind them lie
-/// behind the tensor's last one.
+/// `rows` rows of a tensor from `first` = (batch, head, row) on, padded with
+/// zeros to `tile` rows. The tensor has rank 4, or rank 3 if it has no columns.
+/// All columns are taken unless `columns` are given. With `toEnd` the added
+/// rows lie after the last row of the tensor (`toEndName`).
 mlir::Value extractRows(mlir::OpBuilder &b, mlir::Location loc,
                         mlir::Value tensor,
                         llvm::ArrayRef<mlir::OpFoldResult> first,
@@ -114,16 +117,18 @@ mlir::Value extractRows(mlir::OpBuilder &b, mlir::Location loc,
                         std::optional<Columns> columns = std::nullopt,
                         bool toEnd = false);
 
-/// The rows of `heads` heads at `first` = (batch, head, query), of `queries`
-/// queries each, as a tile: the heads of the first query come first.
-/// Padded with zeros to `tile` rows, `columns` and `toEnd` as above.
+/// The rows of `heads` heads from `first` = (batch, head, query) on, with
+/// `queries` queries of each head, as one tile. The rows of all heads for the
+/// first query come first. Padding, `columns` and `toEnd` are as in
+/// `extractRows`.
 mlir::Value packRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
                      llvm::ArrayRef<mlir::OpFoldResult> first, int64_t heads,
                      mlir::OpFoldResult queries, int64_t tile,
                      std::optional<Columns> columns, bool toEnd);
 
-/// The first `rows` rows of a tile; of one in which `heads` heads are packed,
-/// the first `rows` queries of each, by heads and then queries.
+/// The first `rows` rows of a tile. If `heads` heads are packed in the tile,
+/// the result has the first `rows` queries of each head, with the heads as its
+/// outer dimension.
 mlir::Value takeRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tile,
                      mlir::OpFoldResult rows, int64_t heads);
 

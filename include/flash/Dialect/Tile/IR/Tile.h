@@ -28,21 +28,24 @@
 #define GET_ATTRDEF_CLASSES
 #include "flash/Dialect/Tile/IR/TileAttrs.h.inc"
 
-// Has attributes that are declared there.
+// The dialect declares discardable attributes whose types are among these
+// attributes.
 #include "flash/Dialect/Tile/IR/TileDialect.h.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "flash/Dialect/Tile/IR/TileTypes.h.inc"
 
 namespace flash::tile {
-/// What an operation does to the stage of a ring, see TileRingInterface.td.
+/// The effect of an operation on a stage of a ring; TileRingInterface.td says
+/// what each effect requires.
 enum class RingEffect { Acquire, Fill, Wait, Peek, Release, CheckFinite, Ask };
 
-/// Whether the tensor has a value for each row of matrices.
+/// Whether `type` is a tensor whose layout has one value for each row of a
+/// matrix (`#tile.rows` or `#tile.warp_rows`).
 bool isOfRows(mlir::Type type);
 
-/// The type of a value for each lane that has elements of these rows; `rows`
-/// has one value for each row.
+/// The type with a value for each lane that holds elements of a row, instead of
+/// one value for each row. `rows` must satisfy `isOfRows`.
 mlir::RankedTensorType getLanesType(mlir::RankedTensorType rows);
 } // namespace flash::tile
 
