@@ -137,7 +137,7 @@ typedef struct FlashCompileOptions {
       the schedules of the library. It is an error if the file has no schedules
       for the device. NULL for none. */
   const char *tuning_file;
-  /** A function that the compiling thread calls between passes, at most a few
+  /** A function that the compiling thread calls between passes, at most 20
       times in a second. If it returns another number than 0, the compilation
       fails with FLASH_INTERRUPTED. NULL if nothing interrupts. */
   int (*is_interrupted)(void);
@@ -177,16 +177,16 @@ FLASH_CAPI int64_t flashGetSizeClass(int64_t size);
 FLASH_CAPI int64_t flashGetCpuLength(int64_t length);
 
 /** Writes the version of a program for calls with arguments of certain sizes.
-    The version has the schedules of a program for these sizes. Where it makes a
-    difference, it also states what else is known of the sizes: the numbers of
-    heads, that there is one query, or that lengths are multiples of tiles. So
-    it is as fast as a program without open sizes, for all calls with the same
-    numbers of heads whose other sizes have the same classes
-    (flashGetSizeClass). `arguments` holds the first arguments; FLASH_DYNAMIC is
-    a size that is not known, and data and strides are not read. `versions` of
-    the options must be NULL. Sizes that the program cannot have are
-    FLASH_INVALID_PROGRAM. The version is valid until this function is called
-    again on this thread. */
+    The version has the schedules of a program that is written for sizes like
+    these. Where it makes a difference, it also states what else is known of the
+    sizes: the numbers of heads, that there is one query, or that lengths are
+    multiples of tiles. So it is as fast as a program without open sizes, for
+    all calls with the same numbers of heads whose other sizes have the same
+    classes (flashGetSizeClass). `arguments` holds the first arguments;
+    FLASH_DYNAMIC is a size that is not known, and data and strides are not
+    read. `versions` of the options must be NULL. Sizes that the program cannot
+    have are FLASH_INVALID_PROGRAM. The version is valid until this function is
+    called again on this thread. */
 FLASH_CAPI FlashStatus flashProgramSpecialize(
     const char *text, size_t length, const FlashCompileOptions *options,
     const FlashTensor *arguments, size_t numArguments, const char **version,
@@ -213,12 +213,12 @@ FLASH_CAPI FlashStatus flashProgramSpecializeEach(
     them, as flashProgramSpecialize writes it. `schedule` becomes the keys of
     the schedule on which the maps depend: another program with the same mask
     takes the same maps if it is compiled with these keys. The mask is what the
-    program declares (mask, lengths and keep). If it declares nothing, the mask
-    is where its score region yields -inf by position. A map is made even if
-    rows are too short to compute it in each call (block_map of schedules).
-    `planned` and `schedule` become NULL if the compiler knows the tiles or
-    there is only one tile of keys. Both are valid until this function is called
-    again on this thread. */
+    program declares (mask, lengths and keep). If it declares nothing, elements
+    for which its score region yields -inf by position count as masked. A map is
+    made even if rows are too short to compute it in each call (block_map of
+    schedules). `planned` and `schedule` become NULL if the compiler knows the
+    tiles or there is only one tile of keys. Both are valid until this function
+    is called again on this thread. */
 FLASH_CAPI FlashStatus flashProgramPlan(const char *text, size_t length,
                                         const FlashCompileOptions *options,
                                         const FlashTensor *arguments,
@@ -377,8 +377,7 @@ FLASH_CAPI int64_t flashCallGetScratchBytes(const FlashCall *call);
 /** Gives the arguments of a prepared call other memory, with an address for
     each argument. An address must have the same remainder modulo 256 as the
     previous one, and may be null only if the argument has no elements. Sizes
-    and strides stay the same. After an error the call must be prepared again.
-    */
+    and strides stay the same. After an error prepare the call again. */
 FLASH_CAPI FlashStatus flashCallSetAddresses(FlashCall *call,
                                              void *const *arguments,
                                              size_t numArguments);

@@ -73,7 +73,7 @@ struct Machine {
   /// Bytes of shared memory that one block can have.
   int64_t sharedBytesPerBlock = 0;
   /// The smallest such number among all GPUs that run kernels for this one. A
-  /// schedule needs more than that only where a key of it says so.
+  /// schedule needs more only if one of its keys requires it.
   int64_t portableSharedBytesPerBlock = 0;
   /// Bytes of shared memory that the driver keeps of each block.
   int64_t reservedSharedBytesPerBlock = 0;

@@ -50,14 +50,14 @@ struct Schedule {
 
   bool isEmpty() const { return *this == Schedule(); }
   /// For gradients: how many queries the program over tiles of keys visits at a
-  /// time, and how many keys the program over tiles of queries visits. The
-  /// former requires `queryStep` or `queryTile`, the latter `keyStep` or
-  /// `keyTile`.
+  /// time, and how many keys the program over tiles of queries visits.
+  /// `queryTile` and `keyTile` must have values, as for `getQueriesOfTile`.
   int64_t getQueryStep() const { return queryStep.value_or(*queryTile); }
   int64_t getKeyStep() const { return keyStep.value_or(*keyTile); }
   /// Whether gradients are one program over tiles of keys, with five products.
   bool isFused() const { return products == oneProgram; }
-  /// How many query heads share a tile of queries.
+  /// How many query heads share a tile of queries, which then has
+  /// `getQueriesOfTile` queries of each.
   int64_t getPackedHeads() const { return packedHeads.value_or(1); }
   int64_t getQueriesOfTile() const { return *queryTile / getPackedHeads(); }
   /// Whether a key has a value that only block programs understand.
@@ -70,9 +70,9 @@ struct Schedule {
   bool hasRoles() const {
     return features.value_or(ScheduleFeatures::None) != ScheduleFeatures::None;
   }
-  /// Whether the blocks of a fused program add to the gradients of queries in a
-  /// fixed order, while several of them run. Without roles, additions are
-  /// in place, one after the other.
+  /// Whether gradients are one program whose blocks run at the same time and
+  /// add to the gradients of queries in a fixed order. Without roles, such a
+  /// program is over heads of keys, and adds in place.
   bool addsInOrder() const {
     return isFused() && has(ScheduleFeatures::SpecializeWarps);
   }

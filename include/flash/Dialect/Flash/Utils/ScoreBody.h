@@ -63,7 +63,7 @@ mlir::Value emitScoreRegion(mlir::OpBuilder &b, mlir::Location loc,
 /// As `emitScoreRegion`, for a region that is not empty. Afterwards, `values`
 /// maps the values of the region to their copies. `replace` may return another
 /// value for the result of an op, whose operands are mapped by then, or null to
-/// have the op copied.
+/// have the op copied. It is not called for guards.
 mlir::Value emitScoreValues(
     mlir::OpBuilder &b, mlir::Region &region, mlir::Value score,
     const ScorePosition &position, mlir::Value takesPart,

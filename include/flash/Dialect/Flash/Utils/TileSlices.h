@@ -59,7 +59,7 @@ private:
 };
 
 /// The number of rows in `batch`, which has `size` rows in memory: its length,
-/// or `size` if `lengths` is null.
+/// clamped to 0 and `size`, or `size` if `lengths` is null.
 mlir::OpFoldResult getLength(mlir::OpBuilder &b, mlir::Location loc,
                              mlir::OpFoldResult size, mlir::Value lengths,
                              mlir::Value batch);

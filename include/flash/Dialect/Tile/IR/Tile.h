@@ -37,7 +37,7 @@
 
 namespace flash::tile {
 /// The effect of an operation on a stage of a ring; TileRingInterface.td says
-/// what each effect requires.
+/// what each effect means.
 enum class RingEffect { Acquire, Fill, Wait, Peek, Release, CheckFinite, Ask };
 
 /// Whether `type` is a tensor whose layout has one value for each row of a
