@@ -44,8 +44,11 @@ def main():
     key, unit = METRICS[arguments.metric]
     speedups = [report.get("baseline", {}).get("speedup") for _, report in runs]
     devices = ", ".join(dict.fromkeys(f"{report['device']}, {report['target']}" for _, report in runs))
-    plots.bars(arguments.out, devices, unit, [name for name, _ in runs], [report["bench"][key] for _, report in runs],
-               [f"({speedup:.3g} times as fast as naive)" if speedup else "" for speedup in speedups])
+    notes = [f"({speedup:.3g} times as fast as naive)" if speedup else "" for speedup in speedups]
+    try:
+        plots.bars(arguments.out, devices, unit, [name for name, _ in runs], [report["bench"][key] for _, report in runs], notes)
+    except (OSError, ValueError) as error:
+        sys.exit(f"plot_runs: cannot write {arguments.out}: {error}")
     print(f"plot_runs: {arguments.out}, {len(runs)} programs")
 
 
