@@ -143,7 +143,8 @@ static void printRow(const CaseResult &result, llvm::raw_ostream &os) {
   os << "\n";
 }
 
-static size_t count(llvm::ArrayRef<CaseResult> results, Outcome outcome) {
+static size_t countOutcome(llvm::ArrayRef<CaseResult> results,
+                           Outcome outcome) {
   return llvm::count_if(results, [&](const CaseResult &result) {
     return result.outcome == outcome;
   });
@@ -156,9 +157,9 @@ static void printTable(llvm::ArrayRef<CaseResult> results, size_t left,
   for (const CaseResult &result : results)
     printRow(result, os);
   os << formatv("suite: {0} of {1} cases ok, {2} wrong, {3} failed",
-                count(results, Outcome::Ok), results.size(),
-                count(results, Outcome::Wrong),
-                count(results, Outcome::Failed));
+                countOutcome(results, Outcome::Ok), results.size(),
+                countOutcome(results, Outcome::Wrong),
+                countOutcome(results, Outcome::Failed));
   if (left)
     os << formatv(", {0} not run", left);
   os << "\n";
@@ -233,7 +234,7 @@ llvm::Expected<bool> flash::run::runSuite(Session &session,
           "\r\x1b[Ksuite: {0} of {1} cases, {2} wrong or "
           "failed, {3:f0} s",
           results.size(), cases.size() - options.firstCase + 1,
-          results.size() - count(results, Outcome::Ok), elapsed);
+          results.size() - countOutcome(results, Outcome::Ok), elapsed);
   };
   showProgress();
   while (next < cases.size() && !cuda::isAnyDeviceLost()) {
@@ -261,5 +262,6 @@ llvm::Expected<bool> flash::run::runSuite(Session &session,
   if (!options.json.empty())
     if (llvm::Error error = writeJson(results, options.json))
       return std::move(error);
-  return next == cases.size() && count(results, Outcome::Ok) == results.size();
+  return next == cases.size() &&
+         countOutcome(results, Outcome::Ok) == results.size();
 }
