@@ -12,6 +12,7 @@
 #include "flash/Compile/Stopwatch.h"
 #include "flash/Run/Check.h"
 #include "flash/Run/CrashGuard.h"
+#include "flash/Run/Events.h"
 #include "flash/Run/Inputs.h"
 #include "flash/Run/Npy.h"
 #include "flash/Run/Tune.h"
@@ -34,7 +35,8 @@ static llvm::Error checkOutputs(mlir::func::FuncOp entry,
         "--outputs names {0} files, but @{1} has {2} results",
         options.outputs.size(), entry.getSymName(), entry.getNumResults()));
   std::vector<std::string> paths = options.outputs;
-  for (const std::string &path : {options.json, options.output, options.header})
+  for (const std::string &path :
+       {options.json, options.events, options.output, options.header})
     if (!path.empty())
       paths.push_back(path);
   std::set<std::string> seen;
@@ -317,6 +319,9 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
     for (auto [path, result] : llvm::zip_first(options.outputs, results))
       if (llvm::Error error = writeNpy(path, result))
         return error;
+  if (!options.events.empty())
+    if (llvm::Error error = writeEvents(options.events, executor, inputs))
+      return error;
   // A failed check is what the report is for.
   if (!options.json.empty())
     if (llvm::Error error =

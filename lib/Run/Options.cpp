@@ -79,6 +79,10 @@ struct Flags {
       cl::desc("Also time the naive program, which stores all scores")};
   cl::opt<bool> countTiles{"count-tiles", cl::cat(category),
                            cl::desc("Count the tiles that the program visits")};
+  cl::opt<std::string> events{
+      "events", cl::value_desc("file"), cl::cat(category),
+      cl::desc("Write what the roles of each kernel's first block do, in their "
+               "order; of --target=emulate")};
   cl::opt<std::string> json{"json", cl::value_desc("file"), cl::cat(category),
                             cl::desc("Write what was measured to a file")};
   cl::opt<std::string> dump{
@@ -198,6 +202,9 @@ llvm::Error checkTarget(const Options &options) {
   if (!isCpu && options.countTiles)
     return createStringError("--count-tiles counts the tiles of the CPU "
                              "target; use --target=cpu");
+  if (options.target != Target::Emulate && !options.events.empty())
+    return createStringError("--events records block programs on the CPU; use "
+                             "--target=emulate:sm_90a or another emulation");
   if (!options.isGpu() && !options.output.empty())
     return createStringError("-o writes kernels for GPUs; use --target=sm_90a "
                              "or another of --targets");
@@ -249,6 +256,7 @@ llvm::Error readFlags(Flags &flags, Options &options) {
   options.bench |= options.baseline;
   take(flags.countTiles, options.countTiles);
   take(flags.json, options.json);
+  take(flags.events, options.events);
   take(flags.suite, options.suite);
   take(flags.firstCase, options.firstCase);
   take(flags.ptxas, options.ptxas);
@@ -286,6 +294,8 @@ llvm::Error readFlags(Flags &flags, Options &options) {
     return createStringError("--tuning-file needs a file name");
   if (flags.json.getNumOccurrences() && options.json.empty())
     return createStringError("--json needs a file name");
+  if (flags.events.getNumOccurrences() && options.events.empty())
+    return createStringError("--events needs a file name");
   if (flags.target.getNumOccurrences())
     if (llvm::Error error = parseTarget(flags.target, options))
       return error;

@@ -9,6 +9,7 @@
 
 #include "flash/Runtime/Cpu.h"
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -17,6 +18,10 @@ using namespace flash::emulation;
 
 /// A lease is the ring's number plus one, and the step in so many bits.
 static constexpr unsigned stepBits = 48;
+static int64_t getRingOf(Lease lease) { return (lease >> stepBits) - 1; }
+static int64_t getStepOf(Lease lease) {
+  return lease & ((int64_t(1) << stepBits) - 1);
+}
 
 /// Makes what is read too early or too late show: all ones are a NaN in every
 /// floating-point type.
@@ -36,6 +41,57 @@ void flash::emulation::copyTile(const TileStorage &destination,
                 destination.rowBytes);
   std::memset(to + rows * destination.rowBytes, 0,
               (destination.rows - rows) * destination.rowBytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Recording
+//===----------------------------------------------------------------------===//
+
+static std::atomic<bool> isRecording;
+static std::mutex recordMutex; ///< Of the next two.
+static std::vector<Event> recorded;
+static int64_t launches;
+static thread_local const char *currentRole = "";
+
+void flash::emulation::startRecording() {
+  std::lock_guard<std::mutex> lock(recordMutex);
+  recorded.clear();
+  launches = 0;
+  isRecording = true;
+}
+
+std::vector<Event> flash::emulation::stopRecording() {
+  std::lock_guard<std::mutex> lock(recordMutex);
+  isRecording = false;
+  return std::move(recorded);
+}
+
+Block::Block(int64_t number) : number(number) {
+  // A role that failed has not ended.
+  currentRole = "";
+  std::lock_guard<std::mutex> lock(recordMutex);
+  launches += number == 0;
+}
+
+/// Called while the block is locked, so that events have the order of their
+/// effects.
+void Block::record(const char *kind, const char *where,
+                   std::vector<std::pair<const char *, int64_t>> numbers,
+                   const void *source) const {
+  if (number != 0 || !isRecording)
+    return;
+  std::lock_guard<std::mutex> lock(recordMutex);
+  numbers.insert(numbers.begin(), {"launch", launches - 1});
+  recorded.push_back({kind, currentRole, where, std::move(numbers), source});
+}
+
+void Block::note(Lease lease, const char *where) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (lease == 0)
+    record("do", where, {});
+  else
+    record("do", where,
+           {{"ring", getRingOf(lease)}, {"step", getStepOf(lease)}});
 }
 
 //===----------------------------------------------------------------------===//
@@ -119,7 +175,13 @@ int64_t Block::addRing(const TileStorage &first, int64_t stages,
     ring.stages.push_back({State::Free, i, storage, sources, false, 0});
     poison(storage);
   }
-  return rings.size() - 1;
+  int64_t number = rings.size() - 1;
+  record("ring", where,
+         {{"ring", number},
+          {"stages", stages},
+          {"rows", first.rows},
+          {"row_bytes", first.rowBytes}});
+  return number;
 }
 
 bool Block::acquire(int64_t ring, int64_t step, const char *where) {
@@ -141,6 +203,7 @@ bool Block::acquire(int64_t ring, int64_t step, const char *where) {
     return false;
   stage->state = State::Acquired;
   poison(stage->storage);
+  record("acquire", where, {{"ring", ring}, {"step", step}});
   return true;
 }
 
@@ -174,6 +237,8 @@ bool Block::copy(int64_t ring, int64_t step, const TileSource &source,
     return fail(where, "part " + std::to_string(part) + " of " +
                            describe(ring, step) + " is copied a second time");
   stage->sources[part] = source;
+  record("copy", where, {{"ring", ring}, {"step", step}, {"part", part}},
+         source.data);
   for (const std::optional<TileSource> &other : stage->sources)
     if (!other)
       return true;
@@ -197,6 +262,7 @@ bool Block::endPut(int64_t ring, int64_t step, const char *where) {
   if (!stage)
     return false;
   stage->state = State::Full;
+  record("put", where, {{"ring", ring}, {"step", step}});
   notify();
   return true;
 }
@@ -226,6 +292,7 @@ Lease Block::waitForTile(int64_t ring, int64_t step, const char *where,
     }
     stage->state = State::Full;
   }
+  record("wait", where, {{"ring", ring}, {"step", step}});
   return (ring + 1) << stepBits | step;
 }
 
@@ -244,6 +311,7 @@ bool Block::setChecked(int64_t ring, int64_t step, const char *where) {
   if (step != stage->step || stage->state != State::Full)
     return fail(where, describe(ring, step) + " was not waited for");
   stage->isChecked = true;
+  record("check", where, {{"ring", ring}, {"step", step}});
   notify();
   return true;
 }
@@ -262,6 +330,7 @@ bool Block::release(int64_t ring, int64_t step, const char *where) {
     return fail(where, describe(ring, step) + " was released before");
   if (step > stage->step || stage->state != State::Full)
     return fail(where, describe(ring, step) + " was not waited for");
+  record("release", where, {{"ring", ring}, {"step", step}});
   if (++stage->releases < rings[ring].readers)
     return true;
   poison(stage->storage);
@@ -277,8 +346,7 @@ bool Block::checkLease(Lease lease, const char *where) {
   if (lease == 0)
     return true;
   std::lock_guard<std::mutex> lock(mutex);
-  int64_t ring = (lease >> stepBits) - 1;
-  int64_t step = lease & ((int64_t(1) << stepBits) - 1);
+  int64_t ring = getRingOf(lease), step = getStepOf(lease);
   Stage *stage = find(ring, step, where);
   if (!stage)
     return false;
@@ -323,8 +391,15 @@ void Block::startRoles(unsigned count) {
   roles = running = count;
 }
 
+void Block::enterRole(const char *name, int64_t warps, int64_t registers) {
+  std::lock_guard<std::mutex> lock(mutex);
+  currentRole = name;
+  record("role", name, {{"warps", warps}, {"registers", registers}});
+}
+
 bool Block::finishRole() {
   std::lock_guard<std::mutex> lock(mutex);
+  currentRole = "";
   --running;
   if (!failure.empty())
     return false;
@@ -377,6 +452,12 @@ extern "C" void flash_emulation_end(void *block) {
 
 extern "C" void flash_emulation_start_roles(void *block, int64_t count) {
   static_cast<Block *>(block)->startRoles(count);
+}
+
+extern "C" void flash_emulation_enter_role(void *block, int64_t warps,
+                                           int64_t registers,
+                                           const char *name) {
+  static_cast<Block *>(block)->enterRole(name, warps, registers);
 }
 
 extern "C" void flash_emulation_finish_role(void *block) {
@@ -455,6 +536,11 @@ extern "C" void flash_emulation_check_lease(void *block, int64_t lease,
                                             const char *where) {
   auto *b = static_cast<Block *>(block);
   check(b, b->checkLease(lease, where));
+}
+
+extern "C" void flash_emulation_note(void *block, int64_t lease,
+                                     const char *where) {
+  static_cast<Block *>(block)->note(lease, where);
 }
 
 extern "C" void flash_emulation_check_range(void *block, int64_t first,

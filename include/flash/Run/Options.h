@@ -58,6 +58,8 @@ struct Options : CompileOptions {
   /// Seconds that a measurement takes at least.
   double benchSeconds = 1;
   std::string json;
+  /// Where the events of an emulated run go.
+  std::string events;
   /// A file with a case in each line, instead of `file`.
   std::string suite;
   /// The number of the suite's first case to run, from 1.
@@ -75,7 +77,7 @@ struct Options : CompileOptions {
   /// alone only compile.
   bool runs() const {
     return (!dumps && output.empty()) || check || bench || baseline || tune ||
-           countTiles || !outputs.empty() || !json.empty();
+           countTiles || !outputs.empty() || !json.empty() || !events.empty();
   }
 };
 

@@ -23,6 +23,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace flash::emulation {
@@ -49,13 +50,28 @@ void copyTile(const TileStorage &destination, const TileSource &source);
 /// The right to read the tile of one step of a ring, until its release.
 using Lease = int64_t;
 
+/// Something that a role did, with its numbers by their names: what it does to
+/// a step of a ring, or an operation that reads one. Of blocks without roles
+/// `role` is empty.
+struct Event {
+  const char *kind;
+  std::string role, where;
+  std::vector<std::pair<const char *, int64_t>> numbers;
+  const void *source = nullptr; ///< Of a copy.
+};
+
+/// From now on, what the block of number 0 does is recorded for every launch.
+void startRecording();
+/// What was recorded, in an order in which it may have happened.
+std::vector<Event> stopRecording();
+
 /// The rings of one thread block, which its roles (concurrent parts) share.
 /// Functions that return false, or a lease of 0, have failed: the role has to
 /// stop, as have all others, whose calls then fail too.
 class Block {
 public:
   /// `number` is the index of the block in its grid.
-  explicit Block(int64_t number) : number(number) {}
+  explicit Block(int64_t number);
 
   /// Adds a ring of `stages` tiles, which lie one after the other from `first`
   /// on, and returns its number. A stage is free when as many `readers` have
@@ -79,6 +95,8 @@ public:
   Lease waitChecked(int64_t ring, int64_t step, const char *where);
   /// Frees the stage and overwrites it.
   bool release(int64_t ring, int64_t step, const char *where);
+  /// Records an operation that changes no ring, and reads a tile of this lease.
+  void note(Lease lease, const char *where);
 
   /// Whether the tile may still be read. Lease 0 is of no ring, and always
   /// good.
@@ -96,6 +114,8 @@ public:
 
   /// From now on there are so many roles.
   void startRoles(unsigned count);
+  /// The calling thread is this role until it ends.
+  void enterRole(const char *name, int64_t warps, int64_t registers);
   /// Ends one of the roles.
   bool finishRole();
   /// Ends the block: all stages must be free.
@@ -124,6 +144,9 @@ private:
 
   /// The stage of a step; null, with a message, if there cannot be one.
   Stage *find(int64_t ring, int64_t step, const char *where);
+  void record(const char *kind, const char *where,
+              std::vector<std::pair<const char *, int64_t>> numbers,
+              const void *source = nullptr) const;
   /// The stage of a step that has been acquired and not been filled yet.
   Stage *findAcquired(int64_t ring, int64_t step, const char *where);
   std::string describe(int64_t ring, int64_t step) const;
@@ -164,6 +187,8 @@ extern "C" {
 void *flash_emulation_begin(int64_t number);
 void flash_emulation_end(void *block);
 void flash_emulation_start_roles(void *block, int64_t count);
+void flash_emulation_enter_role(void *block, int64_t warps, int64_t registers,
+                                const char *name);
 void flash_emulation_finish_role(void *block);
 int64_t flash_emulation_ring(void *block, int64_t storage, int64_t stages,
                              int64_t rows, int64_t rowBytes, int64_t readers,
@@ -187,6 +212,7 @@ int64_t flash_emulation_wait_checked(void *block, int64_t ring, int64_t step,
 void flash_emulation_release(void *block, int64_t ring, int64_t step,
                              const char *where);
 void flash_emulation_check_lease(void *block, int64_t lease, const char *where);
+void flash_emulation_note(void *block, int64_t lease, const char *where);
 void flash_emulation_check_range(void *block, int64_t first, int64_t count,
                                  int64_t dimension, int64_t size,
                                  const char *where);

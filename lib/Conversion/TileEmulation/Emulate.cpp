@@ -129,6 +129,18 @@ void EmulationCalls::startRoles(OpBuilder &b, Operation *op, int64_t count) {
       {getBlock(op), arith::ConstantIndexOp::create(b, op->getLoc(), count)});
 }
 
+void EmulationCalls::enterRole(OpBuilder &b, WarpSpecializeOp roles,
+                               unsigned role) {
+  Location loc = roles.getLoc();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  create(b, loc, "enter_role", Type(),
+         {getBlock(roles), constant(roles.getNumWarps(role)),
+          constant(roles.getNumRegisters(role)),
+          getText(b, loc, roles.getName(role))});
+}
+
 void EmulationCalls::finishRole(OpBuilder &b, Operation *op) {
   create(b, op->getLoc(), "finish_role", Type(), getBlock(op));
 }
@@ -142,19 +154,25 @@ Value EmulationCalls::getLocationText(OpBuilder &b, Operation *op) {
   // Rings are named by other operations' messages.
   std::string text =
       isa<RingOp>(op) ? "ring" : op->getName().getStringRef().str();
+  if (auto fold = dyn_cast<FoldOp>(op))
+    text += (" " + stringifyReduction(fold.getReduction())).str();
   text += flash::describeLocation(op->getLoc());
+  return getText(b, op->getLoc(), text);
+}
+
+Value EmulationCalls::getText(OpBuilder &b, Location loc, StringRef text) {
   LLVM::GlobalOp &global = locations[text];
   if (!global) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    std::string bytes = text + '\0';
+    std::string bytes = text.str() + '\0';
     global = LLVM::GlobalOp::create(
-        b, op->getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size()),
+        b, loc, LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size()),
         /*isConstant=*/true, LLVM::Linkage::Internal,
         "flash_location_" + std::to_string(locations.size() - 1),
         b.getStringAttr(bytes));
   }
-  return LLVM::AddressOfOp::create(b, op->getLoc(), global);
+  return LLVM::AddressOfOp::create(b, loc, global);
 }
 
 //===----------------------------------------------------------------------===//
@@ -232,20 +250,22 @@ static void separateRoles(WarpSpecializeOp roles, EmulationCalls &calls) {
         b, loc, arith::CmpIPredicate::eq, loop.getInductionVar(0),
         arith::ConstantIndexOp::create(b, loc, number));
   };
-  auto fill = [](Block *to, Region &from) {
+  auto fill = [&](Block *to, unsigned role) {
+    b.setInsertionPoint(to->getTerminator());
+    calls.enterRole(b, roles, role);
     to->getOperations().splice(to->getTerminator()->getIterator(),
-                               from.front().getOperations());
+                               roles.getRoles()[role].front().getOperations());
   };
   // The last role takes what is left.
   Block *rest = loop.getBody();
   for (int64_t role = 0; role + 1 < numRoles; ++role) {
     auto choice =
         scf::IfOp::create(b, loc, isRole(role), /*withElseRegion=*/true);
-    fill(choice.thenBlock(), roles.getRoles()[role]);
+    fill(choice.thenBlock(), role);
     rest = choice.elseBlock();
     b.setInsertionPointToStart(rest);
   }
-  fill(rest, roles.getRoles().back());
+  fill(rest, numRoles - 1);
   b.setInsertionPoint(loop.getBody()->getTerminator());
   calls.finishRole(b, loop.getBody()->getTerminator());
   roles.erase();

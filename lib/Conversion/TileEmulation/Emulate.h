@@ -10,6 +10,7 @@
 
 #include "flash/Conversion/FunctionPattern.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -56,8 +57,10 @@ public:
   mlir::Value create(mlir::OpBuilder &b, mlir::Operation *op,
                      llvm::StringRef name, mlir::Type result,
                      mlir::ValueRange operands);
-  /// Says how many roles the block of `op` has from here on, and that one ends.
+  /// Says how many roles the block of `op` has from here on, that one begins,
+  /// and that one ends.
   void startRoles(mlir::OpBuilder &b, mlir::Operation *op, int64_t count);
+  void enterRole(mlir::OpBuilder &b, WarpSpecializeOp roles, unsigned role);
   void finishRole(mlir::OpBuilder &b, mlir::Operation *op);
   /// How many roles give back the stages of a ring.
   llvm::DenseMap<mlir::Operation *, int64_t> readers;
@@ -65,6 +68,9 @@ public:
   void checkLease(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value lease);
 
 private:
+  /// A pointer to the text.
+  mlir::Value getText(mlir::OpBuilder &b, mlir::Location loc,
+                      llvm::StringRef text);
   /// The state of the block that `op` is part of.
   mlir::Value getBlock(mlir::Operation *op);
   /// A pointer to the text "tile.load at file:line:column".
@@ -89,6 +95,12 @@ public:
     return calls.create(*this, op, name, result, operands);
   }
   void checkLease(mlir::Value lease) { calls.checkLease(*this, op, lease); }
+  /// Has the op recorded, and the tile that it reads, if any, by its lease.
+  void note(mlir::Value lease = mlir::Value()) {
+    call("note",
+         lease ? lease
+               : mlir::arith::ConstantIntOp::create(*this, 0, 64).getResult());
+  }
 
   mlir::Operation *op;
   EmulationCalls &calls;

@@ -690,6 +690,7 @@ static void storePackedRows(ImplicitLocOpBuilder &b, StoreOp op, Value tile,
 
 static SmallVector<Value> emulateStore(StoreOp op, ManyValues<StoreOp> operands,
                                        EmulationBuilder &b) {
+  b.note();
   Value tile = single(operands.getX()),
         memory = single(operands.getDestination());
   SmallVector<Value> indices = single(operands.getIndices());

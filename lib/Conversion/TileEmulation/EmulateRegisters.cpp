@@ -10,6 +10,7 @@
 #include "flash/Dialect/Tile/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
@@ -136,8 +137,10 @@ struct EmulateConstant : OpConversionPattern<arith::ConstantOp> {
 
 /// Arithmetic that applies to each element.
 struct EmulateElementwise : ConversionPattern {
-  EmulateElementwise(const EmulationTypes &types, MLIRContext *context)
-      : ConversionPattern(types, MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
+  EmulateElementwise(const EmulationTypes &types, EmulationCalls &calls,
+                     MLIRContext *context)
+      : ConversionPattern(types, MatchAnyOpTypeTag(), /*benefit=*/1, context),
+        calls(calls) {}
   LogicalResult matchAndRewrite(Operation *op, ArrayRef<Value> operands,
                                 ConversionPatternRewriter &b) const override {
     if (!OpTrait::hasElementwiseMappableTraits(op))
@@ -145,10 +148,15 @@ struct EmulateElementwise : ConversionPattern {
     SmallVector<Type> types;
     if (failed(getTypeConverter()->convertTypes(op->getResultTypes(), types)))
       return failure();
+    // Of all that is done to each score, this takes longest.
+    auto type = dyn_cast<RankedTensorType>(types.front());
+    if (isa<math::Exp2Op>(op) && type && type.getRank() == 2)
+      EmulationBuilder(b, op, calls).note();
     b.replaceOp(op, b.create(op->getLoc(), op->getName().getIdentifier(),
                              operands, types, op->getAttrs()));
     return success();
   }
+  EmulationCalls &calls;
 };
 
 struct EmulateMap : OpConversionPattern<MapOp> {
@@ -223,6 +231,7 @@ static SmallVector<Value> emulateMmaAsync(MmaAsyncOp op,
                       });
   }
   b.checkLease(leaseOfB);
+  b.note(leaseOfB);
   Value columns = operands.getB()[0];
   if (!op.getTransposeB())
     columns = takeColumns(b, columns, op.getB().getType(), operands.getPanel(),
@@ -260,6 +269,7 @@ emulateMmaWait(MmaWaitOp, ManyValues<MmaWaitOp> operands, EmulationBuilder &b) {
   ValueRange pending = operands.getPending();
   for (Value lease : pending.drop_front())
     b.checkLease(lease);
+  b.note(pending.back());
   return {pending[0]};
 }
 
@@ -280,6 +290,7 @@ static SmallVector<Value> emulateBroadcast(BroadcastOp op,
 
 static SmallVector<Value> emulateFold(FoldOp op, FoldOp::Adaptor operands,
                                       EmulationBuilder &b) {
+  b.note();
   RankedTensorType parts = splitColumns(op.getX().getType());
   Value x = operands.getX();
   auto type = cast<RankedTensorType>(x.getType());
@@ -381,15 +392,16 @@ static SmallVector<Value> emulateHasRows(HasRowsOp, HasRowsOp::Adaptor operands,
 /// give: there is nothing to carry out where all warpgroups are one program.
 template <typename Op>
 static SmallVector<Value> emulatePingPong(Op, typename Op::Adaptor,
-                                          EmulationBuilder &) {
+                                          EmulationBuilder &b) {
+  b.note();
   return {};
 }
 
 void flash::tile::populateRegisterEmulation(const EmulationTypes &types,
                                             EmulationCalls &calls,
                                             RewritePatternSet &patterns) {
-  patterns.add<EmulateConstant, EmulateElementwise, EmulateMap>(
-      types, patterns.getContext());
+  patterns.add<EmulateConstant, EmulateMap>(types, patterns.getContext());
+  patterns.add<EmulateElementwise>(types, calls, patterns.getContext());
   addEmulations(patterns, types, calls, emulateMmaAsync, emulateMmaWait,
                 emulateBroadcast, emulateFold, emulateColumn, emulateReduce,
                 emulateReduceRows, emulateAny, emulateHasRows,
