@@ -50,6 +50,8 @@ from .number_functions import (
 from .offsets import document_offsets
 from .plans import Plan, plan
 from .plot import Picture, plot
+from .resources import Resources, resources
+from .timelines import Timeline, timeline
 
 from ._core import version as __version__
 
@@ -63,7 +65,9 @@ __all__ = [
     "Mask",
     "Plan",
     "Picture",
+    "Resources",
     "Tiles",
+    "Timeline",
     "TraceError",
     "absolute",
     "attention",
@@ -106,6 +110,7 @@ __all__ = [
     "plot",
     "prefix",
     "query_length",
+    "resources",
     "round",
     "rsqrt",
     "serving",
@@ -116,6 +121,7 @@ __all__ = [
     "sqrt",
     "tanh",
     "tensor",
+    "timeline",
     "trunc",
     "varlen_attn",
     "where",

@@ -322,6 +322,35 @@ def plot(
     key_tile: int = 64,
 ) -> Picture: ...
 
+class Timeline:
+    work: List[Any]
+    rings: Dict[int, Tuple[str, int, int, int]]
+    roles: Dict[str, Tuple[int, int]]
+    end: int
+    def count_products(self) -> int: ...
+    def stages(self) -> List[Tuple[int, int, int, int, int, int]]: ...
+    def draw(self, until: Optional[int] = None, stages: bool = False) -> str: ...
+    def save(self, path: Union[str, os.PathLike[str]], until: Optional[int] = None, stages: bool = False) -> None: ...
+
+def timeline(
+    path: Union[str, os.PathLike[str]],
+    launch: int = 0,
+    names: Sequence[str] = (),
+    copy: int = 1,
+    product: int = 2,
+    maxima: int = 1,
+    exponentials: int = 2,
+    store: int = 1,
+) -> Timeline: ...
+
+class Resources:
+    blocks: List[Any]
+    shared_bytes: int
+    registers: int
+    def save(self, path: Union[str, os.PathLike[str]]) -> None: ...
+
+def resources(kernel: Kernel, names: Sequence[str] = ()) -> Resources: ...
+
 class Kernel:
     @property
     def target(self) -> Target: ...

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import html
 import operator
 import os
 import warnings
@@ -133,6 +134,13 @@ class Kernel:
         """Writes the kernel to a file, whose name says what: .ptx or .cubin (with a C header beside
         it, see docs/launch.md) for GPUs, .ll or .s for the CPU, .mlir for the program."""
         self._kernel.save(os.fspath(path))
+
+    def _repr_html_(self):
+        """For notebooks: with what the kernel takes, if it is for a GPU."""
+        from .resources import SHARED, resources
+
+        picture = resources(self)._repr_svg_() if self.target in SHARED else ""
+        return f"<code>{html.escape(repr(self))}</code>{picture}"
 
     def __repr__(self):
         def describe(types):

@@ -41,7 +41,7 @@ class Picture:
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 2}" height="{height + 40}" '
             'font-family="sans-serif" font-size="11">',
-            f'<text x="1" y="12">{_escape(self._title)}</text>',
+            f'<text x="1" y="12">{escape(self._title)}</text>',
             f'<rect x="1" y="18" width="{columns * cell}" height="{height}" fill="{_COLORS["left out"]}"/>',
         ]
         for row, kinds in enumerate(self.kinds):
@@ -67,7 +67,7 @@ class Picture:
             file.write(self._repr_svg_())
 
 
-def _escape(text):
+def escape(text):
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
