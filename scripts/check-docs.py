@@ -2,7 +2,7 @@
 
 Usage: check-docs.py FLASH_OPT [--write]
 
-- Every ```mlir block of README.md, docs/*.md and docs/lab/*.md must parse and verify.
+- Every ```mlir block of README.md, docs/*.md, docs/course/*.md and docs/lab/*.md must parse and verify.
 - A block after `<!-- output: PASSES of FILE -->` must be the output of flash-opt
   with these passes on that file; --write puts it there.
 - A plain block after `<!-- excerpt: PASSES of FILE from "A" to "B" -->` must be the
@@ -76,7 +76,7 @@ def renew(text, tool):
 
     def renew_printed(match):
         command = [os.path.join(os.path.dirname(tool), "flash-run"), *shlex.split(match["options"])]
-        return replace(match, subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        return replace(match, subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout)
 
     return PRINTED.sub(renew_printed, EXCERPT.sub(renew_excerpt, BLOCK.sub(renew_block, text)))
 
@@ -126,7 +126,7 @@ def find_dangling(pages):
 def main(tool, write):
     stale = []
     pages = [os.path.join(ROOT, name) for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
-    pages += sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")) + glob.glob(os.path.join(ROOT, "docs", "lab", "*.md")))
+    pages += sorted(page for folder in ("", "course", "lab") for page in glob.glob(os.path.join(ROOT, "docs", folder, "*.md")))
     for page in pages:
         text = read(page)
         renewed = renew(text, tool)
