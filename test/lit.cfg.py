@@ -16,6 +16,8 @@ config.test_exec_root = os.path.join(config.flash_build_dir, "test")
 config.environment["PATH"] = os.pathsep.join(
     [config.flash_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]
 )
+# Tests look at what is on stderr, and machines may be slow.
+config.environment["FLASH_MLIR_QUIET"] = "1"
 # `make test-all`: suite.py then takes every case (--shard any/N).
 if "FLASH_TEST_ALL" in os.environ:
     config.environment["FLASH_TEST_ALL"] = os.environ["FLASH_TEST_ALL"]

@@ -1,13 +1,21 @@
-"""What happens where a call needs the compiler: it compiles, as usual, or says so, or raises an error; and what was prepared for
-calls, so that they need none."""
+"""What happens where a call needs the compiler: it compiles, as usual, and says so where that takes long; or it says so at once, or
+raises an error; and what was prepared for calls, so that they need none."""
 
 import contextlib
 import contextvars
+import logging
+import os
+import threading
 import warnings
 
 from .errors import UnpreparedError
 
 ACTIONS = "allow", "warn", "raise"
+
+#: Its messages are on stderr where the program sets up no logging.
+LOGGER = logging.getLogger("flash_mlir")
+#: A call that takes no longer to compile says nothing.
+SECONDS = 1.0
 
 #: Of all threads, where the context has none of its own.
 _default = "allow"
@@ -57,6 +65,22 @@ def announced(describe):
     warnings.warn(message, UnpreparedWarning, stacklevel=2)
     with act("allow"):
         yield
+
+
+@contextlib.contextmanager
+def said_if_slow(describe):
+    """A scope in which a call compiles and loads `describe()`, which it says once that takes more than a second, unless
+    FLASH_MLIR_QUIET is set to something."""
+    if os.environ.get("FLASH_MLIR_QUIET"):
+        yield
+        return
+    timer = threading.Timer(SECONDS, lambda: LOGGER.warning("%s", describe()))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _count_differences(record, properties):

@@ -526,17 +526,35 @@ def set_make_dispatch(make):
     _make_dispatch = make
 
 
+def _load(kernel, device):
+    """Has the driver assemble a kernel for a CUDA device."""
+    if device >= 0:
+        kernel.load(device)
+    return kernel
+
+
 @functools.lru_cache(maxsize=512)
 def get_function(config):
     """The native function of a variant."""
     parts = json.loads(config)
 
+    def said(what, element, head_dim, value_dim, target, device):
+        def explain():
+            properties = describe(config, element, head_dim, value_dim, target, device)
+            listed = ", ".join([f"{name} {value}" for name, value in properties.items() if value != "no"])
+            return f"compiling {what} for a first call: {listed}; FLASH_MLIR_QUIET=1 silences this"
+
+        return compilation.said_if_slow(explain)
+
     def compile(element, rank, head_dim, value_dim, device, sizes):
-        return get_kernel(config, element, rank, head_dim, value_dim, _get_machine(device, element), sizes, device)
+        target = _get_machine(device, element)
+        with said("attention", element, head_dim, value_dim, target, device):
+            return _load(get_kernel(config, element, rank, head_dim, value_dim, target, sizes, device), device)
 
     def compile_gradients(element, rank, head_dim, value_dim, device, sizes, has_lse_grad, wrt):
         target = _get_machine(device, element)
-        return get_gradient_kernel(config, element, rank, head_dim, value_dim, target, sizes, has_lse_grad, wrt)
+        with said("gradients", element, head_dim, value_dim, target, device):
+            return _load(get_gradient_kernel(config, element, rank, head_dim, value_dim, target, sizes, has_lse_grad, wrt), device)
 
     made = None
 

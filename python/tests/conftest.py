@@ -12,6 +12,8 @@ import pytest
 # Before the package is imported: its cache reads the variable at each use.
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="flash-mlir-test-")
 atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+# Tests look at warnings and at stderr, and machines may be slow.
+os.environ["FLASH_MLIR_QUIET"] = "1"
 
 
 def reference(query, key, value, keep=None, score=None, scale=None, lengths=None, sink=None):
