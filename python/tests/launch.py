@@ -1,5 +1,6 @@
 """Calls on CUDA, with a driver and a PyTorch that only look like it. Run by test_launch.py."""
 
+import contextlib
 import os
 import sys
 import time
@@ -21,6 +22,14 @@ def expect_error(kind, text, *arguments, call=flash.attention, **options):
         assert text in str(error), error
     else:
         raise AssertionError(f"no error: {text}")
+
+
+@contextlib.contextmanager
+def no_other_kernel():
+    """What is called here takes kernels that are in memory."""
+    before = set(flash.cache._kernels)
+    yield
+    assert set(flash.cache._kernels) == before, "another kernel"
 
 
 def test_calls():
@@ -160,11 +169,10 @@ def test_packed_rows():
     assert [event[0] for event in events if event[-1] != "int8"] == ["empty"] * 3 + ["stream"], events
     events.clear()
     # Other numbers of rows and sequences need no other kernel, but where there are few rows for each.
-    start = time.perf_counter()
     rows, fewer = make((777, 4, 96), "float16"), [make((3,), name) for name in ("int32", "int64")]
     options = dict(mask=flash.causal(), query_offsets=fewer[0], key_offsets=fewer[1])
-    flash.attention(rows, rows, rows, return_lse=True, **options)
-    assert time.perf_counter() - start < 0.05
+    with no_other_kernel():
+        flash.attention(rows, rows, rows, return_lse=True, **options)
     dense = make((5, 4, 30, 96), "float16")
     assert flash.attention(dense, key, value, key_offsets=offsets).shape == dense.shape
     assert flash.attention(query, dense, dense, query_offsets=offsets).shape == query.shape
@@ -190,12 +198,11 @@ def test_pages():
     assert [event for event in events if event[-1] != "int8"] == [*results, ("stream", 0)], events
     assert any(event[-1] == "int8" for event in events), "keys are not split"
     events.clear()
-    start = time.perf_counter()
     options["page_table"] = fake_torch.Tensor(make((9, 104), "int32").array[:, :101], table.dtype, 0)
     key = fake_torch.Tensor(cache[:40, ..., :128], key.dtype, 0)
     value = fake_torch.Tensor(cache[:40, ..., 128:], key.dtype, 0)
-    attend()
-    assert time.perf_counter() - start < 0.05, "another kernel"
+    with no_other_kernel():
+        attend()
     packed, offsets = make((700, 16, 128), "float16"), make((10,), "int32")
     for rows in (700, 20):
         part = fake_torch.Tensor(packed.array[:rows], packed.dtype, 0)
@@ -353,9 +360,9 @@ def test_causal_sequences():
         expected = sum(size for size, name in made if (name == "int8") == is_scratch)
         assert sum(workspace[is_scratch] for workspace in found) == expected, (found, made)
     events.clear()
-    start = time.perf_counter()
-    attend(make((9,), "int32"))
-    assert time.perf_counter() - start < 0.05 and {event[0] for event in events} == {"empty", "stream"}, events
+    with no_other_kernel():
+        attend(make((9,), "int32"))
+    assert {event[0] for event in events} == {"empty", "stream"}, events
     for causal in (make((9,), "int32").array, np.ones(9, bool)):
         expect_error(ValueError, "causal is on the CPU, query on cuda:0", tokens, key, key, call=flash.flash_attn_with_kvcache,
                      cache_seqlens=lengths, block_table=table, causal=causal)
@@ -384,9 +391,8 @@ def test_gradients():
     made = [event[1:] for event in events if event[0] == "empty" and event[2] != "int8"]
     assert made == [(grad.shape, grad.dtype.name) for grad in grads] and events[-1] == ("stream", 0)
 
-    start = time.perf_counter()
-    flash.attention_grad(*arguments, output, mask=flash.causal(), sink=sink, lse_grad=lse)
-    assert time.perf_counter() - start < 0.05
+    with no_other_kernel():
+        flash.attention_grad(*arguments, output, mask=flash.causal(), sink=sink, lse_grad=lse)
     slopes, table = make((8,), "float32"), make((300,), "bfloat16")
     score = lambda s, b, h, q, k: s + slopes[h] * (q - k) + table[q - k + 150]
     grads = flash.attention_grad(*arguments, output, mask=flash.causal(), score=score, wrt=[table, slopes])
