@@ -146,6 +146,12 @@ typedef struct FlashCompileOptions {
 /** All targets, with commas between them. The string is static. */
 FLASH_CAPI const char *flashGetTargets(void);
 
+/** A number in the description of a target for GPUs (docs/machines.md), such as
+    its "shared_bytes_per_block" or "registers". FLASH_INVALID_ARGUMENT if the
+    target is for no GPU, or if its description has no such number. */
+FLASH_CAPI FlashStatus flashTargetGetNumber(const char *target, const char *key,
+                                            int64_t *value);
+
 /** The target for a device of this machine, counted from 0, such as "sm_90a".
     For a device without a description it is the nearest target whose kernels
     run on the device (docs/machines.md). The string is static.

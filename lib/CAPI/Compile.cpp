@@ -97,6 +97,28 @@ const char *flashGetTargets() {
   return targets.c_str();
 }
 
+FlashStatus flashTargetGetNumber(const char *target, const char *key,
+                                 int64_t *value) {
+  if (!target || !key || !value)
+    return fail(FLASH_INVALID_ARGUMENT, "flashTargetGetNumber: target, key and "
+                                        "value must not be null");
+  const flash::Machine *machine = flash::findMachine(target);
+  std::optional<int64_t> found;
+  if (machine && machine->isGpu())
+    machine->forEach([&](llvm::StringRef each, llvm::StringRef text) {
+      int64_t number;
+      if (each == key && !text.getAsInteger(10, number))
+        found = number;
+    });
+  if (!found)
+    return fail(FLASH_INVALID_ARGUMENT,
+                formatv("flashTargetGetNumber: there is no number '{0}' "
+                        "of a GPU '{1}'",
+                        key, target));
+  *value = *found;
+  return FLASH_SUCCESS;
+}
+
 std::unique_lock<std::mutex> flash::capi::lockCompiler() {
   static std::mutex mutex;
   return std::unique_lock<std::mutex>(mutex);

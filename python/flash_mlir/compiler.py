@@ -137,9 +137,9 @@ class Kernel:
 
     def _repr_html_(self):
         """For notebooks: with what the kernel takes, if it is for a GPU."""
-        from .resources import SHARED, resources
+        from .resources import resources
 
-        picture = resources(self)._repr_svg_() if self.target in SHARED else ""
+        picture = resources(self)._repr_svg_() if self.target.startswith("sm_") else ""
         return f"<code>{html.escape(repr(self))}</code>{picture}"
 
     def __repr__(self):

@@ -3,13 +3,10 @@
 import collections
 import re
 
+from . import _core
 from .plot import escape
 from .timelines import name_argument
 
-#: KiB of shared memory that a block may have (`flash-run --targets`).
-SHARED = {"sm_75": 64, "sm_80": 163, "sm_86": 99, "sm_89": 99, "sm_90a": 227, "sm_120": 99}
-#: Registers of a multiprocessor, of each of them.
-REGISTERS = 65536
 _BITS = re.compile(r"[a-z]+(\d+)")
 _RING = re.compile(r"%(\w+) = tile\.ring [^:\n]*: <(\d+), <(\d+)x(\d+)x(\w+)")
 _COPY = re.compile(r"tile\.copy_async %arg(\d+)\[[^\]]*\] to %(\w+)\[")
@@ -34,7 +31,8 @@ class Resources:
     """
 
     def __init__(self, target, level2, level3, names):
-        self.shared_bytes, self.registers = SHARED[target] * 1024, REGISTERS
+        self.shared_bytes = _core.get_target_number(target, "shared_bytes_per_block")
+        self.registers = _core.get_target_number(target, "registers")
         totals, views = dict(_SHARED.findall(level3)), dict(_VIEW.findall(level2))
         # What each argument of a kernel is to the program.
         passed = {name: [views.get(views.get(value, value), value) for value in re.findall(r"(%\w+) : ", values)]
@@ -112,6 +110,6 @@ def resources(kernel, names=()):
     Raises:
       ValueError: The kernel is for the CPU.
     """
-    if kernel.target not in SHARED:
+    if not kernel.target.startswith("sm_"):
         raise ValueError(f"the kernel is for {kernel.target}; only kernels for GPUs have shared memory and registers")
     return Resources(kernel.target, kernel.ir("l2"), kernel.ir("l3"), tuple(names))

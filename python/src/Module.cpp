@@ -59,6 +59,11 @@ NB_MODULE(_core, m) {
   m.def("get_cpu_length", &flashGetCpuLength);
   m.def("get_size_class", &flashGetSizeClass);
   m.def("get_targets", &flashGetTargets);
+  m.def("get_target_number", [](const char *target, const char *key) {
+    int64_t value;
+    check(flashTargetGetNumber(target, key, &value));
+    return value;
+  });
   // (target, name, multiprocessors, warning or None)
   m.def("get_device", [](int device) {
     FlashDevice found;

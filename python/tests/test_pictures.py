@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import re
 import shutil
 import subprocess
 
@@ -98,16 +97,6 @@ def test_resources(tmp_path):
     assert "<svg" not in host._repr_html_()
     with pytest.raises(ValueError, match="the kernel is for cpu; only kernels for GPUs"):
         flash.resources(host)
-
-
-def test_limits():
-    """They are those of the tool."""
-    from flash_mlir.resources import SHARED
-
-    if shutil.which("flash-run") is None:
-        pytest.skip("flash-run is not in the PATH")
-    text = subprocess.run(["flash-run", "--targets"], check=True, capture_output=True, text=True).stdout
-    assert SHARED == {target: int(size) for target, size in re.findall(r"^(sm_\w+) +\d+ +(\d+) KiB", text, re.M)}
 
 
 def test_masks_in_notebooks():

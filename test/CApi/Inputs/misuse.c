@@ -160,6 +160,14 @@ static void testSpecialize(void) {
        flashGetSizeClass(71) == flashGetSizeClass(79));
   TRUE(flashGetSizeClass(64) != flashGetSizeClass(65));
   TRUE(strstr(flashGetTargets(), ",sm_90a,emulate:sm_90a,") != NULL);
+  int64_t number;
+  OK(flashTargetGetNumber("sm_90a", "registers", &number));
+  TRUE(number == 65536);
+  REFUSED(flashTargetGetNumber("sm_90a", "copies", &number),
+          "there is no number 'copies' of a GPU 'sm_90a'");
+  REFUSED(flashTargetGetNumber("cpu", "registers", &number),
+          "there is no number 'registers' of a GPU 'cpu'");
+  REFUSED(flashTargetGetNumber("cpu", NULL, &number), "null");
   TRUE(flashGetCpuLength(1) == flashGetCpuLength(16) &&
        flashGetCpuLength(16) != flashGetCpuLength(17) &&
        flashGetCpuLength(65) == flashGetCpuLength(4096));
