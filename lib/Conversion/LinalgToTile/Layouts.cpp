@@ -251,12 +251,18 @@ void Layouts::chooseWarpRows(scf::ForallOp loop, int64_t wantedWarps) {
   RowTiles tiles = getRowTiles(loop);
   if (!tiles.areOnly || tiles.columns == 0)
     return;
+  int64_t atOnce = bitsAtOnce / std::max<int64_t>(tiles.bits, 16);
+  // Of narrow tiles, fragments leave no lane without an element. They are of
+  // one warp, which transposed tiles of more elements take too many registers.
+  constexpr int64_t mostOfLane = 64;
+  bool areNarrow = tiles.areFragments && tiles.columns < lanesOfWarp * atOnce,
+       areFew = tiles.rows * tiles.columns <= lanesOfWarp * mostOfLane;
+  if (areNarrow && (areFew || tiles.bitsOfTransposed == 0))
+    return;
   if (wantedWarps == 0 && tiles.bitsOfTransposed > 0 &&
       chooseLanesOfColumns(tiles, warps, lanes, vector))
     return;
-  int64_t atOnce = bitsAtOnce / std::max<int64_t>(tiles.bits, 16);
-  // Of narrow tiles, fragments leave no lane without an element.
-  if (tiles.areFragments && tiles.columns < lanesOfWarp * atOnce)
+  if (areNarrow)
     return;
   // As many lanes as read 16 bytes of a row each, or what is in step with it.
   int64_t most =
