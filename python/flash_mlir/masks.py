@@ -132,15 +132,6 @@ class Mask:
             made._made_by = operation, *parts
         return made
 
-    def _repr_svg_(self):
-        """For notebooks, 256 queries and keys; nothing where the mask cannot be drawn or its arrays are smaller."""
-        from .plot import plot
-
-        try:
-            return plot(self, 256, query_tile=8, key_tile=8)._repr_svg_()
-        except (IndexError, NotImplementedError):
-            return None
-
     @functools.cached_property
     def _trace(self):
         done = set()

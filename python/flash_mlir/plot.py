@@ -6,7 +6,7 @@ import numpy as np
 
 from .values import get_operands
 from .graphs import in_order
-from .masks import as_mask
+from .masks import Mask, as_mask
 
 _COLORS = {"left out": "#f2f2f2", "whole": "#2f6f9f", "part": "#8fbfdf"}
 _MOST_CELLS = 512 * 512
@@ -169,3 +169,15 @@ def plot(mask, query_length, key_length=None, batch=0, head=0, query_tile=64, ke
         every = np.logical_and.reduceat(kept.all(axis=0), starts)
         kinds[row] = np.where(every, 1, np.where(some, 2, 0))
     return Picture(kinds, query_length, key_length, query_tile, key_tile, repr(mask))
+
+
+def _draw_for_notebooks(mask):
+    """256 queries and keys; nothing where the mask cannot be drawn or its arrays are smaller."""
+    try:
+        return plot(mask, 256, query_tile=8, key_tile=8)._repr_svg_()
+    except (IndexError, NotImplementedError):
+        return None
+
+
+# Not in the class, which knows nothing of pictures.
+Mask._repr_svg_ = _draw_for_notebooks
