@@ -75,17 +75,23 @@ Block::Block(int64_t number) : number(number) {
 
 /// Called while the block is locked, so that events have the order of their
 /// effects.
-void Block::record(const char *kind, const char *where,
-                   std::vector<std::pair<const char *, int64_t>> numbers,
-                   const void *source) const {
+void Block::record(
+    const char *kind, const char *where,
+    std::initializer_list<std::pair<const char *, int64_t>> numbers,
+    const void *source) const {
   if (number != 0 || !isRecording)
     return;
   std::lock_guard<std::mutex> lock(recordMutex);
-  numbers.insert(numbers.begin(), {"launch", launches - 1});
-  recorded.push_back({kind, currentRole, where, std::move(numbers), source});
+  Event &event =
+      recorded.emplace_back(Event{kind, currentRole, where, {}, source});
+  event.numbers.push_back({"launch", launches - 1});
+  event.numbers.insert(event.numbers.end(), numbers);
 }
 
 void Block::note(Lease lease, const char *where) {
+  // Most runs record nothing.
+  if (!isRecording)
+    return;
   std::lock_guard<std::mutex> lock(mutex);
   if (lease == 0)
     record("do", where, {});

@@ -20,6 +20,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <initializer_list>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -145,7 +146,7 @@ private:
   /// The stage of a step; null, with a message, if there cannot be one.
   Stage *find(int64_t ring, int64_t step, const char *where);
   void record(const char *kind, const char *where,
-              std::vector<std::pair<const char *, int64_t>> numbers,
+              std::initializer_list<std::pair<const char *, int64_t>> numbers,
               const void *source = nullptr) const;
   /// The stage of a step that has been acquired and not been filled yet.
   Stage *findAcquired(int64_t ring, int64_t step, const char *where);
