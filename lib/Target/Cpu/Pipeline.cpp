@@ -82,13 +82,7 @@ void flash::buildCpuLowerToLLVMPipeline(OpPassManager &pm) {
   expand.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expand));
   pm.addPass(createConvertVectorToLLVMPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertIndexToLLVMPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  FinalizeMemRefToLLVMConversionPassOptions memref;
-  memref.useGenericFunctions = true;
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass(memref));
-  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createFlashCpuConvertToLLVM());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 

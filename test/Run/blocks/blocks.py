@@ -1,6 +1,6 @@
 """Masks that are known at run time, through block maps, against numpy and the fp64 reference.
 
-    blocks.py [--target=cpu|emulate|emulate:sm_90a|sm_80|sm_90a] [--only NAME]
+    blocks.py [--target=cpu|emulate|emulate:sm_90a|sm_80|sm_90a] [--only NAME] [--shard K/N] [--seed S]
 
 On the CPU, the tiles that a program visits are compared with those of which the mask leaves something.
 """
@@ -17,6 +17,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "suite"))
 from oracle import attention  # noqa: E402
+from suite import add_choice, choose  # noqa: E402
 
 # Masks by name that the compiler knows, whose tiles are no ranges.
 MASKS = {
@@ -298,9 +299,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--only")
+    add_choice(parser)
     arguments = parser.parse_args()
     results = []
-    for case in cases():
+    print(f"seed {arguments.seed}")
+    for case in choose(list(cases()), arguments.shard, arguments.seed):
         if arguments.only and case.name != arguments.only:
             continue
         if arguments.target == "emulate:sm_90a" and case.element == "f32":

@@ -491,12 +491,26 @@ def write(selected, seed, folder):
     print(f"{folder / 'suite.txt'}: {len(selected)} cases, seed {seed}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list", action="store_true")
+def add_choice(parser):
+    """Options of what `choose` takes."""
     parser.add_argument("--shard", action="append", default=[], metavar="K/N", help="every N-th case from the K-th on, of those that another "
                         "--shard left; any/N: from one that the seed chooses, or all with FLASH_TEST_ALL in the environment")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
+
+
+def choose(everything, shards, seed):
+    """The cases that all the shards leave."""
+    for first, step in (shard.split("/") for shard in shards):
+        if first == "any":
+            first, step = (0, 1) if os.environ.get("FLASH_TEST_ALL") else (seed, step)
+        everything = everything[int(first) % int(step)::int(step)]
+    return everything
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true")
+    add_choice(parser)
     parser.add_argument("--target", default="cpu", help="as flash-run has it")
     parser.add_argument("--flash-run", default="flash-run", metavar="PATH", help="the tool, if it is not in the PATH")
     parser.add_argument("--jobs", type=int, default=1, help="how many cases run at a time")
@@ -540,11 +554,7 @@ def main():
     for case in everything:
         case.features = arguments.features
         case.products = arguments.products
-    selected = everything
-    for first, step in (shard.split("/") for shard in arguments.shard):
-        if first == "any":
-            first, step = (0, 1) if os.environ.get("FLASH_TEST_ALL") else (arguments.seed, step)
-        selected = selected[int(first) % int(step)::int(step)]
+    selected = choose(everything, arguments.shard, arguments.seed)
     selected = [c for c in selected if not arguments.only or arguments.only in c.name]
     for case in selected:
         case.split_kv = None if case.schedule else arguments.split_kv

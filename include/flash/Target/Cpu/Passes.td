@@ -209,6 +209,20 @@ def FlashCpuOutlineParallel
   ];
 }
 
+def FlashCpuConvertToLLVM
+    : Pass<"flash-cpu-convert-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Convert arithmetic, branches, buffers and functions to LLVM";
+  let description = [{
+    Upstream has a pass for each of `arith`, `cf`, `index`, `memref` and
+    `func`; one conversion with the patterns of all takes half of their time,
+    which is noticed in kernels with tens of thousands of operations. Buffers
+    are allocated by `_mlir_memref_to_llvm_alloc`, which the runtime defines.
+
+    Limitations: `math`, `vector` and `scf` are converted before.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def FlashCpuLowerAssert : Pass<"flash-cpu-lower-assert", "::mlir::ModuleOp"> {
   let summary = "Convert cf.assert to a call of the runtime's failure function";
   let description = [{
