@@ -176,10 +176,10 @@ FLASH_CAPI FlashStatus flashGetDevice(int device, FlashDevice *description);
     on its three highest bits and on whether 64, 128 and 256 divide it. */
 FLASH_CAPI int64_t flashGetSizeClass(int64_t size);
 
-/** The length to give flashProgramSpecialize instead of the number of queries
-    or keys, for the CPU. Versions for the CPU depend on nothing else: there is
-    one length for all numbers up to 16, one for those up to 32, one for those
-    up to 64, and one for all larger numbers. */
+/** The length to give flashProgramSpecialize for the CPU, instead of a number
+    of queries or keys. All numbers with the same such length have the same
+    versions for the CPU: all numbers up to 16, the ones from 17 to 32, the ones
+    from 33 to 64, and all larger numbers. */
 FLASH_CAPI int64_t flashGetCpuLength(int64_t length);
 
 /** Writes the version of a program for calls with arguments of certain sizes.
@@ -255,9 +255,12 @@ FLASH_CAPI FlashTensorType flashKernelGetArgument(const FlashKernel *kernel,
 FLASH_CAPI FlashTensorType flashKernelGetResult(const FlashKernel *kernel,
                                                 size_t index);
 
-/** The program at a stage, as flash-run --dump names them: l0, l1, linalg, llvm
-    and asm on the CPU; l0, l1, l2, l3 and ptx for GPUs. May compile again. The
-    text lives as long as the kernel. */
+/** The program at a stage, by the names of flash-run --dump: l0, l1, linalg,
+    llvm and asm for the CPU; l0, l1, l2, linalg, llvm and asm for "emulate";
+    linalg, llvm and asm for "reference"; l0, l1, l2, l3 and ptx for GPUs. For
+    most stages the program is compiled again when a text is first read. The
+    text lives as long as the kernel. FLASH_INVALID_ARGUMENT if the target has
+    no such stage. */
 FLASH_CAPI FlashStatus flashKernelGetText(FlashKernel *kernel,
                                           const char *stage, const char **text,
                                           size_t *length);
@@ -314,10 +317,13 @@ FLASH_CAPI FlashStatus flashKernelDeserialize(const char *bytes, size_t length,
     flashBufferDestroy. */
 typedef struct FlashBuffer FlashBuffer;
 
-/** Runs a kernel for "cpu" or "emulate" on dense row-major tensors and waits
-    for it. `results` must have room for one buffer for each result. `arguments`
-    may be null if there are none. Several threads may call this with the same
-    kernel. */
+/** Runs a kernel for "cpu", "emulate" or "reference" on dense row-major tensors
+    and waits for it. `results` must have room for one buffer for each result.
+    `arguments` may be null if there are none. Several threads may call this
+    with the same kernel. FLASH_INVALID_ARGUMENT if the kernel is for a GPU;
+    FLASH_INVALID_TENSOR if the program cannot take the arguments, or if an
+    assertion of the program fails; FLASH_OUT_OF_MEMORY if memory or threads are
+    missing. */
 FLASH_CAPI FlashStatus flashKernelRun(const FlashKernel *kernel,
                                       const FlashTensor *arguments,
                                       size_t numArguments,
@@ -353,8 +359,9 @@ FLASH_CAPI void flashCallDestroy(FlashCall *call);
 
 /** Checks arguments and computes everything that depends on their sizes and
     strides, which are copied. The driver is not called. `arguments` may be null
-    if there are none. FLASH_INVALID_TENSOR names the argument that the kernel
-    cannot take. */
+    if there are none. If the kernel cannot take an argument, this returns
+    FLASH_INVALID_TENSOR, and the message names the argument. After an error the
+    call is not prepared, even if it was before. */
 FLASH_CAPI FlashStatus flashCallPrepare(FlashCall *call,
                                         const FlashTensor *arguments,
                                         size_t numArguments);
@@ -363,7 +370,9 @@ FLASH_CAPI FlashStatus flashCallPrepare(FlashCall *call,
     be dense, but their dimensions may have another order in memory, such as
     [batch, position, head, dimension]. `results` has the sizes and strides of
     each result; data is not read. A result whose strides are fixed by the
-    program stays row-major; flashCallGetResult returns the strides. */
+    program stays row-major; flashCallGetResult returns the strides.
+    FLASH_INVALID_TENSOR also if there are not as many `results` as the kernel
+    has, or if one has other sizes or is not dense. */
 FLASH_CAPI FlashStatus flashCallPrepareResults(FlashCall *call,
                                                const FlashTensor *arguments,
                                                size_t numArguments,

@@ -3,10 +3,11 @@
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Evaluates linalg, arith and tensor ops symbolically, one element at a time:
-// the product and the indices that a value comes from, its scale, and for which
-// (b, h, i, j) it is not -inf. How an op is spelled (named or generic, fused or
-// apart, on tensors or on scalars) does not matter to such an evaluation.
+// Evaluates linalg, arith and tensor ops symbolically, one element at a time.
+// The result says from which product and at which indices a value comes, its
+// scale, and for which (b, h, i, j) it is not -inf. It does not depend on the
+// form of the ops: they may be named or generic, fused or separate, and on
+// tensors or on scalars.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +25,8 @@ namespace flash {
 /// (b, h, i, j, e) of an attention.
 enum : unsigned { queryVar = 2, keyVar = 3, columnVar = 4 };
 
-/// One element of a tensor, or one scalar, as a function of (b, h, i, j).
+/// One element of a tensor, or one scalar, as a function of (b, h, i, j). Which
+/// fields have a meaning depends on `kind`.
 struct Element {
   enum Kind {
     Number,    ///< `number`
@@ -61,7 +63,7 @@ struct Element {
   llvm::SmallVector<mlir::AffineExpr> at;
 
   bool isFunctionOfScore() const { return kind >= Score; }
-  /// Whether both stem from the same scores.
+  /// Whether both elements are functions of the same scores.
   bool hasScoresOf(const Element &other) const {
     return product == other.product && scale == other.scale && at == other.at &&
            kept == other.kept;
@@ -76,12 +78,14 @@ class ScoreAnalysis {
 public:
   explicit ScoreAnalysis(mlir::MLIRContext *context) : context(context) {}
 
-  /// The element of the tensor `value` at the indices `at`, or, inside the body
-  /// of a linalg op whose loops are at `at`, the scalar `value`.
+  /// The element of the tensor `value` at the indices `at`. If `value` is a
+  /// scalar in the body of a linalg op, its value in the iteration whose loops
+  /// have the indices `at`. Nothing if the analysis does not understand how the
+  /// value is computed, or after 1024 steps of this object.
   std::optional<Element> evaluate(mlir::Value value,
                                   llvm::ArrayRef<mlir::AffineExpr> at);
 
-  /// Whether `op` starts from an accumulator of zeros.
+  /// Whether the accumulator with which `op` starts is known to be zero.
   bool accumulatesFromZero(mlir::linalg::LinalgOp op);
 
   /// The tensors found to be functions of the scores.

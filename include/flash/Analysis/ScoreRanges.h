@@ -15,21 +15,30 @@
 
 namespace flash {
 
-/// What sizes that are not known are at most; `ofOthers` also bounds the
-/// indices that are computed outside.
+/// Upper bounds that are assumed of sizes that are not known.
 struct MostSizes {
-  int64_t heads, length, ofOthers;
+  /// The numbers of batches and heads.
+  int64_t heads;
+  /// The numbers of queries and keys.
+  int64_t length;
+  /// All other sizes. An index that is computed outside of the score region is
+  /// assumed to be from -ofOthers - 1 to ofOthers.
+  int64_t ofOthers;
 };
 
-/// Between which numbers the integers of a score region lie, an index as one of
-/// 64 bits.
+/// The ranges of the integers and indices that a score region computes. Indices
+/// count as integers of 64 bits.
 class ScoreRanges {
 public:
-  /// `extents` are how many batches, heads, queries and keys there are, and
-  /// `lengthsOf` the tensors whose sizes are lengths.
+  /// Analyses a region whose last four arguments are batch, head, query and
+  /// key. `extents` has the numbers of batches, heads, queries and keys; each
+  /// may be `ShapedType::kDynamic`. Sizes of the tensors `lengthsOf`
+  /// that are not known are bounded by `most.length`.
   ScoreRanges(mlir::Block &score, llvm::ArrayRef<int64_t> extents,
               MostSizes most, llvm::ArrayRef<mlir::Value> lengthsOf = {});
 
+  /// The range of an integer or an index that the region computes or reads; all
+  /// numbers of its type if nothing is known of it.
   mlir::ConstantIntRanges get(mlir::Value value) const;
 
 private:
@@ -39,7 +48,8 @@ private:
   llvm::DenseMap<mlir::Value, mlir::ConstantIntRanges> ranges;
 };
 
-/// How many batches, heads, queries and keys an attention has.
+/// The numbers of batches, heads, queries and keys of an attention; each may be
+/// `ShapedType::kDynamic`. Dimensions that the operands do not have count as 1.
 std::array<int64_t, 4> getExtents(AttentionOpInterface op);
 
 } // namespace flash

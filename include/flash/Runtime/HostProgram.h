@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the host does to run a compiled program once: machine code that computes
-// with the sizes and strides of the arguments, allocates and launches; and, as
-// data, what it is passed and how kernels take their parameters. It is made of
-// IR by Target/Nvptx/BuildHostProgram.h, and printed as C by CHeader.h. No
-// dependency on MLIR.
+// A host program is what the host needs to run a compiled program on a GPU. It
+// consists of machine code and of data. The code computes the memory and the
+// launches of a call from the sizes and strides of its arguments. The data
+// describe the arguments, the results, and the parameters of the kernels.
+// Target/Nvptx/BuildHostProgram.h makes host programs of IR, and CHeader.h
+// prints them as C. This file does not depend on MLIR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,28 +32,32 @@
 
 namespace flash::runtime {
 
-/// An argument of a call: device memory. The address is of the first element,
-/// strides are in elements.
+/// An argument of a call: a tensor in device memory. `address` is the address
+/// of the first element; strides count elements. The arrays belong to the
+/// caller.
 struct TensorArgument {
   uint64_t address = 0;
   llvm::ArrayRef<int64_t> sizes;
   llvm::ArrayRef<int64_t> strides;
 };
 
-/// Gives strides that do not matter, of dimensions with at most one element and
-/// of tensors without elements, the value that they have in a dense tensor:
-/// kernels are passed them, and what programs assert of strides is to hold.
+/// Strides do not matter in dimensions of size 0 or 1, nor in tensors without
+/// elements. Such strides get the values that they have in a row-major tensor,
+/// because kernels take them as parameters and programs assert properties of
+/// them.
 void setIdleStrides(llvm::ArrayRef<int64_t> sizes,
                     llvm::MutableArrayRef<int64_t> strides);
 
-/// Has the driver encode a tensor map; the text says which, for messages.
+/// A function by which the driver encodes a tensor map. Error messages begin
+/// with `name`.
 using TensorMapEncoder = llvm::function_ref<llvm::Expected<TensorMap>(
     const llvm::Twine &name, const TensorMapOptions &options)>;
 
 struct HostCall;
 struct Invocation;
 
-/// Returns 0, or another number after an error, which the call then has.
+/// The machine code of a host program. Returns 0 on success. After an error it
+/// returns another number, and `call->error` is set.
 using HostFunction = int32_t (*)(HostCall *call);
 
 struct HostProgram {
@@ -64,35 +69,41 @@ struct HostProgram {
   /// What an argument must be. Strides of dimensions with at most one element
   /// do not matter.
   struct Argument {
-    /// As the program has it, without the `%`; empty if it has none.
+    /// The name in the program, without the `%`; empty if there is none.
     std::string name;
-    /// As MLIR names it, such as "bf16".
+    /// The name of the type in MLIR, such as "bf16".
     std::string elementType;
     int64_t elementBytes = 0;
+    /// One number for each dimension; each may be `dynamic`. Strides count
+    /// elements.
     llvm::SmallVector<int64_t, 4> sizes, strides;
-    /// Row-major without gaps, also where the strides are dynamic.
+    /// Whether the tensor must be row-major without gaps, even if its strides
+    /// are dynamic.
     bool isDense = false;
     /// The address is a multiple of this many bytes.
     int64_t alignment = 1;
   };
 
-  /// Memory that the caller gives once the sizes are known.
+  /// A result of the program. The caller allocates its memory after `prepare`,
+  /// which computes the sizes.
   struct Result {
     std::string elementType;
     int64_t elementBytes = 0;
-    /// `dynamic`, or a number.
+    /// One number for each dimension; each may be `dynamic`.
     llvm::SmallVector<int64_t, 4> sizes;
-    /// What the strides must be where the caller gives them: `dynamic`, or a
-    /// number.
+    /// The strides that the caller may choose, one for each dimension: any
+    /// stride if `dynamic`, or else this number of elements.
     llvm::SmallVector<int64_t, 4> strides;
-    /// The caller's strides must be the strides of a dense tensor.
+    /// Whether the result must be row-major without gaps, even if its strides
+    /// are dynamic.
     bool isDense = false;
     /// The caller's address is a multiple of this many bytes.
     int64_t alignment = 16;
   };
 
-  /// How TMA copies read a tensor of as many dimensions as the box. The stride
-  /// of the last one must be 1.
+  /// How TMA copies read a tensor that has as many dimensions as the box. The
+  /// stride of its last dimension must be 1. The fields mean what they mean in
+  /// `TensorMapOptions`.
   struct TensorMapRecipe {
     TensorMapElement element = TensorMapElement::F16;
     llvm::SmallVector<int64_t, 4> box;
@@ -103,143 +114,165 @@ struct HostProgram {
   /// One parameter of a kernel.
   struct Field {
     AbiField abi;
-    /// The kernel's operand it belongs to, and whose memory that is, for
-    /// messages: "operand 1 (argument query)".
+    /// For messages: the operand of the kernel to which the parameter belongs,
+    /// and the argument to which its memory belongs, such as "operand 1
+    /// (argument query)".
     std::string owner = {};
-    /// The argument whose memory it is; -1 if it is not one's.
+    /// The number of the argument to which the memory belongs; -1 if it belongs
+    /// to none.
     int argument = -1;
-    /// Where it lies in the parameter buffer.
+    /// The position of the parameter in the parameter buffer.
     unsigned byteOffset = 0;
-    /// The size of an element, for pointers and tensor maps.
+    /// The size of an element in bytes. For pointers and tensor maps.
     int64_t elementBytes = 0;
-    /// The number of the recipe, for tensor maps.
+    /// An index into `Launch::tensorMaps`. For tensor maps.
     unsigned tensorMap = 0;
-    /// How many of the values of a launch are its (host.launch).
+    /// How many values of a `host.launch` belong to the parameter: 2 for a
+    /// pointer, 2 and two for each dimension for a tensor map, else 1.
     unsigned numValues = 1;
   };
 
+  /// A `host.launch` of the program.
   struct Launch {
-    /// The gpu.module and the function in it.
+    /// The gpu.module, and the function in it.
     std::string module, kernel;
-    /// The dynamic shared memory; `dynamic` where it depends on sizes.
+    /// The bytes of dynamic shared memory; `dynamic` if they depend on sizes.
     int64_t sharedBytes = 0;
     std::vector<Field> fields;
     std::vector<TensorMapRecipe> tensorMaps;
-    /// Size of the parameter buffer.
+    /// The size of the parameter buffer.
     unsigned parameterBytes = 0;
-    /// Whether the kernel may start before the one launched before it has
-    /// ended, for which it waits itself.
+    /// Whether the kernel may start before the previous kernel has ended
+    /// (programmatic dependent launch). It then waits for that kernel itself.
     bool isDependent = false;
 
-    /// Appends a field, at the next aligned byte of the parameter buffer.
+    /// Appends a field, and sets its position: the next aligned byte of the
+    /// parameter buffer.
     void addField(Field field);
     /// Appends the field and the recipe of a tensor map.
     void addTensorMap(Field field, TensorMapRecipe recipe);
-    /// Whether a parameter is a tensor map. If so, the kernel has its
-    /// parameters at other offsets: they are aligned in the device's constant
-    /// memory, where the first need not be at a multiple of 64. As only the
-    /// driver knows them, it is given a pointer to each parameter
-    /// (getPointers).
+    /// Whether a parameter is a tensor map. If so, the parameter buffer cannot
+    /// be passed as a whole: a tensor map is aligned in the constant memory of
+    /// the device, where the first parameter need not be at a multiple of 64,
+    /// so only the driver knows the offsets. It takes a pointer to each
+    /// parameter instead (`getPointers`).
     bool hasTensorMaps() const { return !tensorMaps.empty(); }
   };
 
   std::string name;
   std::vector<Argument> arguments;
   std::vector<Result> results;
-  /// By the number that the code has for them.
+  /// The code refers to a launch by its index in this list.
   std::vector<Launch> launches;
   HostFunction function = nullptr;
-  /// The memory of the function.
+  /// Owns the memory of `function`.
   std::shared_ptr<const void> code;
 
-  /// The first input or output (host.input, host.output) of an argument or
-  /// result; for one after the last, how many inputs or outputs there are.
+  /// The number of the first input or output (host.input, host.output) that
+  /// belongs to an argument or a result. For the number of arguments or of
+  /// results, the first number behind them.
   unsigned getArgumentInput(unsigned argument) const;
   unsigned getResultInput(unsigned result) const;
   unsigned getResultOutput(unsigned result) const;
 
-  /// Runs the code and so computes everything but addresses; of the
-  /// arguments' addresses, only the alignment is looked at. Results are dense,
-  /// or have the strides of `places`, one for each, which must be such as
-  /// `Result` says. Errors name the argument, dimension or kernel. Reuses the
-  /// memory of `call`, which is unspecified after an error.
+  /// Checks the arguments and runs the code, which computes everything but
+  /// addresses: the sizes and strides of results, scratch memory, launches and
+  /// their parameters. Only the alignment of the arguments' addresses is used.
+  /// If `places` is empty, results are row-major. Otherwise it has one tensor
+  /// for each result, of its rank, and results have the strides of these
+  /// tensors; their addresses are not read. The number and ranks of `places`
+  /// are not checked here. Errors name the argument, dimension or kernel. The
+  /// memory of `call` is used again; after an error its contents are
+  /// unspecified.
   llvm::Error prepare(llvm::ArrayRef<TensorArgument> arguments,
                       Invocation &call,
                       llvm::ArrayRef<TensorArgument> places = {}) const;
 
-  /// Puts addresses into the parameters of a prepared call: the addresses
-  /// of the arguments, one for each result, and one for each allocation of the
-  /// call. May be repeated. Tensor maps are encoded here, each once for an
-  /// address; `encode` is not called by programs without them. Errors: as
-  /// `encode`, and tensors at addresses that no tensor map can have.
+  /// Writes addresses into the parameters of a call that `prepare` has prepared
+  /// for arguments of the same sizes and strides, whose addresses have the same
+  /// remainders modulo `alignment`. There is one address for each result, and
+  /// one for each element of `Invocation::scratch`; their numbers are not
+  /// checked. May be called again with other addresses. Tensor maps are encoded
+  /// here. A call keeps up to 1024 of them, and does not encode these again. It
+  /// is an error if `encode` fails, or if a tensor map cannot have the address.
   llvm::Error bind(llvm::ArrayRef<TensorArgument> arguments,
                    llvm::ArrayRef<uint64_t> results,
                    llvm::ArrayRef<uint64_t> scratch, Invocation &call,
                    TensorMapEncoder encode) const;
 
-  /// The parameters of a launch of a bound call, one by one: what
-  /// cuLaunchKernel takes as kernelParams.
+  /// Pointers to the parameters of a launch of a bound call, as cuLaunchKernel
+  /// takes them in kernelParams. They are valid until the call is prepared
+  /// again. `launchIndex` is an index into `Invocation::launches`.
   llvm::SmallVector<const void *, 32> getPointers(const Invocation &call,
                                                   unsigned launchIndex) const;
 
-  /// All but the code, for people and tests.
+  /// Prints everything but the code, for people and tests.
   void print(llvm::raw_ostream &os) const;
 };
 
-/// One call, as an executor needs it.
+/// What one call of a host program computes: its launches, with their
+/// parameters, and the memory that it needs.
 struct Invocation {
   struct Launch {
-    /// In the program's list. A launch in a loop comes several times, one
-    /// without blocks not at all.
+    /// The index in `HostProgram::launches`. A launch in a loop is listed once
+    /// for each iteration, and a launch without blocks is not listed.
     unsigned index;
     uint32_t grid[3], block[3], sharedBytes;
-    /// Where its parameters start in `parameters`.
+    /// The position of its parameters in `parameters`.
     size_t firstByte;
   };
 
-  /// Device memory that the kernels of the call need for themselves: where it
-  /// begins, if all of it is one piece, and its bytes; there may be none.
+  /// Device memory for intermediate values of the call. The caller may allocate
+  /// `scratchBytes` bytes at a multiple of 256 for all of it; this part then
+  /// begins `offset` bytes behind, a multiple of 256. Parts that are used at
+  /// different times may overlap. `bytes` may be 0.
   struct Scratch {
     int64_t offset, bytes;
   };
 
-  /// A result, and the bytes of the memory that it is in: more than its own
-  /// where it is only a part of that.
+  /// The shape of a result, and the bytes of the memory in which it is. If the
+  /// result is only a part of a tensor, these are the bytes of that tensor.
   struct Result {
     llvm::ArrayRef<int64_t> sizes, strides;
     int64_t bytes;
   };
   Result getResult(const HostProgram &program, unsigned index) const;
 
-  /// A parameter that is missing: the address of a tensor, or its map.
+  /// A parameter that `bind` writes: the address of a tensor, or its tensor
+  /// map.
   struct Address {
-    /// The launch of the program, and the field of its parameters.
+    /// The indices of the launch in the program, and of its field.
     unsigned launch, field;
-    /// Where it lies in `parameters`.
+    /// The position of the parameter in `parameters`.
     size_t firstByte;
-    /// The number of an argument or, counted from there, of a result or an
-    /// allocation; and what comes before the first element.
+    /// The number of the memory. Arguments have the first numbers, then come
+    /// results, and then the elements of `scratch`.
     uint32_t memory;
+    /// The bytes from the beginning of the memory to the tensor.
     int64_t byteOffset;
-    /// Where sizes and strides begin in `shapes`, for tensor maps.
+    /// For tensor maps: the position of the sizes in `shapes`, which the
+    /// strides follow.
     size_t firstShape;
-    /// Of a tensor map that the parameters have: the address that it is of.
+    /// For tensor maps: the address for which the map in `parameters` was
+    /// encoded; none before the first `bind`.
     std::optional<uint64_t> encoded = std::nullopt;
   };
 
+  /// The values of host.input and host.output.
   llvm::SmallVector<int64_t, 64> inputs, outputs;
   llvm::SmallVector<Scratch, 4> scratch;
-  /// The bytes of all, if it is one piece.
+  /// The bytes of one allocation that holds all of `scratch`.
   int64_t scratchBytes = 0;
   llvm::SmallVector<Launch, 2> launches;
-  /// What CU_LAUNCH_PARAM_BUFFER_POINTER takes, where there are no tensor maps,
-  /// launch after launch, each aligned to maxAbiAlignment.
+  /// The parameter buffers of all launches, one after the other, each aligned
+  /// to maxAbiAlignment. The buffer of a launch without tensor maps may be
+  /// passed as CU_LAUNCH_PARAM_BUFFER_POINTER.
   std::vector<char, ParameterAllocator<char>> parameters;
   llvm::SmallVector<Address, 16> addresses;
   llvm::SmallVector<int64_t, 32> shapes;
-  /// The maps that were encoded, by the address and the number in `addresses`:
-  /// layers of a model have caches at different addresses and are called one
-  /// after the other.
+  /// The tensor maps that were encoded, by the address and the index in
+  /// `addresses`. They are kept because the layers of a model, which are called
+  /// one after the other, have caches at different addresses.
   llvm::DenseMap<std::pair<uint64_t, unsigned>, TensorMap> maps;
 };
 

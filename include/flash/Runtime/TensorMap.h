@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a tensor map says, and what the hardware requires of it. No dependency
-// on the driver, which does the encoding (Runtime/Cuda/TensorMap.h).
+// What a tensor map describes, and what the hardware requires of it. This file
+// does not depend on the driver, which encodes tensor maps
+// (Runtime/Cuda/TensorMap.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,8 @@
 
 namespace flash::runtime {
 
-/// Element types of tensor maps. The values are the driver's.
+/// Element types of tensor maps. The values are the driver's, of the type
+/// CUtensorMapDataType.
 enum class TensorMapElement {
   I8 = 0,
   I32 = 3,
@@ -31,17 +33,21 @@ enum class TensorMapElement {
   BF16 = 9,
 };
 
-/// As MLIR names it, such as "bf16".
+/// The name of the type in MLIR, such as "bf16".
 llvm::StringRef getName(TensorMapElement element);
-/// The size of an element.
+/// The size of an element in bytes.
 int64_t getBytes(TensorMapElement element);
 
-/// Strides in bytes are multiples of it, and so is the address.
+/// The address, the strides in bytes, and the bytes of a row of the box are
+/// multiples of this number.
 inline constexpr int64_t tensorMapAlignment = 16;
+/// The largest size of a dimension, in elements.
 inline constexpr int64_t maxTensorMapSize = int64_t(1) << 32;
-/// Strides in bytes are below it.
+/// Strides in bytes are less than this number.
 inline constexpr int64_t tensorMapStrideLimit = int64_t(1) << 40;
+/// The largest size of a box along a dimension, in elements.
 inline constexpr int64_t maxTensorMapBox = 256;
+/// The largest number of dimensions.
 inline constexpr unsigned maxTensorMapRank = 5;
 
 /// A tensor in device memory and the box that one copy moves. Dimensions are
@@ -50,28 +56,33 @@ struct TensorMapOptions {
   TensorMapElement element = TensorMapElement::F16;
   /// A multiple of 16.
   uint64_t address = 0;
-  /// Elements along each of 1 to 5 dimensions. What a box holds beyond them
-  /// reads as 0.
+  /// The number of elements along each of 1 to 5 dimensions, from 1 to 2^32. If
+  /// a box extends beyond the tensor, its elements there are read as 0.
   llvm::ArrayRef<int64_t> sizes;
-  /// Bytes from one element to the next along each dimension but the last,
-  /// whose elements are neighbours; multiples of 16.
+  /// The bytes from one element to the next along each dimension but the last:
+  /// multiples of 16 from 0 to below 2^40. In the last dimension elements are
+  /// contiguous.
   llvm::ArrayRef<int64_t> byteStrides;
-  /// Elements of a box along each dimension, at most 256.
+  /// The elements of a box along each dimension, from 1 to 256. The bytes of a
+  /// row of the box are a multiple of 16, and at most `swizzleBytes` if there
+  /// is a swizzle.
   llvm::ArrayRef<int64_t> box;
-  /// Rows of this many bytes are swizzled in shared memory: 0, 32, 64 or 128.
+  /// The span in bytes of the swizzle in shared memory: 32, 64 or 128, or 0 for
+  /// no swizzle.
   int swizzleBytes = 0;
-  /// What the L2 cache fetches at least: 0 (no more than is read), 64, 128 or
-  /// 256 bytes.
+  /// How many bytes the L2 cache fetches at least: 64, 128, 256, or 0 for no
+  /// more than the copy reads.
   int l2PromotionBytes = 256;
 };
 
-/// What a kernel takes by value as a parameter.
+/// An encoded tensor map, which is a parameter of a kernel, passed by value.
 struct alignas(128) TensorMap {
   uint64_t words[16];
 };
 
-/// The rule of cuTensorMapEncodeTiled that is broken, which itself does not say
-/// so. Empty if all are kept.
+/// A message about a rule of cuTensorMapEncodeTiled that the options break;
+/// empty if they break none. The driver itself does not say which rule is
+/// broken.
 std::string findBrokenRule(const TensorMapOptions &options);
 
 } // namespace flash::runtime

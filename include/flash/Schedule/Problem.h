@@ -15,79 +15,94 @@
 
 namespace flash {
 
-/// An attention, as far as schedules depend on it. Sizes are absent where they
-/// are known at run time only.
+/// The properties of an attention, or of its gradients, on which schedules
+/// depend. A size has no value if it is known at run time only. `getProblem`
+/// (Dialect/Flash/Transforms/GetProblem.h) finds them.
 struct Problem {
+  /// The element type of the queries.
   mlir::Type element;
-  /// The elements of keys and of values in memory, which differ where they are
-  /// dequantized.
+  /// The element types of keys and values in memory. They differ from `element`
+  /// if keys or values are dequantized.
   mlir::Type keyElement, valueElement;
-  /// The products' precision where it is less than the element's ("tf32"), else
-  /// the element type.
+  /// The precision of the products if it is less than the precision of the
+  /// elements ("tf32"), else the name of the element type. For quantized keys
+  /// and values their element types are appended, as in "f16_of_i8_i8".
   std::string precision;
   int64_t headDim = 0, valueDim = 0;
-  /// The values are the first columns of the keys, and so are their tiles.
+  /// Whether the values are the first columns of the keys, so that tiles of
+  /// values are parts of tiles of keys.
   bool valuesOfKeys = false;
-  /// Heads of all batches, rows of queries of all of them, and the lengths of
-  /// one. Products are cut off where no schedule distinguishes them any more.
+  /// The number of query heads of all batches together, at most 2^32 - 1, and
+  /// the numbers of queries and keys of one head. For packed rows these are the
+  /// mean lengths of the sequences, except in gradients and if the number of
+  /// sequences is not known: then they are the lengths of all sequences
+  /// together.
   std::optional<int64_t> heads, queries, keys;
-  /// Batches share the rows in memory as an operation says
-  /// (`AddressOpInterface`, not in pages of their own): the
-  /// length of each batch is only in the data, and the rows are a bound. Where
-  /// sizes are open, the models then split no keys: a count of splits that the
-  /// sizes decide would make the bits of a sequence depend on the other ones.
+  /// Whether sequences are packed: the batches share the rows of one tensor
+  /// (`AddressOpInterface`, but not pages), and only the data have the length
+  /// of each batch. If sizes are open, the models then do not split the keys: a
+  /// number of splits that depends on sizes would make the bits of a sequence
+  /// depend on the other sequences.
   bool hasPackedRows = false;
-  /// Keys lie in pages, as for sequences that are generated: some of a batch
-  /// then have one query, whatever their mean is.
+  /// Whether keys are in pages, as they are for sequences that are generated.
+  /// Some sequences of a batch then have one query, whatever the mean is.
   bool keysInPages = false;
-  /// The heads of one batch, where the number of batches is not known.
+  /// The number of query heads of one batch, which may be known although
+  /// `heads` is not.
   std::optional<int64_t> headsOfBatch;
-  /// The query heads that read the same key head, and how many of these share a
-  /// tile.
+  /// The number of query heads that read the same key head.
   std::optional<int64_t> group;
+  /// The number of query heads that share a tile (packed GQA).
   int64_t packedHeads = 1;
-  /// The outermost attribute of the mask, "full" if there is none; "region" if
-  /// a score region masks elements.
+  /// The name of the outermost attribute of the mask, such as "causal"; "full"
+  /// if there is no mask, and "region" if a score region masks elements.
   std::string mask = "full";
   bool isMasked = false, hasScore = false, hasLengths = false;
-  /// Only the device knows how many keys each batch has; the keys are a bound.
+  /// Whether only the device knows how many keys each batch has. `keys` is then
+  /// an upper bound.
   bool keysVary = false;
-  /// The derivative of the score region is not the same for all scores, so that
-  /// these are kept for it.
+  /// For gradients: whether the derivative of the score region depends on the
+  /// score, so that a step keeps the scores until it computes the derivative.
   bool keepsScores = false;
-  /// The score region reads a captured tensor at each query and key.
+  /// Whether the score region reads a captured tensor at the query and the key,
+  /// other than at their distance.
   bool readsPairs = false;
-  /// The gradient of a captured tensor is a sum of gradients of scores at the
-  /// same distance.
+  /// For gradients: whether the gradient of a captured tensor is a sum of
+  /// gradients of scores at the same distance between query and key.
   bool sumsByDistance = false;
-  /// Whether the attention's gradients are what is computed.
+  /// Whether gradients are computed, not the attention itself.
   bool isGradient = false;
-  /// A score region masks elements, which takes registers; and so does a mask
-  /// of positions.
+  /// Whether a score region masks elements, and whether a mask attribute does.
+  /// Both take registers.
   bool masksInRegion = false, masksPositions = false;
-  /// The tiles that are left to a tile, of keys or of queries, follow each
-  /// other, as far as the program shows. Of gradients alone.
+  /// For gradients: whether the mask is known to leave each tile of queries one
+  /// range of tiles of keys, and each tile of keys one range of tiles of
+  /// queries.
   bool leavesRanges = true;
-  /// The keys that a query sees, of those that see any: in the mean, and at
-  /// most. Known if both lengths are.
+  /// An estimate of how many keys a query sees: the mean of the queries that
+  /// see any, and the largest number. Known if both lengths are known.
   std::optional<int64_t> meanKeysPerQuery, mostKeysPerQuery;
-  /// How many queries see a key, for gradients alone.
+  /// For gradients: the same estimates of how many queries see a key.
   std::optional<int64_t> meanQueriesPerKey, mostQueriesPerKey;
 
   int64_t getElementBits() const { return element.getIntOrFloatBitWidth(); }
   int64_t getElementBytes() const { return getElementBits() / 8; }
-  /// The bytes that a tile of operands takes in shared memory.
+  /// The bytes that a tile of `element` takes in shared memory.
   int64_t getTileBytes(int64_t rows, int64_t columns) const {
     return getSharedTileBytes(rows, columns, getElementBytes());
   }
-  /// Whether tiles of keys or of values are made of quantized ones.
+  /// Whether keys or values are quantized in memory, and dequantized before the
+  /// products.
   bool isDequantized() const {
     return (keyElement && keyElement != element) ||
            (valueElement && valueElement != element);
   }
-  /// The rows of the heads that share tiles, if the queries are known.
+  /// The number of rows of the `packedHeads` heads that share tiles, if the
+  /// number of queries is known.
   std::optional<int64_t> countRows() const;
-  /// The tiles of queries of all heads, if that is known.
+  /// The number of tiles of queries of all heads, at most 2^32 - 1, if the
+  /// numbers of heads and queries are known. `queryTile` is the number of rows
+  /// of a tile, which has queryTile / packedHeads queries of each head.
   std::optional<int64_t> countQueryTiles(int64_t queryTile) const;
 };
 

@@ -1,4 +1,4 @@
-//===- PackedRows.h - Sequences that lie behind each other ------*- C++ -*-===//
+//===- PackedRows.h - Rows of sequences in one packed tensor ----*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,23 +12,41 @@
 
 namespace flash {
 
-/// Emits where the rows of sequences lie in `memory`, `[1, H, T, ...]`, in
-/// which sequence b has the rows from `offsets[b]` to `offsets[b + 1]`: what
-/// `flash.unpack` and `flash.pack` answer as an `AddressOpInterface`.
+/// Emits the addresses of rows of packed sequences. `memory` is a tensor
+/// `[1, H, T, D]` or `[1, H, T]`, in which sequence b has the rows from
+/// `offsets[b]` to before `offsets[b + 1]`. `offsets` has one more element than
+/// there are sequences. Offsets are clamped to the range from 0 to T, and a
+/// sequence that would end before it starts has no rows, so no sequence has
+/// rows outside of `memory`. The functions implement the methods of
+/// `AddressOpInterface` for `flash.unpack` and `flash.pack`.
 struct PackedRows {
   mlir::OpBuilder &b;
   mlir::Location loc;
   mlir::Value memory, offsets;
 
+  /// The indices in `memory`, (0, head, row), of the first column of a row of
+  /// the view, whose position is (batch, head, row). The position need not be a
+  /// row that exists.
   llvm::SmallVector<mlir::OpFoldResult>
   emitAddress(llvm::ArrayRef<mlir::OpFoldResult> position);
+  /// The number of rows of the sequence.
   mlir::Value emitLength(mlir::Value batch);
+  /// The rows before the first sequence and the rows behind the last one, each
+  /// from a row to before another one.
   llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> emitGaps();
+  /// The sizes of the view: the sizes of `memory`, with the number of sequences
+  /// instead of 1.
   llvm::SmallVector<mlir::OpFoldResult> emitSizes();
+  /// An upper bound on the number of tiles of `rows` rows of all sequences; 0
+  /// if there are no rows or no sequences.
   mlir::Value emitTileCount(int64_t rows);
-  /// Each sequence before it has at most the tiles that its rows fill behind
-  /// each other, and one more. That needs no sum over the sequences.
+  /// The number of the first tile of the sequence. It is the number of whole
+  /// tiles in all rows before the sequence, and one more for each sequence
+  /// before it, whose last tile may be partial. So it needs no sum over the
+  /// sequences, and some numbers may belong to no tile.
   mlir::Value emitFirstTile(mlir::Value batch, int64_t rows);
+  /// The sequence to which the tile with this number belongs: the last one
+  /// whose first tile is not behind it.
   mlir::Value emitBatchOfTile(mlir::Value number, int64_t rows);
 
 private:
@@ -37,7 +55,8 @@ private:
                     llvm::ArrayRef<mlir::Value> operands);
   mlir::Value emitRows();
   mlir::Value emitBatches();
-  /// An entry of the offsets, at least `least` and at most the rows there are.
+  /// The element `at` of the offsets, clamped to be at least `least` and at
+  /// most the number of rows.
   mlir::Value emitOffset(mlir::Value at, mlir::Value least);
   mlir::Value emitStart(mlir::Value batch);
 };
