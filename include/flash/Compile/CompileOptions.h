@@ -1,4 +1,4 @@
-//===- CompileOptions.h - What to compile for -------------------*- C++ -*-===//
+//===- CompileOptions.h - Options of the compiler ---------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,19 +17,19 @@
 
 namespace flash::compile {
 
-/// A stage whose program can be printed.
+/// A stage at which the program can be printed.
 enum class Dump : unsigned { L0, L1, L2, Linalg, LLVM, Asm, L3, Ptx };
 
-/// Its name in `--dump`.
+/// The name of the stage in `--dump`.
 llvm::StringRef getName(Dump dump);
 
-/// What a program is compiled for.
+/// The machine for which a program is compiled.
 struct Target {
   enum Kind : uint8_t {
     /// The GPU if there is one and the program can run on it, else the CPU.
     Auto,
     Cpu,
-    /// The block programs for a GPU, on the CPU.
+    /// The CPU, which executes the block programs for a GPU.
     Emulate,
     Gpu,
   };
@@ -39,54 +39,61 @@ struct Target {
   bool operator==(Kind other) const { return kind == other; }
   bool operator!=(Kind other) const { return kind != other; }
 
-  /// The machine whose schedules and kernels a program has: the GPU, which may
-  /// be emulated, or the CPU.
+  /// The machine for which schedules are chosen and kernels are compiled: the
+  /// GPU, also if it is emulated, or the CPU. The CPU for `Auto`.
   const Machine &getMachine() const;
-  /// The name by which `--target` chooses it: "sm_90a", "emulate:sm_90a".
+  /// The value of `--target` for this target, such as "sm_90a" or
+  /// "emulate:sm_90a".
   std::string getName() const;
 
-  /// What `emulate` alone emulates.
+  /// The GPU that the target "emulate" emulates if no GPU is named.
   static constexpr llvm::StringLiteral defaultGpu = "sm_80";
 
   Kind kind;
-  /// Of `Emulate` and `Gpu`, the name of a description (Machine.h).
+  /// For `Emulate` and `Gpu`: the name of the description of the GPU
+  /// (Machine.h).
   llvm::StringRef gpu;
 };
 
-/// What measured schedules for a target that is not a GPU call this machine.
+/// The name of this machine in tuning tables, for targets that are no GPU: the
+/// model name of the processor, or "emulation".
 std::string getHostDevice(const Target &target);
 
-/// What the compiler needs to know of a program beside its text.
+/// What the compiler needs to know in addition to the text of a program.
 struct CompileOptions {
   Target target;
-  /// Empty for the only public function.
+  /// The name of the function. Empty for the only public function.
   std::string function;
-  /// Goes before the program's schedules, key by key.
+  /// A schedule for all attentions and gradients. Its keys have precedence over
+  /// the keys of the program's own schedules.
   Schedule schedule;
-  /// A file with measured schedules. Empty for those compiled in.
+  /// A file with measured schedules. Empty for the schedules that are compiled
+  /// in.
   std::string tuningFile;
-  /// Whose measured schedules to take. Empty for the device that runs, or none.
+  /// The name of the device whose measured schedules are used. Empty for the
+  /// device that runs the program, if it is known.
   std::string device;
-  /// How many multiprocessors the GPU has that programs are compiled for. 0
-  /// takes the number of the device that runs, or what the module or the target
-  /// says.
+  /// The number of multiprocessors of the GPU for which programs are compiled.
+  /// 0 stands for the number of the device that runs the program or, if that is
+  /// not known, for the number that the module or the target has.
   int64_t multiprocessors = 0;
-  /// The calls that are to have versions, as flash-make-versions takes them.
+  /// The calls for which versions are made, as flash-make-versions has them.
   std::string versions;
-  /// The best schedule is being looked for: neither what the program says is
-  /// taken, nor what was measured before.
+  /// The compilation is part of a search for the best schedule. Schedules of
+  /// the program and measured schedules are ignored.
   bool tune = false;
-  /// The kernel is the reference: all floating-point arguments and results are
-  /// f64. For the CPU.
+  /// The program that is compiled is the reference: all floating-point
+  /// arguments and results are f64. For the CPU.
   bool isReference = false;
-  /// Whether the reference is compiled with optimizations, which cost more time
-  /// than they bring where it computes little.
+  /// Whether the reference is compiled with optimizations. They take more time
+  /// than they save if the reference computes little.
   bool optimizeReference = true;
   /// The program counts the tiles that it visits.
   bool countTiles = false;
-  /// Bit set over `Dump`.
+  /// A set of stages to print: bit i is for the `Dump` with the value i.
   unsigned dumps = 0;
-  /// Takes the texts of these stages; without it, they are printed.
+  /// Receives the texts of these stages. If it is null, they are printed to
+  /// stdout.
   std::function<void(Dump, llvm::StringRef)> takeDump;
 
   bool isGpu() const { return target == Target::Gpu; }
@@ -95,12 +102,13 @@ struct CompileOptions {
   }
 };
 
-/// Splits the value of a flag at its commas; an empty item is an error.
+/// Splits the value of an option at commas. An empty item is an error. `flag`
+/// is the name of the option in the message.
 llvm::Expected<std::vector<std::string>> splitList(llvm::StringRef flag,
                                                    llvm::StringRef text);
 
-/// Each reads the text of an option into `options`; messages begin with the
-/// name that flash-run has for it.
+/// Each function reads the value of an option into `options`. Error messages
+/// have the name of the option in flash-run.
 llvm::Error parseTarget(llvm::StringRef target, CompileOptions &options);
 llvm::Error parseDump(llvm::StringRef text, CompileOptions &options);
 llvm::Error parseSchedule(llvm::StringRef text, CompileOptions &options);

@@ -13,21 +13,23 @@
 
 namespace flash::compile {
 
-/// A function that runs on this machine's CPU.
+/// A function that is compiled for the CPU of this machine.
 struct CpuProgram {
   /// `Cpu`, or `Emulate` for the block programs of a GPU.
   Target target = Target::Cpu;
   std::unique_ptr<CpuExecutable> executable;
+  /// The element type of each result.
   llvm::SmallVector<DType> resultTypes;
   StageTimes times;
-  /// The program at level 0; null for the reference.
+  /// The program at level 0; if it was given at level 2, that program. Null for
+  /// `Naive` on the CPU, and for the reference.
   mlir::OwningOpRef<mlir::ModuleOp> level0;
 
-  /// Compiles a copy of the program. `Options` says which stages to print. A
-  /// program that is at level 2 already can only be emulated. Behind the
-  /// results, a reference has the log-sum-exp of every attention that could be
-  /// given that result, and more (`addReferenceResults`), unless
-  /// `options` have the reference as the target.
+  /// Compiles the function `entry` of a copy of the program. `options` have the
+  /// target, and the stages to print. A program that is at level 2 already can
+  /// only be emulated. Unless `options.isReference` is set, a reference returns
+  /// further results behind the results of the function
+  /// (`addReferenceResults`).
   static llvm::Expected<CpuProgram> compile(mlir::ModuleOp program,
                                             llvm::StringRef entry,
                                             Variant variant,

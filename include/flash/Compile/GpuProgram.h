@@ -14,42 +14,45 @@
 
 namespace flash::compile {
 
-/// Kernels and what the host does to launch them. Made without a GPU.
+/// A program for a GPU: its kernels, and the host program that launches them.
+/// It can be made without a GPU.
 struct GpuProgram {
   /// A gpu.module of the program.
   struct Module {
     std::string name, ptx;
     std::optional<Cubin> cubin;
 
-    /// What a driver loads: the cubin if there is one, else the PTX.
+    /// The cubin if there is one, else the PTX. Drivers can load both.
     llvm::StringRef getImage() const;
   };
 
-  /// Its name, such as "sm_90a".
+  /// The name of the GPU, such as "sm_90a".
   std::string gpu;
-  /// The host side, the module that it was made of, as text, and the object
-  /// file with its code.
+  /// The host program; the text of the module in the host dialect from which it
+  /// was made; and the bytes of the object file with its code.
   runtime::HostProgram host;
   std::string hostText, hostObject;
   std::vector<Module> modules;
+  /// The element type of each result.
   llvm::SmallVector<DType> resultTypes;
-  /// As the options have it.
+  /// `CompileOptions::versions`; empty for `Naive`.
   std::string versions;
-  /// Of the attentions, where there are any, in their order: what the schedule
-  /// attribute says.
+  /// The schedule attributes of the attentions, as text, in the order of the
+  /// program; equal ones of the same attention are listed once.
   std::vector<std::string> schedules;
   StageTimes times;
-  /// The program at level 0.
+  /// The program at level 0; if it was given at level 2, that program.
   mlir::OwningOpRef<mlir::ModuleOp> level0;
 
-  /// Compiles a copy of the program, as `Flash` or `Naive`. `Options` says
-  /// which stages to print.
+  /// Compiles the function `entry` of a copy of the program, as `Flash` or
+  /// `Naive`. `options` have the GPU, and the stages to print. Fails if a pass
+  /// fails, or if the host cannot launch the program.
   static llvm::Expected<GpuProgram> compile(mlir::ModuleOp program,
                                             llvm::StringRef entry,
                                             Variant variant,
                                             const CompileOptions &options);
 
-  /// Adds cubins for a chip, made by the first `ptxas` in the PATH.
+  /// Adds cubins for a chip, which the first `ptxas` in the PATH makes.
   llvm::Error runPtxas(llvm::StringRef chip);
 };
 

@@ -13,33 +13,37 @@
 
 namespace flash::compile {
 
-/// The kernels of a program on a device, and how the program launches them.
+/// The kernels of a program, loaded on a device.
 class LoadedProgram {
 public:
-  /// Fails on a device that the program's target is not for. The program's
-  /// host side is not kept: the methods that need it get it.
+  /// Loads all kernels of a program. Fails if the device cannot run kernels for
+  /// the GPU of the program. The host program is not kept; methods that need it
+  /// take it as an argument.
   static llvm::Expected<LoadedProgram> load(const GpuProgram &program,
                                             const cuda::Device &device);
 
   const cuda::Device &getDevice() const { return device; }
-  /// The kernel of a launch, by its number in the program.
+  /// The kernel of a launch. `index` is the index in `HostProgram::launches`.
   const cuda::Function &getFunction(unsigned index) const {
     return functions[index];
   }
 
-  /// Puts addresses into the parameters of a prepared call (HostProgram::bind).
+  /// Writes addresses into the parameters of a prepared call, and encodes its
+  /// tensor maps (`HostProgram::bind`).
   llvm::Error bind(const runtime::HostProgram &host,
                    llvm::ArrayRef<runtime::TensorArgument> arguments,
                    llvm::ArrayRef<uint64_t> results,
                    llvm::ArrayRef<uint64_t> scratch,
                    runtime::Invocation &call) const;
 
-  /// Lets the kernels of a call have the shared memory they need. Calls the
-  /// driver only where that is more than in all calls before.
+  /// Allows the kernels of a prepared call the dynamic shared memory that its
+  /// launches have. Calls the driver only if that is more than in all previous
+  /// calls. Fails if a block of the device cannot have so much.
   llvm::Error allowShared(const runtime::Invocation &call);
 
-  /// Queues the launches of a bound call, whose shared memory is allowed.
-  /// Neither waits nor allocates device memory.
+  /// Queues the launches of a call on a stream. `bind` and `allowShared` must
+  /// have been called for it. Does not wait, and does not allocate device
+  /// memory.
   llvm::Error launch(const runtime::HostProgram &host,
                      const runtime::Invocation &call,
                      const cuda::Stream &stream) const;
@@ -48,12 +52,13 @@ private:
   explicit LoadedProgram(const cuda::Device &device) : device(device) {}
 
   cuda::Device device;
-  /// One for each launch of the program, and the shared memory it may have.
+  /// The kernel of each launch of the program, and the bytes of dynamic shared
+  /// memory that it is allowed.
   std::vector<cuda::Function> functions;
   std::vector<int64_t> sharedBytes;
 };
 
-/// The sizes of a launch as the driver takes them.
+/// The sizes of a launch. `isDependent` is not set.
 cuda::LaunchShape getShape(const runtime::Invocation::Launch &launch);
 
 } // namespace flash::compile

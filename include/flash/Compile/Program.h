@@ -21,41 +21,49 @@ namespace flash::compile {
 
 using flash::Variant;
 
-/// Seconds spent in the stages of compilation, in their order.
+/// The names of the stages of a compilation, in their order, and the seconds
+/// that each took.
 using StageTimes = llvm::SmallVector<std::pair<llvm::StringRef, double>>;
 
-/// A parsed program, and the function to run.
+/// A parsed program, and the function that is compiled.
 struct Program {
-  /// Prints diagnostics, also of later passes, with the source line.
+  /// Print diagnostics of the parser and of later passes, with the line of the
+  /// source.
   std::unique_ptr<llvm::SourceMgr> sources;
   std::unique_ptr<mlir::SourceMgrDiagnosticHandler> diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp entry;
 };
 
-/// The same with the text of the program; diagnostics go to `os`, which
-/// outlives the program.
+/// Parses and verifies the text of a program, and finds the function
+/// `options.function`. Diagnostics go to `os`. `context` and `os` must outlive
+/// the program. It is an error if a function has no body, or if the arguments
+/// and results of the function are not ranked tensors with element types of
+/// `DType`. If `isForAll` is set, all public functions are checked, and without
+/// `options.function` there may be several; the first one is then the entry.
 llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
                                     std::unique_ptr<llvm::MemoryBuffer> file,
                                     const CompileOptions &options,
                                     llvm::raw_ostream &os,
                                     bool isForAll = false);
 
-/// Replaces the calls in a function by the bodies of the functions that it
-/// calls, so that it says itself what its arguments and results are.
+/// Replaces calls in a function by the bodies of the functions that are called,
+/// so that all uses of arguments and results are in the function itself. Calls
+/// of functions with several blocks, and calls after the first 1000, remain.
 void inlineCalls(mlir::func::FuncOp entry);
 
-/// Whether the program launches block programs itself, so that no level above
-/// says what it computes.
+/// Whether the program is at level 2: it launches block programs itself, and
+/// there is no form of it at level 0 or 1.
 bool isBlockLevel(mlir::ModuleOp program);
 
-/// The sizes of a value of the entry function, where they follow from the
-/// arguments' without running it.
+/// The sizes of a tensor in the entry function for arguments of these sizes.
+/// Nothing if they do not follow from the sizes of the arguments.
 std::optional<llvm::SmallVector<int64_t, 4>>
 getSizes(mlir::Value value, llvm::ArrayRef<TensorSpec> inputs);
 
-/// A copy of a program at level 0 for arguments of these sizes alone: what
-/// follows from them is constant, and choices between versions are made.
+/// A copy of a program at level 0 that is for arguments of these sizes only.
+/// Sizes that follow from the arguments are constants, and if there are
+/// versions, the version for these sizes is chosen.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 assumeSizes(mlir::ModuleOp program, llvm::StringRef entry,
             llvm::ArrayRef<TensorSpec> inputs);

@@ -16,37 +16,42 @@ namespace flash::compile {
 /// A result of a function that is a gradient.
 struct GradientResult {
   AttentionGradOp op;
-  /// Which result of the function, and which of the op.
+  /// The number of the result of the function, and of the result of the op.
   unsigned number, ofOp;
 };
 
-/// The gradients that the function returns, from its own block.
+/// The results of the function that are gradients which an op in the function's
+/// only block computes. Empty if the function has several blocks.
 llvm::SmallVector<GradientResult> getGradientResults(mlir::func::FuncOp func);
 
 /// The numbers of the results that are log-sum-exps of attentions in the
-/// function's own block.
+/// function's only block.
 llvm::SmallVector<unsigned> getLogSumExpResults(mlir::func::FuncOp func);
 
 /// The numbers of the results that are outputs of attentions in the function's
-/// own block, and which of the log-sum-exps that a reference adds has their
-/// rows.
+/// only block. With each comes the index of the log-sum-exp of the same
+/// attention among the log-sum-exps that `addReferenceResults` adds.
 llvm::SmallVector<std::pair<unsigned, unsigned>>
 getOutputResults(mlir::func::FuncOp func);
 
-/// What a reference returns behind the results of the function.
+/// How many results a reference has behind the results of the function.
 struct ReferenceResults {
-  /// The log-sum-exps of attentions and those that gradients are given. They
-  /// give the magnitude of the scores, on which the tolerance of f32 depends.
+  /// The log-sum-exps of all attentions, then the log-sum-exps that ops of
+  /// gradients take. They are bounds for the magnitude of the scores, on which
+  /// the tolerance for f32 depends.
   unsigned logSumExps = 0;
-  /// For each of `getGradientResults`, tensors as large as what cancels in it,
-  /// behind each other: several, since one may be small by chance.
+  /// A result for each of `getGradientResults`. It has the same op's gradients
+  /// for several random signs of the output's gradient, one after the other
+  /// along a dimension in front. They are as large as the terms that cancel in
+  /// the gradient; there are several, since one may be small by chance.
   unsigned terms = 0;
 };
 
-/// Says what `addReferenceResults` adds to the function.
+/// The numbers of results that `addReferenceResults` adds to the function.
 ReferenceResults getReferenceResults(mlir::func::FuncOp func);
 
-/// Gives the function the results that a reference has in addition.
+/// Adds the results of a reference to the function. Adds none if the function
+/// has several blocks or if it is called.
 void addReferenceResults(mlir::func::FuncOp func);
 
 } // namespace flash::compile

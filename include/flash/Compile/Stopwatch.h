@@ -12,7 +12,8 @@
 
 namespace flash::compile {
 
-/// Seconds since the last look at it.
+/// Measures wall-clock time. `lap` returns the seconds since it was called
+/// before or, the first time, since the stopwatch was made.
 class Stopwatch {
 public:
   double lap() {

@@ -15,19 +15,20 @@
 
 namespace flash::compile {
 
-/// What a program does with the tiles of queries and keys of its attentions, in
-/// all batches and heads.
+/// The numbers of tiles, pairs of a tile of queries and a tile of keys, of all
+/// attentions of a program, in all batches and heads.
 struct VisitedTiles {
-  int64_t skipped = 0;  ///< Nothing is computed.
-  int64_t unmasked = 0; ///< No element is masked by the mask.
-  int64_t masked = 0;   ///< The mask is evaluated for each element.
-  /// The sizes of a tile, of the last attention.
+  int64_t skipped = 0;  ///< Tiles that the program does not compute.
+  int64_t unmasked = 0; ///< Full tiles, for which no mask is evaluated.
+  int64_t masked = 0;   ///< Tiles whose mask is evaluated for each element.
+  /// The sizes of the tiles of the last attention.
   int64_t queryTile = 0, keyTile = 0;
 };
 
-/// Counts them for the schedule that `options` give `entry`, from its mask
-/// alone: lengths cut off nothing. `inputs` are the arguments' sizes. Fails if
-/// the program has no attention, if its sizes do not follow from `inputs`, or
+/// Counts the tiles of `entry` with the schedule that is chosen for `options`.
+/// Only the mask decides which tiles are skipped, not lengths. `inputs` are the
+/// types of the arguments. Fails if the program has no attention, if the sizes
+/// of an attention do not follow from `inputs`, if it takes lists of blocks, or
 /// if counting would take seconds.
 llvm::Expected<VisitedTiles>
 countVisitedTiles(mlir::ModuleOp program, llvm::StringRef entry,

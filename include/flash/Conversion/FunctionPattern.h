@@ -1,4 +1,4 @@
-//===- FunctionPattern.h - Conversions that are functions -------*- C++ -*-===//
+//===- FunctionPattern.h - Conversion patterns from functions ---*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,14 +13,17 @@
 
 namespace flash {
 
-/// The operands of an op, each of any number of values.
+/// The adaptor of an op for conversions in which each operand may become any
+/// number of values.
 template <typename Op>
 using ManyValues =
     typename Op::template GenericAdaptor<llvm::ArrayRef<mlir::ValueRange>>;
 
-/// Replaces an op by what a function gives: the values that its result becomes
-/// if it has one, else a value for each result. `Operands` are `ManyValues`, or
-/// `Op::Adaptor` where each operand is one value.
+/// A pattern that replaces an op by the values that a function returns. If the
+/// op has one result, they are the values that this result becomes; otherwise
+/// there is one value for each result. If the function fails, the pattern does
+/// not match. `Operands` is `ManyValues<Op>`, or `Op::Adaptor` if each operand
+/// becomes one value.
 template <typename Op, typename Operands>
 struct FunctionPattern : mlir::OpConversionPattern<Op> {
   using Values = mlir::FailureOr<llvm::SmallVector<mlir::Value>>;

@@ -33,12 +33,12 @@ struct TargetAttrStorage : mlir::AttributeStorage {
 
 namespace flash {
 
-/// The machine that the module around `op` is for, its attribute
-/// `flash.target`; the CPU if there is none.
+/// The machine for which the module around `op` is compiled: its attribute
+/// `flash.target`, or the CPU if it has none.
 Machine getMachine(mlir::Operation *op);
 
-/// The GPU that kernels in the module around `op` are for: getMachine, or where
-/// that is no GPU getDefaultGpu.
+/// The GPU for which kernels in the module around `op` are compiled:
+/// `getMachine` if that is a GPU, else `getDefaultGpu`.
 Machine getMachineOfKernels(mlir::Operation *op);
 
 } // namespace flash

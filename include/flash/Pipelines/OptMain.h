@@ -10,8 +10,8 @@
 
 namespace flash {
 
-/// flash-opt: runs passes on a file. Returns the exit status; the process
-/// should do nothing more.
+/// The main function of flash-opt, which runs passes on a file. Returns the
+/// exit status, with which the process should end at once.
 int optMain(int argc, char **argv);
 
 } // namespace flash

@@ -1,4 +1,4 @@
-//===- Pipelines.h - Which passes run in which order ------------*- C++ -*-===//
+//===- Pipelines.h - Pipelines of passes ------------------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,6 +14,7 @@
 
 namespace flash {
 
+/// Options of the passes from a program to its tiles.
 struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
   Option<std::string> schedule{
       *this, "schedule",
@@ -46,13 +47,14 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       llvm::cl::init("")};
 };
 
-/// Options of what is made of a program for calls of certain sizes.
+/// Options of pipelines that change a program for calls of certain sizes.
 struct CallOptions : FrontOptions {
   ListOption<std::string> sizes{
       *this, "sizes",
       llvm::cl::desc("Sizes of each argument, such as 16x32x?x128")};
 };
 
+/// Options of the naive program, which stores scores.
 struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
   Option<int64_t> rowBlock{
       *this, "row-block",
@@ -60,78 +62,84 @@ struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
       llvm::cl::init(0)};
 };
 
-/// The three parts of the front end. From any program to level 0, where every
-/// attention is one op on rank-4 tensors, and there are the versions that
-/// `options` name:
+/// The first part of the front end: from any program to level 0. Each attention
+/// is one op on tensors of rank 4, and there are the versions that `options`
+/// name.
 void buildRecognizePipeline(mlir::OpPassManager &pm,
                             const FrontOptions &options);
-/// from there to level 1, visits of tiles around the online step; the first
-/// part chooses the schedule:
+/// The second part: from level 0 to level 1, visits of tiles around the step of
+/// the online softmax. `buildTilePipeline` begins with the passes of
+/// `buildSchedulePipeline`, which choose schedules.
 void buildSchedulePipeline(mlir::OpPassManager &pm,
                            const FrontOptions &options);
 void buildTilePipeline(mlir::OpPassManager &pm, const FrontOptions &options);
-/// and from there to linalg on tensors.
+/// The third part: from level 1 to linalg on tensors.
 void buildDecomposePipeline(mlir::OpPassManager &pm);
 
-/// All three.
+/// All three parts of the front end.
 void buildFrontPipeline(mlir::OpPassManager &pm, const FrontOptions &options);
 
-/// From any program to the version of it that serves calls of these sizes.
+/// From any program to its version for calls of the sizes that `options` have.
 void buildVersionPipeline(mlir::OpPassManager &pm, const CallOptions &options);
-/// From any program to one that takes the maps of its masks as arguments, and a
-/// function that makes them. If sizes are given, the maps' tiles are chosen for
-/// calls of these sizes.
+/// From any program to one that takes the block maps of its masks as arguments,
+/// and a function that computes these maps. If `options` have sizes, the tiles
+/// of the maps are chosen for calls of these sizes.
 void buildPlanPipeline(mlir::OpPassManager &pm, const CallOptions &options);
 
-/// From level 0 to level 1 of another kind: three loops over tiles, which store
-/// all scores.
+/// From level 0 to another form of level 1, for the naive program: three loops
+/// over tiles, which store all scores.
 void buildNaiveTilePipeline(mlir::OpPassManager &pm);
 
-/// From level 1 to level 2, one block program for each parallel loop, with
-/// copies that overlap.
+/// From level 1 to level 2: each parallel loop over tiles becomes a block
+/// program, in which copies overlap with computation.
 void buildBlockPipeline(mlir::OpPassManager &pm);
-/// From level 2 to linalg on tensors, with rings that are checked as they run.
+/// From level 2 to linalg on tensors, for the CPU. Rings are checked while the
+/// program runs.
 void buildEmulatePipeline(mlir::OpPassManager &pm);
-/// From level 2 to level 3, what one thread does.
+/// From level 2 to level 3: from block programs to programs of one thread.
 void buildThreadPipeline(mlir::OpPassManager &pm);
 /// From level 3 to the LLVM dialect.
 void buildThreadToLLVMPipeline(mlir::OpPassManager &pm);
-/// The functions that launch kernels: from tensors to memrefs, whose strides
-/// are all known at run time only.
+/// Bufferizes the functions that launch kernels. Tensors become memrefs whose
+/// offset and strides are all dynamic.
 void buildHostPipeline(mlir::OpPassManager &pm);
 
-/// Attention as three separate computations: to linalg on tensors.
+/// From any program to linalg on tensors, with attention as three separate
+/// computations.
 void buildNaivePipeline(mlir::OpPassManager &pm, const NaiveOptions &options);
 
-/// The naive program, computed in f64 and in blocks of rows so that it fits
-/// into memory. Shares no pass with the front end beyond the rank expansion.
+/// As `buildNaivePipeline`, but the program computes in f64, and 64 queries at
+/// a time, so that the scores fit into memory. It shares no pass with the front
+/// end that chooses schedules, tiles attention or makes the online softmax.
 void buildReferencePipeline(mlir::OpPassManager &pm);
 
 //===----------------------------------------------------------------------===//
-// The whole way of each target
+// The stages of each target
 //===----------------------------------------------------------------------===//
 
-/// Which of the three translations of a program.
+/// The three ways in which a program is compiled.
 enum class Variant {
-  /// The compiler's: tiles and the online softmax.
+  /// The program that the compiler is for: tiles and the online softmax.
   Flash,
-  /// All scores in memory: the baseline.
+  /// The naive program, the baseline of measurements: all scores are in memory.
   Naive,
-  /// The naive one in f64, on f64 copies of the floating-point inputs.
+  /// The naive program in f64. It takes f64 copies of the floating-point
+  /// arguments.
   Reference,
 };
 
-/// A part of the way from a program to what its target runs.
+/// One of the stages in which a program is compiled for its target.
 struct Stage {
-  /// "l0" to "l3", "linalg": what the program is behind it; "backend" and
-  /// "nvvm" for the LLVM dialect.
+  /// The level of the program after this stage: "l0" to "l3" or "linalg";
+  /// "backend" or "nvvm" for the LLVM dialect.
   llvm::StringLiteral name;
   std::function<void(mlir::OpPassManager &)> build;
 };
 
-/// The ways, which flash-opt has as pipelines and others run stage by stage.
-/// `options` must outlive the result; only `Flash` needs them. A program
-/// that is at level 2 (`isBlockLevel`) starts there.
+/// The stages for each target, in their order, which flash-opt has as
+/// pipelines. `options` must outlive the result; only `Flash` needs them on the
+/// CPU. If the program is at level 2 already (`isBlockLevel`), the stages begin
+/// there.
 llvm::SmallVector<Stage> getCpuStages(Variant variant,
                                       const FrontOptions &options);
 llvm::SmallVector<Stage> getEmulationStages(Variant variant,
@@ -141,9 +149,11 @@ llvm::SmallVector<Stage> getGpuStages(Variant variant,
                                       const FrontOptions &options,
                                       bool isBlockLevel = false);
 
-/// Registers --flash-cpu, --flash-emulate, --flash-naive and --flash-reference,
-/// each from the program to the LLVM dialect, --flash-gpu, --flash-gpu-naive,
-/// --flash-emulate-naive, --flash-front, --flash-version and --flash-plan.
+/// Registers the pipelines of flash-opt. --flash-cpu, --flash-emulate,
+/// --flash-emulate-naive, --flash-naive and --flash-reference compile a program
+/// to the LLVM dialect. --flash-gpu and --flash-gpu-naive compile the kernels
+/// of a program to the LLVM dialect, and bufferize the functions that launch
+/// them. The others are --flash-front, --flash-version and --flash-plan.
 void registerPipelines();
 
 } // namespace flash

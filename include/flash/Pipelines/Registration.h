@@ -1,4 +1,4 @@
-//===- Registration.h - Everything the tools register -----------*- C++ -*-===//
+//===- Registration.h - Dialects and passes of the tools --------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,13 +14,13 @@ class DialectRegistry;
 
 namespace flash {
 
-/// Registers the flash dialect, the upstream dialects its programs use, and
-/// the external interface models (bufferization, tiling, LLVM translation)
-/// that the pipelines need.
+/// Registers the dialects of this project, the upstream dialects that programs
+/// use, and the external interface models (bufferization, tiling, translation
+/// to LLVM IR) that the pipelines need.
 void registerAllDialects(mlir::DialectRegistry &registry);
 
-/// Registers every pass of this project, and the upstream passes over the
-/// dialects above, with the pass manager's registry.
+/// Registers every pass of this project, and the upstream passes for the
+/// dialects above, with the registry of the pass manager.
 void registerAllPasses();
 
 } // namespace flash

@@ -1,4 +1,4 @@
-//===- Upstream.h - What the tools take from upstream MLIR ------*- C++ -*-===//
+//===- Upstream.h - Dialects and passes of upstream MLIR --------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,13 +14,14 @@ class DialectRegistry;
 
 namespace flash {
 
-/// Registers the upstream dialects an attention program or its lowering may
-/// use, with their interface models and extensions. The others (SPIR-V, TOSA,
-/// OpenACC, vendor dialects and so on) stay out: linked statically they would
-/// double the tools.
+/// Registers the upstream dialects that a program with attention, or the
+/// programs to which it is lowered, may use, with their interface models and
+/// extensions. Other upstream dialects (SPIR-V, TOSA, OpenACC, the dialects of
+/// vendors and so on) are not registered, because tools that are linked
+/// statically would become twice as large.
 void registerUpstreamDialects(mlir::DialectRegistry &registry);
 
-/// Registers the upstream passes over those dialects.
+/// Registers the upstream passes that work on these dialects.
 void registerUpstreamPasses();
 
 } // namespace flash

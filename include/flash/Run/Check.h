@@ -1,4 +1,4 @@
-//===- Check.h - Whether results are right ----------------------*- C++ -*-===//
+//===- Check.h - Checks of results ------------------------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,63 +15,72 @@
 
 namespace flash::run {
 
-/// Two runs on the same inputs.
+/// The outcome of two runs on the same inputs.
 struct CheckedRuns {
-  /// Of the last one.
+  /// The results of the second run.
   std::vector<HostTensor> results;
-  /// Whether both gave the same bits.
+  /// Whether both runs had the same bits as results.
   bool repeatable = true;
 };
 
-/// Runs a function twice, with what the executor can find beside wrong results.
+/// Runs a function twice in checked mode (`Executor::setChecked`). Fails if a
+/// run fails.
 llvm::Expected<CheckedRuns> runChecked(Executor &executor,
                                        llvm::ArrayRef<HostTensor> inputs);
 
-/// What is known of a result that is a gradient.
+/// Properties of a result that is a gradient, on which its tolerance depends.
 struct Gradient {
-  /// It is a sum of products of probabilities and of what the output was
-  /// rounded to; each of them has the error of a result.
+  /// The tolerance of a gradient is this many times the tolerance of another
+  /// result. A gradient is a sum of products of probabilities and of the
+  /// rounded output; each of both has the error of a result.
   static constexpr double toleranceFactor = 2;
-  /// The type of query, key and value.
+  /// The element type of query, key and value.
   DType ofOperands = DType::F32;
-  /// See Tolerance.
+  /// A value for `Tolerance::leastMagnitude`.
   double leastMagnitude = 0;
 };
 
-/// What results are compared with.
+/// What results are compared with: the results of the reference, and properties
+/// on which tolerances depend.
 struct Expectation {
+  /// The results of the reference. The results of the program come first.
   std::vector<HostTensor> results;
-  /// By the number of the result.
+  /// The results that are gradients, by their number.
   std::map<unsigned, Gradient> gradients;
+  /// The numbers of the results that are log-sum-exps.
   llvm::SmallVector<unsigned> logSumExps;
-  /// A lower bound of the largest |score| that is the maximum of its row.
+  /// The largest magnitude of a maximum of a row of scores; a lower bound,
+  /// computed from log-sum-exps.
   double scoreMagnitude = 0;
-  /// Such a bound for each row of a result that is the output of an attention,
-  /// by the result's number.
+  /// For each result that is the output of an attention, by its number: such a
+  /// bound for each row.
   std::map<unsigned, std::vector<double>> rowMagnitudes;
-  /// The rows that are compared of a result, by its number, where others are
-  /// undefined.
+  /// For results with undefined rows, by their number: the rows that are
+  /// compared, as ranges from a row to before another one.
   std::map<unsigned, llvm::SmallVector<std::pair<int64_t, int64_t>>>
       rowsOfSequences;
-  /// The widest rows of queries and keys; 0 without an attention.
+  /// The largest head dimension of an attention; 0 if there is none.
   int64_t headDim = 0;
   /// Whether products of f32 may have been rounded to tf32.
   bool hasTf32Products = false;
-  /// Why a program that is right may have other results; empty if nothing is
-  /// known.
+  /// A message that says why a correct program may have other results; empty if
+  /// no reason is known.
   std::string hint;
 };
 
-/// Whether a kernel rounds operands of f32 to tf32. The CPU does not.
+/// Whether a kernel rounds operands of f32 to tf32 in products. False on the
+/// CPU.
 bool hasTf32Products(Kernel &kernel);
 
-/// Runs the fp64 reference of a program with `numResults` results.
+/// Compiles and runs the fp64 reference of a program that has `numResults`
+/// results.
 llvm::Expected<Expectation>
 runReference(Session &session, const Program &program, const Options &options,
              llvm::ArrayRef<HostTensor> inputs, size_t numResults);
 
-/// Compares runs of a program with the reference. The naive program may round
-/// the scores to the type of the inputs, which its tolerance allows for.
+/// Compares the results of a program with the reference. The naive program may
+/// round scores to the type of the inputs, for which its tolerance is larger.
+/// Fails if a result has another shape than in the reference.
 llvm::Expected<Report::Check> checkRuns(const CheckedRuns &runs,
                                         const Expectation &expected,
                                         Variant variant,

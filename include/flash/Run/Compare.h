@@ -13,76 +13,86 @@
 
 namespace flash::run {
 
-/// How far a result may be from the reference.
+/// The largest error that a result may have against the reference.
 struct Tolerance {
-  /// Bound on sqrt(sum (x - r)^2 / sum r^2) over the whole tensor.
+  /// The bound on sqrt(sum (x - r)^2 / sum r^2) over all elements x of the
+  /// result and r of the reference.
   double relativeRms;
 
-  /// Errors are relative to this where all results together are smaller: the
-  /// size of what cancels in them, or below which errors are absolute.
+  /// If the root mean square of the reference is less than this, errors are
+  /// relative to this number instead. It is the size of terms that cancel in
+  /// the result, or the magnitude below which errors are absolute.
   double leastMagnitude = 0;
 
-  /// The bounds of rows along the last dimension, each at most `relativeRms`,
-  /// if rows have bounds of their own. Errors then count as if they were larger
-  /// in proportion.
+  /// If rows have bounds of their own: the bound of each row along the last
+  /// dimension. `relativeRms` is then the largest one, and an error in a row
+  /// with a smaller bound counts as if it were larger in proportion.
   std::vector<double> ofRows = {};
 
-  /// That of log-sum-exps: what is relative in a sum is absolute in its
-  /// logarithm, however small that is.
+  /// `leastMagnitude` for log-sum-exps: a relative error of a sum is an
+  /// absolute error of its logarithm, even if the logarithm is small.
   static constexpr double leastLogSumExp = 1;
 
-  /// The largest bound of a row of an attention: means of the same values with
-  /// other weights are no further apart.
+  /// The largest bound of a row of the output of an attention. Rows are means
+  /// of the same values with different weights, so they differ no more than
+  /// that.
   static constexpr double largestOfRow = 2;
 
-  /// A single element's error is bounded by this many times `relativeRms`,
-  /// relative to the larger of |r| and the root mean square of all r. The RMS
-  /// bound alone would let one wrong element hide among millions. Errors of a
-  /// correct kernel spread: a row that averages few keys is larger than the
-  /// tensor's RMS, up to some 10 times in causal attention, and the largest of
-  /// 10^9 normal errors is 6 times their RMS.
+  /// The bound on the error of a single element, as a multiple of
+  /// `relativeRms`. It is relative to |r| or to the root mean square of all r,
+  /// whichever is larger. It is needed because one wrong element among millions
+  /// hardly changes the RMS. It is large because errors of a correct kernel are
+  /// spread: a row that averages few keys is larger than the tensor's RMS, up
+  /// to about 10 times in causal attention, and the largest of 10^9 normally
+  /// distributed errors is 6 times their RMS.
   static constexpr double elementFactor = 50;
 
-  /// The bound for results of a type: 1e-6 for f32, 1e-3 for f16, 8e-3 for
-  /// bf16. Scores of magnitude m carry an error of m units in the last place
-  /// into the exponential, so f32 gets 1e-7 m where that is larger. The bound
-  /// of the rounding errors of a score, a sum of `headDim` products, grows with
-  /// their number: above 256, so does the bound of f32. Below its smallest
-  /// normal number, the numbers of a type are as far apart as there, which is
-  /// its least magnitude.
+  /// The tolerance for results of a type: 1e-6 for f32, 1e-3 for f16, 8e-3 for
+  /// bf16, and 1e-12 for others. Scores of magnitude m, `scoreMagnitude`, bring
+  /// an error of m units in the last digit into the exponential, so f32 has
+  /// 1e-7 m if that is larger. A score is a sum of `headDim` products, and the
+  /// bound of its rounding errors grows with their number, so the bound for f32
+  /// grows with head dimensions above 256. Below the smallest normal number of
+  /// a type, its numbers are as far apart as there, so that number is the least
+  /// magnitude.
   static Tolerance get(DType dtype, double scoreMagnitude, int64_t headDim = 0);
 
-  /// The bound for f32 where products round their operands to tf32: its
-  /// mantissa has 10 bits, as that of f16, so 1e-3, or 1e-4 m where that is
-  /// larger.
+  /// The tolerance for f32 if products round their operands to tf32. The
+  /// mantissa of tf32 has 10 bits, as f16 has, so the bound is 1e-3, or 1e-4 m
+  /// for scores of magnitude m if that is larger.
   static Tolerance getOfTf32(double scoreMagnitude);
 
-  /// The bound where scores and probabilities are rounded to `dtype` on the
-  /// way: a rounded score of magnitude m has an error of m units, so that m
-  /// times the bound of a result is allowed where m is larger than 1.
+  /// The tolerance if scores and probabilities are rounded to `dtype` before
+  /// they are used. A rounded score of magnitude m has an error of m units in
+  /// the last digit, so for f16 and bf16 the bound is m times the bound of a
+  /// result if m is larger than 1.
   static Tolerance getOfRoundedScores(DType dtype, double scoreMagnitude);
 };
 
 /// The outcome of a comparison.
 struct Comparison {
   bool ok = true;
+  /// The largest absolute and relative error of an element, and the error of
+  /// the tensor that `Tolerance::relativeRms` bounds.
   double maxAbs = 0, maxRel = 0, rms = 0;
+  /// `Tolerance::relativeRms`.
   double tolerance = 0;
 
   struct Element {
     llvm::SmallVector<int64_t, 4> index;
     double got, expected;
   };
-  /// Set unless ok.
+  /// The first element whose error is too large; none if `ok`.
   std::optional<Element> firstBad;
 };
 
-/// The root mean square of the finite elements, 0 if there are none.
+/// The root mean square of the finite elements; 0 if there are none.
 double getMagnitude(const HostTensor &tensor);
 
-/// Compares a result with the reference, which has the same shape. NaN must
-/// meet NaN and an infinity the same infinity; neither enters the maxima and
-/// sums. A reference too large for the result's type counts as infinite.
+/// Compares a result with the reference, which must have the same shape. The
+/// result must have a NaN where the reference has one, and the same infinities;
+/// these elements do not count in maxima and sums. A value of the reference
+/// that is too large for the type of the result counts as infinite.
 Comparison compare(const HostTensor &result, const HostTensor &reference,
                    const Tolerance &tolerance);
 

@@ -10,9 +10,11 @@
 
 namespace flash::run {
 
-/// While it lives, a fault ends the process with a message and status 1, not
-/// with a stack trace of this tool: the program that runs may index a tensor
-/// out of range, divide by zero or recurse without end.
+/// While this object lives, a fault of the process prints a message and ends
+/// the process with status 1, instead of printing a stack trace. The program
+/// that runs may cause one: it may access memory out of range of a tensor,
+/// divide by zero or recurse without end. At most one object may exist at a
+/// time.
 class CrashGuard {
 public:
   CrashGuard();

@@ -1,4 +1,4 @@
-//===- Driver.h - All that flash-run does -----------------------*- C++ -*-===//
+//===- Driver.h - A run of flash-run ----------------------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,9 +14,11 @@
 
 namespace flash::run {
 
-/// Compiles, runs, checks and times a program. Returns whether all went well;
-/// false only after a failed check, which has been reported. Files are written
-/// last, results only after a check, if any, that is ok.
+/// Does what the options say with one program: compiles, runs, checks and
+/// measures it. Returns whether all checks are ok; a check that is not has been
+/// reported. Fails if something else goes wrong. Compiled kernels (`-o`) are
+/// written first, other files at the end, and results only if all checks are
+/// ok.
 llvm::Expected<bool> runProgram(Session &session, const Options &options,
                                 Report &report);
 

@@ -1,4 +1,4 @@
-//===- Events.h - What an emulated run does, in order -----------*- C++ -*-===//
+//===- Events.h - The events of an emulated run -----------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 
 namespace flash::run {
 
-/// Runs the emulated function once more and writes what the first block of each
-/// of its kernels does: an object of JSON in each line.
+/// Runs the emulated function once more, and writes the events of block 0 of
+/// each launch to a file, in their order. Each line is a JSON object.
 llvm::Error writeEvents(llvm::StringRef path, Executor &executor,
                         llvm::ArrayRef<HostTensor> inputs);
 

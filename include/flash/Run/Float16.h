@@ -12,12 +12,13 @@
 
 namespace flash::run {
 
-/// Decodes the bits of an IEEE binary16 or bfloat16 number; exact.
+/// Decode the bits of an IEEE binary16 number or of a bfloat16 number. The
+/// result is exact.
 double decodeF16(uint16_t bits);
 double decodeBF16(uint16_t bits);
 
-/// Rounds once, to nearest with ties to even; NaN stays NaN (quiet) and values
-/// too large become infinite.
+/// Encode a number, rounded once to nearest, with ties to even. NaN stays a
+/// (quiet) NaN, and values that are too large become infinite.
 uint16_t encodeF16(double value);
 uint16_t encodeBF16(double value);
 

@@ -12,10 +12,11 @@
 
 namespace flash::run {
 
-/// Decodes four bits of exponent and three of mantissa; exact.
+/// Decodes the bits of an f8E4M3FN number, with four bits of exponent and three
+/// of mantissa. The result is exact.
 double decodeE4M3(uint8_t bits);
-/// Rounds once, to nearest with ties to even; what is too large becomes NaN,
-/// as there are no infinities.
+/// Encodes a number, rounded once to nearest, with ties to even. Values that
+/// are too large become NaN, since the type has no infinities.
 uint8_t encodeE4M3(double value);
 
 } // namespace flash::run

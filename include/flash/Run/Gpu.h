@@ -21,14 +21,19 @@ namespace flash::run {
 struct Gpu {
   cuda::Device device;
   cuda::Telemetry telemetry;
-  /// While all benchmarks have the same inputs: those, once one has run.
+  /// If it is not null, all benchmarks have the same inputs. The first
+  /// benchmark copies them to these buffers, and later ones use them again.
   std::shared_ptr<std::vector<cuda::DeviceBuffer>> residentArguments = nullptr;
 
+  /// Opens the first GPU. Prints a note if flash-mlir was never tried on it.
+  /// Fails if it has no description and `options.isStrict` is set.
   static llvm::Expected<std::unique_ptr<Gpu>> open(const Options &options);
 };
 
-/// Loads the kernels of a program; adds what that takes to its times. `gpu`
-/// outlives the executor.
+/// Loads the kernels of a program, and adds the seconds that this takes to
+/// `program.times`. Moves the host program out of `program`. With
+/// `options.ptxas` the kernels are assembled first. `gpu` must outlive the
+/// executor.
 llvm::Expected<std::unique_ptr<Executor>>
 loadOnGpu(GpuProgram &program, Gpu &gpu, const Options &options);
 

@@ -17,24 +17,25 @@ namespace flash::run {
 
 using namespace compile;
 
-/// How the memory of a tensor is laid out.
+/// The position of a tensor in its memory.
 enum class Placement {
-  /// The data starts at a multiple of 64 bytes, as fast code likes it.
+  /// The data starts at a multiple of 64 bytes, which is fast to access.
   Aligned,
-  /// The data ends where a page ends, and the next page is inaccessible, so
-  /// that a read past the end faults rather than goes unnoticed.
+  /// The data ends at the end of a page, and the next page cannot be accessed.
+  /// A read behind the end then faults.
   Guarded,
 };
 
-/// A dense row-major tensor and the memory it lies in.
+/// A dense row-major tensor, which owns its memory.
 class HostTensor {
 public:
   using Memory = std::unique_ptr<void, std::function<void(void *)>>;
 
-  /// A tensor of zeros.
+  /// Allocates a tensor of zeros. Fails if there is not enough memory.
   static llvm::Expected<HostTensor> allocate(TensorSpec spec,
                                              Placement placement);
-  /// Takes over memory that someone else allocated; `data` points into it.
+  /// Takes over memory that was allocated elsewhere. `data` points into it;
+  /// `memory` frees it.
   HostTensor(TensorSpec spec, Memory memory, void *data)
       : spec(std::move(spec)), memory(std::move(memory)), data(data) {}
 
@@ -45,13 +46,14 @@ public:
     return {static_cast<const char *>(data), size_t(spec.getNumBytes())};
   }
 
-  /// The element with the given row-major number. f64 holds every value of
-  /// every dtype but large i64.
+  /// The element with this index in row-major order. f64 can represent every
+  /// value of every element type except for large values of i64.
   double get(int64_t element) const;
-  /// Rounds to nearest even; integers saturate.
+  /// Sets an element. The value is rounded to nearest, with ties to even.
+  /// Integers are clamped to the range of their type, and NaN becomes 0.
   void set(int64_t element, double value);
 
-  /// The same values with another element type.
+  /// A copy with another element type, whose values are rounded as `set` does.
   llvm::Expected<HostTensor> convert(DType dtype, Placement placement) const;
 
 private:
@@ -60,7 +62,8 @@ private:
   void *data;
 };
 
-/// Bytes that can be allocated without swapping, or nothing if unknown.
+/// The bytes of memory that can be allocated without swapping; nothing if that
+/// is not known.
 std::optional<int64_t> getAvailableMemory();
 
 } // namespace flash::run

@@ -14,18 +14,20 @@
 
 namespace flash::run {
 
-/// Parses and verifies a file, and finds the function. Diagnostics of the
-/// parser and of later passes go to stderr with file, line and column.
+/// Parses and verifies the file `options.file`, and finds the function.
+/// Diagnostics of the parser and of later passes are printed to stderr with
+/// file, line and column.
 llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
                                     const Options &options);
 
-/// The shape and element type of each argument, from its type, `--shape`,
-/// and where neither says, the file of `--inputs`.
+/// The shape and the element type of each argument. Sizes are known from its
+/// type, else from `--shape` or, without that, from the file of `--inputs`. It
+/// is an error if they contradict each other, or if a size is not known.
 llvm::Expected<std::vector<TensorSpec>> getInputSpecs(mlir::func::FuncOp entry,
                                                       const Options &options);
 
-/// A copy of a program whose function calls no other one (`inlineCalls`). It
-/// says what arguments and results are for.
+/// A copy of a program in which the entry calls no other function
+/// (`inlineCalls`). So all uses of arguments and results are in the entry.
 struct InlinedProgram {
   explicit InlinedProgram(const Program &program);
 
@@ -33,7 +35,8 @@ struct InlinedProgram {
   mlir::func::FuncOp entry;
 };
 
-/// The addresses whose rows follow each other from offsets in the argument on.
+/// The ops that find packed rows by the offsets in this argument
+/// (`flash.unpack` and `flash.pack`).
 llvm::SmallVector<AddressOpInterface> getPackedBy(mlir::BlockArgument argument);
 
 } // namespace flash::run

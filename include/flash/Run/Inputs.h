@@ -14,16 +14,20 @@
 
 namespace flash::run {
 
-/// Reads or makes up the arguments of the program. Made-up floats are normal
-/// numbers, the lengths of an attention are from 0 to its number of rows,
-/// offsets cut all rows into sequences, lists of blocks are some of those there
-/// are, and other integers are from 0 to 7. Offsets that are given, but
-/// decrease or lie outside the rows, are an error.
+/// Reads the arguments of the program from files or makes them up, changes them
+/// as `Options::fills` say, and checks offsets and page tables. Made-up floats
+/// are normally distributed. Lengths of an attention are from 0 to its number
+/// of rows, offsets cut all rows into sequences, lists of blocks contain random
+/// blocks, and pages are in random order. Scales are positive, quantized
+/// integers are from -127 to 127, and other integers are from 0 to 7. It is an
+/// error if offsets decrease or are not from 0 to the number of rows, and if a
+/// page that has rows does not exist.
 llvm::Expected<std::vector<HostTensor>>
 makeInputs(mlir::func::FuncOp entry, llvm::ArrayRef<TensorSpec> specs,
            const Options &options, Placement placement);
 
-/// Copies of tensors, with f64 instead of narrower floats if `promote`.
+/// Copies of tensors. If `promote` is set, copies of f16, bf16 and f32 have
+/// elements of f64 (`isPromoted`).
 llvm::Expected<std::vector<HostTensor>>
 copyInputs(llvm::ArrayRef<HostTensor> inputs, bool promote,
            Placement placement);

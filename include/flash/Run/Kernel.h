@@ -13,34 +13,37 @@
 
 namespace flash::run {
 
-/// A function of a program, compiled for this machine or loaded on its GPU.
+/// A function of a program that is compiled and can be executed on this machine
+/// or its GPU.
 class Kernel {
 public:
-  /// Compiles a copy of the program for the CPU, or for emulation there
-  /// (CpuProgram::compile).
+  /// Compiles a function for the CPU, or for the emulation of a GPU
+  /// (`CpuProgram::compile`).
   static llvm::Expected<Kernel> compile(mlir::ModuleOp program,
                                         llvm::StringRef entry, Variant variant,
                                         const Options &options);
 
-  /// Loads a program on the GPU, which outlives the kernel.
+  /// Loads a program on a GPU. `gpu` must outlive the kernel.
   static llvm::Expected<Kernel> load(GpuProgram program, Gpu &gpu,
                                      const Options &options);
 
   Executor &getExecutor() { return *executor; }
-  /// Not `Auto`.
+  /// The target for which the function was compiled, which is not `Auto`.
   Target getTarget() const { return target; }
   const StageTimes &getTimes() const { return times; }
-  /// The program at level 0, from which its work can be counted.
+  /// The program at level 0; null for a reference, and for a naive program on
+  /// the CPU.
   mlir::ModuleOp getLevel0() { return *level0; }
 
-  /// Compiles and loads a program on the GPU, in an MLIR context of its own, so
-  /// that several threads can. What is wrong is for another compilation to say.
+  /// Compiles a program for the GPU, and loads it. It has an MLIR context of
+  /// its own, so several threads may call this at the same time. Diagnostics
+  /// are not printed; another compilation must report them.
   static llvm::Expected<Kernel>
   compileApart(const mlir::DialectRegistry &registry, llvm::StringRef text,
                Variant variant, Gpu &gpu, const Options &options);
 
 private:
-  /// Of the program below, if the kernel has one for itself.
+  /// The context of `level0`, if the kernel has its own.
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> level0;
   std::unique_ptr<Executor> executor;

@@ -10,8 +10,9 @@
 
 namespace flash {
 
-/// flash-run: compiles, runs, checks and times programs. Returns the exit
-/// status; the process should do nothing more.
+/// The main function of flash-run, which compiles, runs, checks and times
+/// programs. Returns the exit status, with which the process should end at
+/// once.
 int runMain(int argc, char **argv);
 
 } // namespace flash

@@ -12,8 +12,8 @@
 
 namespace flash::run {
 
-// Each reads the value of a flag into the options. Errors quote the value and
-// say what is legal.
+// Each function reads the value of a command-line option into `options`. Error
+// messages quote the value and list what is valid.
 llvm::Error parseLayout(llvm::StringRef layout, Options &options);
 llvm::Error parseFill(llvm::StringRef text, Options &options);
 llvm::Error parseShape(llvm::StringRef text, Options &options);

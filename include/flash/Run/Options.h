@@ -1,4 +1,4 @@
-//===- Options.h - What the command line says -------------------*- C++ -*-===//
+//===- Options.h - The command line of flash-run ----------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,12 +20,13 @@ namespace flash::run {
 
 using namespace compile;
 
-/// How the arguments lie in device memory. The last dimension is contiguous.
+/// The order of the dimensions of arguments in device memory. The last
+/// dimension is contiguous.
 enum class Layout {
   /// Row-major.
   Dense,
-  /// The second and third dimension from the end are transposed, so that the
-  /// heads of one position are neighbours.
+  /// The second and the third dimension from the end are exchanged in memory,
+  /// so that the heads of one position are next to each other.
   Bnhd,
 };
 
@@ -35,58 +36,68 @@ struct Fill {
   /// Elements are multiplied by the value instead of being set to it.
   bool scales = false;
   double value = 0;
-  /// The only row that changes, along the last dimension but one (along the
-  /// only one of a vector), from the end if negative.
+  /// If it has a value, only this row changes. Rows are along the last
+  /// dimension but one; a row of a vector is an element. A negative number
+  /// counts from the end.
   std::optional<int64_t> row;
 };
 
-/// The options of flash-run, checked as far as is possible without the program.
+/// The options of flash-run. They are checked as far as that is possible
+/// without the program.
 struct Options : CompileOptions {
+  /// The file of the program; "-" for stdin.
   std::string file;
+  /// The seed of random inputs.
   uint64_t seed = 0;
-  /// 0 for one per processor.
+  /// The number of threads on the CPU. 0 stands for the default
+  /// (`getDefaultThreadCount`).
   unsigned threads = 0;
+  /// The .npy files of arguments and of results.
   std::vector<std::string> inputs, outputs;
+  /// The sizes of arguments, by their number.
   std::map<unsigned, llvm::SmallVector<int64_t, 4>> shapes;
   bool check = false, bench = false, baseline = false;
-  /// The targets are listed, and nothing else is done.
+  /// Whether the targets are listed, and nothing else is done.
   bool listsTargets = false;
-  /// A GPU that is not described is an error.
+  /// Whether a GPU without a description is an error.
   bool isStrict = false;
-  /// How long to look for the best schedule.
+  /// The seconds that a search for the fastest schedule may take.
   double tuneSeconds = 150;
-  /// Seconds that a measurement takes at least.
+  /// The seconds that a measurement takes at least.
   double benchSeconds = 1;
+  /// The file of the report; empty for none.
   std::string json;
-  /// Where the events of an emulated run go.
+  /// The file for the events of an emulated run; empty for none.
   std::string events;
   /// A file with a case in each line, instead of `file`.
   std::string suite;
   /// The number of the suite's first case to run, from 1.
   unsigned firstCase = 1;
-  /// Where the kernels and their C header go; empty without `-o`.
+  /// The files for the kernels and their C header; empty without `-o`.
   std::string output, header;
-  /// Kernels are assembled by `ptxas` and not by the driver.
+  /// Whether `ptxas` assembles kernels instead of the driver.
   bool ptxas = false;
   Layout layout = Layout::Dense;
   std::vector<Fill> fills;
-  /// Seconds that a kernel may take.
+  /// The time-out of kernels in seconds.
   double timeout = 60;
+  /// The library of the CUDA driver.
   std::string cudaDriver = "libcuda.so.1";
-  /// Whether anything is wanted that needs the program to run. `--dump` or `-o`
-  /// alone only compile.
+  /// Whether the options need the program to run. With only `--dump` or `-o` it
+  /// is compiled and does not run.
   bool runs() const {
     return (!dumps && output.empty()) || check || bench || baseline || tune ||
            countTiles || !outputs.empty() || !json.empty() || !events.empty();
   }
 };
 
-/// Parses the command line. Unknown flags and malformed numbers end the process
-/// with LLVM's message and status 1, `--help` with status 0.
+/// Parses the command line. If it has an unknown option or a malformed number,
+/// LLVM prints a message, and the process ends with status 1. With `--help` it
+/// ends with status 0. Other errors are returned.
 llvm::Expected<Options> parseOptions(int argc, char **argv);
 
-/// Parses a line of a suite, in which a flag replaces that of `defaults`.
-/// Errors of every kind come back.
+/// Parses a line of a suite. An option in the line replaces the option in
+/// `defaults`. All errors are returned.
 llvm::Expected<Options> parseCase(llvm::StringRef line,
                                   const Options &defaults);
 

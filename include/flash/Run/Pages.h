@@ -1,4 +1,4 @@
-//===- Pages.h - Inputs of sequences that lie in pages ----------*- C++ -*-===//
+//===- Pages.h - Inputs with paged sequences --------------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,16 +13,19 @@
 
 namespace flash::run {
 
-/// Whether the argument is a table of pages, or memory in which they lie.
+/// Whether an argument of the function is a page table, or the memory of the
+/// pages (`flash.unpage`).
 bool areInPages(mlir::func::FuncOp entry, unsigned argument);
 
-/// Gives the sequences of each table pages of a permutation, as many as they
-/// have rows in, and -1 behind these. Rows of no sequence become NaN: who reads
-/// them shows it.
+/// Fills page tables. Each sequence gets as many pages as its length needs, in
+/// random order, and -1 behind them; no page has two owners if there are
+/// enough. Rows of the pages' memory that belong to no sequence become NaN, so
+/// that a read of them shows in the results. Lengths must have been filled.
 void fillPages(mlir::func::FuncOp entry, uint64_t seed,
                llvm::MutableArrayRef<HostTensor> inputs);
 
-/// Fails unless the pages in which sequences have rows exist.
+/// Fails if a page table has an entry for rows of a sequence that is no page,
+/// or if there is not one length for each sequence.
 llvm::Error verifyPages(mlir::func::FuncOp entry,
                         llvm::ArrayRef<HostTensor> inputs);
 

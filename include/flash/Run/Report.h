@@ -1,4 +1,4 @@
-//===- Report.h - What a run has shown --------------------------*- C++ -*-===//
+//===- Report.h - The report of a run ---------------------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,78 +14,93 @@
 
 namespace flash::run {
 
-/// Everything a run has shown, for people and for programs.
+/// All results of a run, for people and for programs.
 struct Report {
   std::string file, function, target;
   Machine machine;
   uint64_t seed = 0;
   std::vector<TensorSpec> inputs, results;
   StageTimes compileTimes;
+  /// The largest number of bytes that the run had allocated at a time, without
+  /// inputs and results.
   int64_t peakBytes = 0;
+  /// The tiles that were visited, if they were counted.
   std::optional<runtime::TileCounts> tiles;
 
+  /// The outcome of a check.
   struct Check {
-    /// One for each result.
+    /// The comparison of each result with the reference.
     std::vector<Comparison> results;
-    /// Whether a second run gave the same bits.
+    /// Whether two runs had the same bits as results.
     bool repeatable = true;
-    /// Of results that are wrong: why they may be although the program is
-    /// right.
+    /// If a result is wrong: a reason for which a correct program may have
+    /// other results; empty if no reason is known.
     std::string hint;
 
+    /// Whether all results are right and the runs had the same bits.
     bool isOk() const;
-    /// The result that is furthest from the reference in terms of its
-    /// tolerance; a failed one before any that is ok.
+    /// The number of the result with the largest error in relation to its
+    /// tolerance. A wrong result comes before all right ones.
     size_t getWorst() const;
   };
   std::optional<Check> check;
 
   std::optional<Timing> bench;
 
-  /// The naive program, where the other ran.
+  /// The naive program, on the device on which the program ran.
   struct Baseline {
     std::optional<Check> check;
     std::optional<Timing> timing;
     std::vector<KernelUse> kernels;
-    /// Why it was not timed.
+    /// Why it was not timed; empty if it was.
     std::string skipped;
   };
   std::optional<Baseline> baseline;
 
-  /// What a search for a schedule found.
+  /// The outcome of a search for the fastest schedule.
   struct Tuned {
-    /// As values of `--schedule`.
+    /// The fastest schedule and the model's, as values of `--schedule`. They
+    /// are equal if no schedule is faster by more than the noise of the
+    /// measurement.
     std::string schedule, defaultSchedule;
-    /// Of the comparison at the end, in seconds.
+    /// The seconds that a run takes with each of them, in the median, as
+    /// compared at the end.
     double median = 0, defaultMedian = 0;
-    /// Schedules that were tried, and of these not compiled or not launched.
+    /// The number of schedules that were tried, and how many of them could not
+    /// be compiled or launched.
     unsigned tried = 0, failed = 0;
-    /// Why the first of these was not; empty if all were.
+    /// Why the first one of these failed; empty if none did.
     std::string failure;
-    /// That the search took.
+    /// The seconds that the search took.
     double seconds = 0;
   };
   std::optional<Tuned> tuned;
 
-  /// How much longer the naive program takes, if both were timed.
+  /// The time of the naive program divided by the time of the program, if both
+  /// were measured.
   std::optional<double> getSpeedUp() const;
+  /// The floating-point operations of a run (`countFlops`).
   std::optional<double> flops;
-  /// What the naive program would hold beyond inputs and results.
+  /// The bytes of the scores that a program stores which does not compute
+  /// attention in tiles (`countScoreBytes`).
   std::optional<double> scoreBytes;
 
-  /// Bytes of all inputs and results.
+  /// The bytes of all inputs and results.
   int64_t getTraffic() const;
-  /// FLOP for each of these bytes; only with `flops`.
+  /// The arithmetic intensity: the number of FLOP for each byte of
+  /// `getTraffic`. `flops` must have a value.
   double getIntensity() const { return *flops / getTraffic(); }
-  /// The FLOP/s that the machine's peaks allow at this intensity.
+  /// The roofline: the FLOP/s that the peaks of the machine allow at this
+  /// intensity; nothing if a peak or `flops` is not known.
   std::optional<double> getRoofline() const;
 };
 
+/// Print the part of the report that the name says.
 void printTiles(const Report &report, llvm::raw_ostream &os);
 void printCheck(const Report &report, llvm::raw_ostream &os);
 void printBench(const Report &report, llvm::raw_ostream &os);
 
-/// Documented in docs/flash-run.md.
+/// The report as JSON, which docs/flash-run.md documents.
 llvm::json::Object toJson(const Report &report);
 
 } // namespace flash::run

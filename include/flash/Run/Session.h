@@ -1,4 +1,4 @@
-//===- Session.h - What the runs of a process share -------------*- C++ -*-===//
+//===- Session.h - State that the runs of a process share -------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,10 +16,11 @@
 
 namespace flash::run {
 
-/// The GPU and the kernels that were compiled, for one or many programs.
+/// The GPU, and the kernels that were compiled, for the runs of one or many
+/// programs.
 class Session {
 public:
-  /// What programs report goes to `os`.
+  /// Reports of runs are printed to `os`.
   Session(mlir::MLIRContext &context, llvm::raw_ostream &os)
       : context(context), os(&os) {}
 
@@ -27,17 +28,21 @@ public:
   llvm::raw_ostream &getOutput() { return *os; }
   void setOutput(llvm::raw_ostream &stream) { os = &stream; }
 
-  /// Compiles the entry of a program and loads it where it shall run. Equal
-  /// texts and options give the same kernel. `--target=auto` is for `Flash`
-  /// only: the others go where that went.
+  /// Compiles the entry of a program, and loads it on the device on which it
+  /// will run. Equal texts and options give the same kernel, which is compiled
+  /// again only if it is dumped, or if many others were compiled in between.
+  /// The target `Auto` is for `Flash` only; the naive program is compiled for
+  /// the target of that kernel. A reference always runs on the CPU.
   llvm::Expected<std::shared_ptr<Kernel>>
   compile(const Program &program, Variant variant, const Options &options);
 
-  /// Compiles what a GPU will run, in threads, for calls of `compile` that
-  /// follow. What cannot be compiled is left to them.
+  /// Compiles the programs of these runs that are for a GPU, several at a time
+  /// in threads. Later calls of `compile` then find the kernels. Programs that
+  /// cannot be compiled are skipped, so that `compile` reports the error.
   void compileAhead(llvm::ArrayRef<Options> runs);
 
-  /// Opens the GPU at the first call; it stays as it was then.
+  /// Opens the GPU when it is called first. Later calls return the same GPU, or
+  /// the same error. The device gets the time-out of `options`.
   llvm::Expected<Gpu *> getGpu(const Options &options);
 
 private:
@@ -45,16 +50,19 @@ private:
                                        const Options &options);
   llvm::Expected<Kernel> compileForCpu(const Program &program, Variant variant,
                                        const Options &options);
-  /// As `Flash`, wherever the program can run.
+  /// Compiles the program as `Flash` for the GPU if it can run there, else for
+  /// the CPU.
   llvm::Expected<Kernel> compileForAny(const Program &program,
                                        const Options &options);
 
   mlir::MLIRContext &context;
   llvm::raw_ostream *os;
-  /// Before the kernels, which refer to it.
+  /// Declared before the kernels, which refer to it, so that it is destroyed
+  /// after them.
   std::unique_ptr<Gpu> gpu;
   std::string gpuFailure;
-  /// Of the last programs, by all that they were made from.
+  /// The kernels of the last programs, by the variant, the options and the text
+  /// from which they were made.
   std::map<std::string, std::shared_ptr<Kernel>> kernels;
 };
 

@@ -13,11 +13,13 @@
 
 namespace flash::run {
 
-/// Runs each line of a file as a command line, with the options at hand as
-/// defaults: a program, whose path starts at the file's folder, and flags.
-/// Empty lines and those that start with # are left out. Prints a line for
-/// each case as it ends and a table of all at the end. Returns whether all
-/// went well. An error is one of the suite itself; errors of cases are results.
+/// Runs each line of the file `options.suite` as a command line. It has the
+/// path of a program, relative to the folder of the file, and options, whose
+/// defaults are `options`. Empty lines and lines that start with # are skipped.
+/// Prints a line for each case when it ends, and a table of all cases at the
+/// end. Returns whether all cases ran and went well. Fails only if the suite
+/// itself cannot be run; errors of cases are outcomes. If a case loses the GPU,
+/// further cases are not run.
 llvm::Expected<bool> runSuite(Session &session, const Options &options);
 
 } // namespace flash::run

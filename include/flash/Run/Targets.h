@@ -12,8 +12,8 @@
 
 namespace flash::run {
 
-/// Prints a line for each GPU that is described (Machine.h), below a line with
-/// the names of the columns.
+/// Prints a line for each GPU that has a description (Machine.h), below a line
+/// with the names of the columns.
 void printTargets(llvm::raw_ostream &os);
 
 } // namespace flash::run

@@ -1,4 +1,4 @@
-//===- Tune.h - Which schedule is fastest -----------------------*- C++ -*-===//
+//===- Tune.h - Search for the fastest schedule -----------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,8 +14,10 @@
 
 namespace flash::run {
 
-/// Times the program with schedules that fit, checks the fastest, and adds it
-/// to the tuning file, if there is one. Returns whether the check went well.
+/// Measures the program with many schedules and checks its results with the
+/// fastest one. If they are right, adds the schedule to `options.tuningFile`,
+/// if there is one. Returns whether they are right; the outcome is in `report`
+/// and is printed.
 llvm::Expected<bool> tuneProgram(Session &session, const Program &program,
                                  const Options &options, Report &report);
 

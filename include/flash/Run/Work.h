@@ -1,4 +1,4 @@
-//===- Work.h - What a program has to do ------------------------*- C++ -*-===//
+//===- Work.h - Operations and bytes of programs ----------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,25 +15,29 @@
 
 namespace flash::run {
 
-/// Floating-point operations of the two matrix products over the unmasked
-/// (query, key) pairs of every attention in a program at level 0. Lengths are
-/// taken from the inputs. Nothing if a size does not follow from the inputs.
+/// The number of floating-point operations of the products of all attentions in
+/// a program at level 0: two products for an attention, and five for its
+/// gradients. Only pairs of query and key that are not masked count. Lengths
+/// are read from the inputs. Nothing if a number does not follow from the
+/// inputs, or if it is 0.
 std::optional<double> countFlops(mlir::func::FuncOp level0,
                                  llvm::ArrayRef<HostTensor> inputs);
 
-/// Bytes of the results of a function, where they follow from the inputs; a
-/// result of unknown size counts as the largest input.
+/// An estimate of the bytes of all results of a function. A result whose sizes
+/// do not follow from the inputs counts as much as the largest input.
 int64_t estimateResultBytes(mlir::func::FuncOp entry,
                             llvm::ArrayRef<TensorSpec> inputs);
 
-/// The largest matrix of scores, in f32: what a program holds that stores the
-/// scores of an attention. Nothing if sizes are unknown.
+/// The bytes of the scores of one attention in f32, for all batches and heads:
+/// the largest number among the attentions of the program. Nothing if sizes do
+/// not follow from the inputs, or if there is no attention.
 std::optional<double> countScoreBytes(mlir::func::FuncOp level0,
                                       llvm::ArrayRef<TensorSpec> inputs);
 
-/// By the numbers of results, the rows of those whose others are undefined:
-/// sequences that are packed into a tensor.empty have rows from the first of
-/// each pair up to the second one. Offsets are taken from the inputs.
+/// For results in which only the rows of packed sequences are defined, because
+/// they were packed into a tensor.empty: the defined rows, by the number of the
+/// result, as ranges from a row to before another one. Offsets are read from
+/// the inputs.
 std::map<unsigned, llvm::SmallVector<std::pair<int64_t, int64_t>>>
 getRowsOfSequences(mlir::func::FuncOp level0,
                    llvm::ArrayRef<HostTensor> inputs);

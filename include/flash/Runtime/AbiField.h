@@ -1,12 +1,13 @@
-//===- AbiField.h - What a kernel is passed for one operand -----*- C++ -*-===//
+//===- AbiField.h - The parameters of a kernel for an operand ---*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The machine types of kernel parameters. No dependency on MLIR; which fields a
-// type becomes is in Dialect/Nvx/IR/KernelAbi.h.
+// The machine types of kernel parameters. This file does not depend on MLIR;
+// `getAbiFields` (Dialect/Nvx/IR/KernelAbi.h) returns the fields of an MLIR
+// type.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,12 +18,15 @@
 
 namespace flash {
 
-/// TensorMap: the 128 bytes that describe a tensor to the copy engine (TMA).
+/// The type of a parameter. A `TensorMap` has the 128 bytes that describe a
+/// tensor to the copy engine (TMA).
 enum class AbiType : uint8_t { Pointer, I32, I64, F32, F64, TensorMap };
 
-/// What a field says about its operand.
+/// What a parameter says about its operand: where it is, the size or the stride
+/// of a dimension, its value, or how the copy engine addresses it.
 enum class AbiRole : uint8_t { Pointer, Size, Stride, Scalar, TensorMap };
 
+/// One parameter of a kernel.
 struct AbiField {
   AbiType type;
   AbiRole role;
@@ -30,17 +34,17 @@ struct AbiField {
   unsigned dimension = 0;
 };
 
-/// The strictest alignment of a parameter, in bytes.
+/// The largest alignment of a parameter in bytes.
 inline constexpr unsigned maxAbiAlignment = 64;
 
-/// Size in bytes.
+/// The size of a parameter in bytes.
 inline unsigned getBytes(AbiType type) {
   if (type == AbiType::TensorMap)
     return 128;
   return type == AbiType::I32 || type == AbiType::F32 ? 4 : 8;
 }
 
-/// Alignment in bytes.
+/// The alignment of a parameter in bytes.
 inline unsigned getAlignment(AbiType type) {
   return type == AbiType::TensorMap ? maxAbiAlignment : getBytes(type);
 }

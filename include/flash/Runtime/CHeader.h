@@ -12,33 +12,34 @@
 
 namespace flash::runtime {
 
-/// The compiled kernels, PTX or cubin: within the header, as text if they are,
-/// or in a file that is read when the program starts.
+/// The compiled kernels, as PTX or as a cubin.
 struct KernelImage {
+  /// Whether the header contains the image. Otherwise the program reads it from
+  /// a file when it starts.
   bool isEmbedded = false;
   /// The image itself, or the name of the file.
   llvm::StringRef text;
 };
 
-/// What the kernels were made of, for the comment that a header starts with.
-/// What is empty is left out.
+/// How the kernels were made, for the comment at the beginning of the header.
+/// Empty members are left out.
 struct KernelOrigin {
   /// The compiler and its version, and the GPU.
   llvm::StringRef compiler, target;
   /// The file of the program, and its text.
   llvm::StringRef file, program;
-  /// The calls that have versions.
+  /// The calls for which there are versions, as flash-make-versions has them.
   llvm::StringRef versions;
-  /// In the order of the attentions.
+  /// The schedules of the attentions, in the order of the program.
   llvm::ArrayRef<std::string> schedules;
 };
 
-/// Prints a C99 header, also C++11, that runs the program with the CUDA driver,
-/// and whose only dependencies are <cuda.h> and libcuda. `code` is what
-/// `convert-host-to-emitc` makes of the program, with `name` as prefix. All
-/// names of the header start with it, so that a file may include several; see
-/// docs/launch.md. Errors: `name` is no C identifier, or the launches take
-/// their kernels from several modules.
+/// Prints a C99 header, which is also C++11, that runs the program with the
+/// CUDA driver. It depends only on <cuda.h> and libcuda. `code` is what
+/// `convert-host-to-emitc` makes of the program, with `name` as the prefix. All
+/// names of the header start with `name`, so that a file may include several
+/// headers (docs/launch.md). It is an error if `name` is no C identifier, or if
+/// the kernels of the launches are in several modules.
 llvm::Error printCHeader(const HostProgram &program, llvm::StringRef name,
                          llvm::StringRef code, const KernelImage &image,
                          const KernelOrigin &origin, llvm::raw_ostream &os);

@@ -14,7 +14,8 @@
 
 namespace flash::runtime {
 
-/// For containers whose first element is aligned as any parameter has to be.
+/// An allocator for containers of parameters: the first element is at a
+/// multiple of `maxAbiAlignment`, as any parameter requires.
 template <typename T> struct ParameterAllocator {
   using value_type = T;
 

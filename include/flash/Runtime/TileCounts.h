@@ -10,13 +10,14 @@
 
 #include <cstdint>
 
-/// What `flash-count-tiles` makes a kernel call at each step of the online
-/// softmax; safe from any thread.
+/// Counts a tile. Kernels that the pass `flash-count-tiles` has changed call
+/// this at each step of the online softmax. Any thread may call it.
 extern "C" void flash_count_tile(bool masked);
 
 namespace flash::runtime {
 
-/// Steps since the last reset: of tiles without and with mask.
+/// The number of steps since the last reset, of all kernels of the process:
+/// steps without a mask (full tiles) and steps with a mask (partial tiles).
 struct TileCounts {
   int64_t full;
   int64_t partial;

@@ -13,33 +13,48 @@
 
 namespace flash {
 
-/// Whether copies of kernels of this schedule are in bulk: of whole multiples
-/// of 16 bytes, with zeros for rows that do not exist.
+/// Whether kernels of gradients with this schedule copy tiles in bulk (TMA).
+/// Bulk copies move multiples of 16 bytes, and write zeros for rows that do not
+/// exist.
 inline bool copiesInBulk(const Schedule &schedule) {
   return schedule.has(ScheduleFeatures::SpecializeWarps);
 }
 
-/// The warps that share a tile of so many rows in a kernel of gradients.
+/// The number of warps that share a tile of `rows` rows in a kernel of
+/// gradients. `rows` must be a multiple of 16 if warps have roles; each warp
+/// then has 16 rows.
 int64_t getWarpsOfRows(const Schedule &schedule, int64_t rows);
 
-/// Tiles and schedules of the kernels that add up the gradients of scores for a
-/// captured tensor. A step has a pair of tiles of queries and of the output's
-/// gradients, and a pair of tiles of keys and of values.
+/// Tiles and schedules of the kernels that add up gradients of scores to the
+/// gradient of a captured tensor, which the score region reads. A step of such
+/// a kernel computes a square tile of scores. It needs two pairs of tiles: a
+/// tile of queries with a tile of the gradients of the output, and a tile of
+/// keys with a tile of values.
 class CapturedGradModel {
 public:
-  /// Beside kernels of this schedule, with tiles.
+  /// `ofGradients` is the schedule of the gradients to which the kernels
+  /// belong; it must have `queryTile` and `keyTile`. `headDim` and `valueDim`
+  /// are the columns of keys and of values, and `elementBytes` the size of
+  /// their elements.
   CapturedGradModel(const Schedule &ofGradients, const Machine &machine,
                     int64_t headDim, int64_t valueDim, int64_t elementBytes);
 
-  /// Whether there is room for tiles for warps with roles.
+  /// Whether warps may have roles: they have roles in the kernels of
+  /// `ofGradients`, and shared memory has room for two pairs of tiles of 128
+  /// rows.
   bool canHaveRoles() const;
-  /// The rows and columns of the tiles of scores.
+  /// The number of rows, and of columns, of a tile of scores: 128 if warps have
+  /// roles, else at most 64.
   int64_t getTile(bool withRoles) const;
-  /// Of a kernel that copies `inStep` pairs in each step, and `once` once.
+  /// The schedule of a kernel that copies `inStep` pairs of tiles in each step,
+  /// and `once` pairs once for all steps. `inStep` must be positive if warps
+  /// have roles. Has `warps`; if warps have roles also `features` and `stages`.
   Schedule getSchedule(bool withRoles, int64_t inStep, int64_t once) const;
 
 private:
   Schedule ofGradients;
+  /// Bytes of shared memory: what a pair of tiles of 128 rows takes, and what
+  /// tiles may take in all.
   int64_t bytesOfPair, room;
 };
 

@@ -1,4 +1,4 @@
-//===- Models.h - Which schedules fit, and which is best --------*- C++ -*-===//
+//===- Models.h - Models that choose and check schedules --------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,58 +16,85 @@
 
 namespace flash {
 
-/// With as many queries, a tile of one head is half full where warps have
-/// roles. Models do not pack the heads of more queries.
+/// The largest number of queries of each head for which models pack heads.
+/// Tiles of kernels whose warps have roles have at least 64 rows, so with more
+/// queries the tile of a single head is more than half full.
 constexpr int64_t mostPackedQueries = 32;
 
-/// How many query heads of a key head a model packs into a tile: as many as
-/// possible where the queries of one head leave most of a tile empty, else 1.
-/// `given` has keys that are fixed already; it uses the tile of queries.
+/// The number of query heads of a key head that share a tile (packed GQA). It
+/// is `packedHeads` of `given` if that has a value. Otherwise it is the largest
+/// divisor of `Problem::group` that is at most 128 and at most the number of
+/// rows of the tile of queries, for GPUs and up to `mostPackedQueries` queries.
+/// If the number of queries is not known, heads are packed only for packed rows
+/// with keys in pages. In all other cases it is 1. `given` has the keys that
+/// are fixed already; if they include no `queryTile`, the tile is the one that
+/// `chooseSchedule` proposes.
 int64_t choosePackedHeads(const Problem &problem, const Machine &target,
                           const Schedule &given);
 
-/// What a model proposes, with `packedHeads` of the problem. `given` has keys
-/// that are fixed already; it uses whether warps have roles. What it proposes
-/// is merged below them (Schedule::over).
+/// The schedule that the model of the target proposes for an attention, with
+/// `Problem::packedHeads` as the number of packed heads. `given` has the keys
+/// that are fixed already. The model takes some of them into account, such as
+/// the tiles and whether the features give roles to warps, but its result may
+/// have other values for them. The caller therefore merges both,
+/// `given.over(result)`, and checks the merged schedule with
+/// `completeSchedule`.
 Schedule chooseSchedule(const Problem &problem, const Machine &target,
                         const Schedule &given);
 
-/// Checks that a block of `schedule`, which has tiles, has the shape that
-/// tensor cores need, and enough registers and shared memory; returns what it
-/// lacks, with the figures, and nothing if it is possible. Fills in what
-/// follows from the other keys: warps, stages, query_stages, features and
-/// num_splits. CPUs can have any tiles.
+/// Checks whether `target` can run an attention with this schedule, which must
+/// have `queryTile` and `keyTile`: whether an attention has its keys, whether
+/// each value is in its range, whether tensor cores can multiply such tiles of
+/// such elements, and whether a block has enough registers and shared memory.
+/// Returns a message that says with numbers what is not possible; empty if the
+/// schedule is possible. Fills in keys that have no value: value_columns,
+/// warps, stages, query_stages, features and num_splits. After an error, some
+/// of them may be filled in. A CPU can have any tiles; neither elements nor
+/// memory are checked for it, and no key is filled in.
 std::string completeSchedule(const Problem &problem, const Machine &target,
                              Schedule &schedule);
 
-/// Whether a mask is worth a block map in the call: two kernels, which
-/// evaluate it for each query and key once for all heads where only the running
-/// program knows it, against the tiles that attention leaves out then
-/// (microseconds, CostModel.cpp). Not on a single tile of keys; where sizes are
-/// open, it is.
+/// Whether a block map saves more time than it takes to compute the map in the
+/// call. The map takes two kernels. If a score region masks elements, they
+/// evaluate the mask for each pair of query and key, once for all heads. The
+/// map saves part of the time that the attention takes with `schedule`, which
+/// must have tiles (CostModel.cpp estimates both in microseconds). The result
+/// is true if the number of heads, queries or keys is not known. Otherwise it
+/// is false if there is only one tile of keys, and true for a CPU if there are
+/// several.
 bool paysToListTiles(const Problem &problem, const Machine &target,
                      const Schedule &schedule);
 
-/// What is proposed for gradients, whose programs go over tiles of queries and
-/// over tiles of keys. `given` has keys that are fixed already; it
-/// uses whether warps have roles.
+/// The schedule that a model proposes for gradients. They are computed by
+/// programs over tiles of queries and over tiles of keys, or by one program
+/// over tiles of keys. `given` has the keys that are fixed already. The model
+/// uses its tiles, steps, `products`, `keyPrograms` and `features`. The caller
+/// merges both, as for `chooseSchedule`.
 Schedule chooseGradSchedule(const Problem &problem, const Machine &target,
                             const Schedule &given);
 
-/// As `completeSchedule`, for gradients: what is wrong with a schedule that has
-/// tiles, empty if nothing is. Fills in the stages where warps have roles.
+/// Checks a schedule of gradients as `completeSchedule` checks a schedule of an
+/// attention: returns a message, or an empty string if the schedule is
+/// possible. Fills in `stages` if warps have roles, and no other key.
 std::string completeGradSchedule(const Problem &problem, const Machine &target,
                                  Schedule &schedule);
 
-/// Schedules that the target admits, each complete, for a search: the model's
-/// own, then all tiles and features with the rest as the model would have it.
-/// For gradients what is proposed is not among them, since it follows from the
-/// operation (proposeSchedule), and not all go with their masks and scores.
+/// Schedules that a search may measure. The target can run each of them, and
+/// each is complete. For an attention, the first one is the model's proposal,
+/// if the target can run that. It is followed by combinations of tiles and
+/// features, whose other keys `completeSchedule` fills in; the search space
+/// leaves out tiles that are much larger than the numbers of queries and keys.
+/// For gradients, the list does not contain the model's proposal, which depends
+/// on the operation (`proposeSchedule`), and some of the schedules may not suit
+/// the mask or the score region of the operation.
 std::vector<Schedule> listSchedules(const Problem &problem,
                                     const Machine &target);
 
-/// Schedules that differ from `schedule` in what the above leaves to the model:
-/// stages, warps, and splits of the keys, as far as their programs have them.
+/// Schedules that differ from `schedule`, which must be complete, in the value
+/// of one key: stages, query_stages (for gradients: key_program_stages), warps,
+/// packed_heads or num_splits. If `stages` changes, the other number of stages
+/// may change with it, and `num_splits` replaces `split_ctas`. The target can
+/// run each of them. Empty for CPUs.
 std::vector<Schedule> listVariations(const Problem &problem,
                                      const Machine &target,
                                      const Schedule &schedule);

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Apart from the attributes of the flash dialect, whose name it has: programs
-// on tiles have a schedule too, and do not know that dialect's operations.
+// The attribute belongs to the flash dialect, but the other attributes of that
+// dialect are in another file: programs on tiles have schedules, too, and they
+// do not depend on the operations of the flash dialect.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +37,8 @@ def Flash_ScheduleFeatures : I32BitEnumAttr<"ScheduleFeatures",
   let printBitEnumPrimaryGroups = 0;
 }
 
-// In which order CTAs take tiles; `#flash.order` says what each is.
+// The orders in which CTAs process tiles. The documentation of `#flash.order`
+// describes them.
 def Flash_TileOrder : I32EnumAttr<"TileOrder", "an order of tiles", [
     I32EnumAttrCase<"Linear", 0, "linear">,
     I32EnumAttrCase<"LongestFirst", 1, "longest_first">,

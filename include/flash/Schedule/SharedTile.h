@@ -12,15 +12,20 @@
 
 namespace flash {
 
-/// Tiles lie in shared memory as `!tile.smem` describes, with the narrowest
-/// swizzle that holds a row of so many bytes, or 128.
+/// The span in bytes of the swizzle of a tile in shared memory whose rows have
+/// `rowBytes` bytes: the smallest of 32, 64 and 128 that is at least
+/// `rowBytes`, or 128 for longer rows. `!tile.smem` describes the layout.
 constexpr int64_t getSwizzle(int64_t rowBytes) {
   return rowBytes <= 32 ? 32 : rowBytes <= 64 ? 64 : 128;
 }
-/// The bytes from the start of such a tile to where the next can start: after
-/// eight rows the pattern of the swizzle repeats.
+/// The distance in bytes from the start of a tile in shared memory to the first
+/// address at which another tile can start. The tile is stored as panels of
+/// `swizzle` bytes of each row, and the distance is a multiple of eight rows of
+/// a panel, after which the pattern of the swizzle repeats.
 int64_t getSharedTileBytes(int64_t rows, int64_t columns, int64_t elementBytes,
                            int64_t swizzle);
+/// As above, with the swizzle that `getSwizzle` returns for the rows of the
+/// tile.
 inline int64_t getSharedTileBytes(int64_t rows, int64_t columns,
                                   int64_t elementBytes) {
   return getSharedTileBytes(rows, columns, elementBytes,

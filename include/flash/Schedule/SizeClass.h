@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where sizes change from call to call, all sizes of one class have the same
-// version of a program: it is scheduled for their typical size, and knows what
-// they are all divisible by.
+// Classes of sizes that change from call to call. All sizes of a class have the
+// same version of a program. Its schedule is chosen for their typical size, and
+// it may assume that sizes are divisible by their common divisor.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,11 +20,13 @@
 
 namespace flash {
 
-/// Sizes up to this one are classes of their own.
+/// Each size up to this one is a class of its own.
 constexpr int64_t largestExactSize = 64;
 
-/// The size that schedules are chosen for. Of large sizes the three highest
-/// bits count: a power of two is itself, and there are four sizes for each.
+/// The size for which schedules are chosen. A size up to `largestExactSize` is
+/// its own typical size. The typical size of a larger one has only its three
+/// highest bits, so there are four typical sizes from a power of two to before
+/// the next one. `size` must not be negative.
 inline int64_t getTypicalSize(int64_t size) {
   constexpr int bitsKept = 3;
   if (size <= largestExactSize)
@@ -33,11 +35,14 @@ inline int64_t getTypicalSize(int64_t size) {
   return size >> dropped << dropped;
 }
 
-/// What distinguishes classes of large sizes: the first of these that divides
-/// them.
+/// Sizes above `largestExactSize` belong to the same class if they have the
+/// same typical size, and if the same number of this list is the first that
+/// divides them.
 constexpr int64_t classDivisors[] = {256, 128, 64, 1};
 
-/// What all sizes of the class of `size` are divisible by.
+/// A number by which all sizes of the class of `size` are divisible: `size`
+/// itself up to `largestExactSize`, else the first number of `classDivisors`
+/// that divides it.
 inline int64_t getCommonDivisor(int64_t size) {
   if (size <= largestExactSize)
     return size;
@@ -47,18 +52,20 @@ inline int64_t getCommonDivisor(int64_t size) {
   return 1;
 }
 
-/// A number for the class of `size`.
+/// A number that is the same for all sizes of a class, and different for
+/// different classes.
 inline int64_t getSizeClass(int64_t size) {
   if (size <= largestExactSize)
     return size;
-  // The four lowest bits of a typical size are 0, and 65 has an exact
-  // typical size.
+  // The four lowest bits of a typical size are 0 here. 1 is added since sizes
+  // from 65 on have the typical size 64, which is the number of another class.
   return getTypicalSize(size) + 1 + getCommonDivisor(size) / 64;
 }
 
-/// The length that a version for CPUs is scheduled for. There are few of them:
-/// tiles may be somewhat larger than a short length. It is divisible by no
-/// tile, as not all lengths that it stands for are.
+/// The length for which the version for a CPU is scheduled that serves `length`
+/// queries or keys: 15, 31, 63 or 129. There are only four versions, since
+/// tiles may be somewhat larger than a short length. The length is divisible by
+/// no tile, because not all lengths that the version serves are.
 inline int64_t getCpuLength(int64_t length) {
   for (int64_t tile : {16, 32, 64})
     if (length <= tile)
@@ -66,18 +73,21 @@ inline int64_t getCpuLength(int64_t length) {
   return 129;
 }
 
-/// The sizes of one class, or of several with the same version, for a program
-/// that finds out whether a size is one of them.
+/// A set of sizes: one class, or several classes that have the same version. A
+/// program tests whether a size belongs to it.
 struct SizeSet {
+  /// All sizes are in the range from `first` to `last`, both included.
   int64_t first, last;
-  /// A bit for each of `classDivisors`: those that are the common divisor of
-  /// sizes in the set, and those that are it of no size in the range.
+  /// Bit i is for element i of `classDivisors`. `divisors` has the common
+  /// divisors of the sizes in the set, and `absent` has the divisors that are
+  /// the common divisor of no size in the range.
   unsigned divisors, absent = 0;
 
   static constexpr unsigned allDivisors = 15;
 
-  /// Adds divisors that are absent, or leaves them out, such that few are to be
-  /// tested.
+  /// Adds some absent divisors to `divisors`, which adds no size to the set,
+  /// such that few divisions test whether a size belongs to the set. Clears
+  /// `absent`.
   void decideAbsent();
   bool operator==(const SizeSet &other) const {
     return first == other.first && last == other.last &&
@@ -85,9 +95,9 @@ struct SizeSet {
   }
 };
 
-/// Calls `visit` with each class that has a size from `first` to `last`, in
-/// their order: its sizes, which may be others, too, and one of them in this
-/// range.
+/// Calls `visit` for each class that has a size from `first` to `last`, in the
+/// order of their ranges. `sizes` is the whole class, which may also have sizes
+/// outside of these limits, and `size` is one of its sizes within them.
 void forEachSizeClass(
     int64_t first, int64_t last,
     llvm::function_ref<void(SizeSet sizes, int64_t size)> visit);

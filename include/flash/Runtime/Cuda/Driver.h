@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// No tool is linked with CUDA, so that each starts on a machine without a GPU.
+// The driver is loaded at run time. No tool is linked with CUDA, so all tools
+// start on machines without a GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,21 +24,26 @@ struct DriverApi;
 /// The loaded and initialized driver. It stays loaded until the process ends.
 class Driver {
 public:
-  /// Loads and initializes the driver. Loading it again is cheap.
+  /// Loads and initializes the driver. Loading it again is cheap. Fails with
+  /// `Unavailable` if there is no driver or it has no device, and with
+  /// `DriverTooOld` if it lacks a function that is needed.
   static llvm::Expected<std::shared_ptr<Driver>>
   load(llvm::StringRef path = "libcuda.so.1");
   ~Driver();
 
-  /// The newest CUDA version the driver supports, 1000 * major + 10 * minor.
+  /// The newest CUDA version that the driver supports: 1000 * major + 10 *
+  /// minor.
   int getVersion() const { return version; }
-  /// The same for messages: "12.8".
+  /// The version for messages, such as "12.8".
   std::string getVersionString() const;
-  /// Never 0: a driver without a device does not load.
+  /// The number of devices, at least 1.
   int getDeviceCount() const { return deviceCount; }
 
   /// The driver's functions, for this library and its tests.
   const DriverApi &getApi() const { return *api; }
-  /// "cuInit failed with CUDA_ERROR_NO_DEVICE (no device was found)".
+  /// A message about a failed call of the driver's function `call`, such as
+  /// "cuInit failed with CUDA_ERROR_NO_DEVICE (no device was found)". `result`
+  /// is its CUresult.
   std::string describe(int result, llvm::StringRef call) const;
 
 private:

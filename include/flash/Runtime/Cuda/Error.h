@@ -12,11 +12,14 @@
 
 namespace flash::cuda {
 
-/// The kinds that a caller may want to distinguish. The message says the rest.
+/// The kinds of errors that a caller may want to distinguish. The message has
+/// the details.
 enum class ErrorKind {
-  /// No driver, or a driver without a device: another target can still run.
+  /// There is no driver, or it has no device. Programs can still run on other
+  /// targets.
   Unavailable,
-  /// The driver lacks a function, or does not know the version of the PTX.
+  /// The driver lacks a function that is needed, or does not know the version
+  /// of the PTX.
   DriverTooOld,
   /// The request breaks a limit of the device or of a kernel, or is malformed.
   InvalidRequest,
@@ -25,11 +28,13 @@ enum class ErrorKind {
   OutOfMemory,
   /// A kernel wrote outside of a buffer.
   RedZone,
-  /// A kernel did not finish in time. The device is lost to this process.
+  /// A kernel did not finish in time. The process cannot use the device any
+  /// more.
   TimedOut,
-  /// A kernel faulted. The device is lost to this process.
+  /// A kernel faulted. The process cannot use the device any more.
   KernelFailed,
-  /// Nothing was tried, as an earlier failure lost the device.
+  /// Nothing was tried, because after an earlier fault or time-out the process
+  /// cannot use the device any more.
   DeviceLost,
   /// Any other failure of a driver call.
   DriverFailure,

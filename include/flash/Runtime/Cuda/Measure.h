@@ -20,7 +20,7 @@ namespace flash::cuda {
 class L2Flush {
 public:
   static llvm::Expected<L2Flush> create(const Device &device);
-  /// Queues the writes.
+  /// Queues the writes, and does not wait for them.
   llvm::Error run(const Stream &stream = {}) const;
 
 private:
@@ -31,31 +31,40 @@ private:
   DeviceBuffer buffer;
 };
 
-/// How long and how often `measure` runs.
+/// How long a measurement lasts, and how many runs it has.
 struct MeasureOptions {
+  /// Runs before the measurement.
   unsigned warmUpRuns = 3;
+  /// The smallest and the largest number of measured runs.
   unsigned minRuns = 5, maxRuns = 1000;
-  /// Ends the measurement after `minRuns`. Wall-clock time, flushes included.
+  /// After this time, the measurement ends as soon as it has `minRuns` runs.
+  /// Times are wall-clock times and include flushes.
   double budgetSeconds = 1.0;
-  /// Ends it after one run.
+  /// After this time, the measurement ends after the current run, even if it
+  /// has fewer than `minRuns` runs. It also ends the runs before the
+  /// measurement.
   double patienceSeconds = 10.0;
-  /// Ends it after three runs, if none was faster.
+  /// The measurement ends after three runs if none of them took less than this
+  /// time.
   double hopelessSeconds = std::numeric_limits<double>::infinity();
   /// Whether each run starts with an empty L2 cache.
   bool flushL2 = true;
 };
 
-/// Every sample, in the order of the runs, in seconds; at least one.
+/// The seconds that each run took, in the order of the runs. There is at least
+/// one run.
 struct Measurement {
   std::vector<double> seconds;
 
   double getMedian() const;
   double getMin() const;
-  /// Half of the distance between the quartiles, relative to the median.
+  /// Half of the distance between the quartiles, divided by the median.
   double getSpread() const;
 };
 
-/// Times what `run` queues on the stream, with events around it.
+/// Measures the time that the work takes on the device which `run` queues on
+/// the stream. `run` is called once for each run, and must not wait for the
+/// work.
 llvm::Expected<Measurement>
 measure(const Device &device,
         llvm::function_ref<llvm::Error(const Stream &)> run,

@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One checked run, without the handling of errors:
+// An example of a checked run, without the handling of errors:
 //
 //   Device device = *Device::open();
 //   Function kernel = *Module::load(device, ptx, "f.ptx")->getFunction("f");
 //   DeviceBuffer out = *DeviceBuffer::allocate(
 //       device, "out", bytes, {checkedRedZoneBytes, /*poison=*/true});
 //   kernel.launch({grid, block, sharedBytes}, {&out.getAddress(), &count});
-//   device.synchronize(); // Faults and time-outs come out here.
+//   device.synchronize(); // Reports faults and time-outs.
 //   out.checkRedZones();
 //   out.copyToHost(host);
 //
@@ -30,32 +30,36 @@ namespace flash::cuda {
 struct CUmod_st;
 struct CUfunc_st;
 
-/// What the driver says about a kernel.
+/// Properties of a kernel that the driver reports.
 struct FunctionInfo {
   std::string name;
-  /// Registers of a thread.
+  /// The registers of a thread.
   int registers = 0;
-  /// Bytes of local memory of a thread: spilled registers and arrays.
+  /// The bytes of local memory of a thread, which has spilled registers and
+  /// arrays.
   int localBytes = 0;
   int staticSharedBytes = 0;
   int constantBytes = 0;
-  /// Most threads of a block with this kernel.
+  /// The largest number of threads of a block.
   int maxThreads = 0;
-  /// 10 * major + minor of the architecture and of the PTX it was made from.
+  /// The version of the architecture of the machine code, and the version of
+  /// the PTX from which it was made: 10 * major + minor.
   int binaryVersion = 0, ptxVersion = 0;
-  /// Number of parameters, from the text of PTX, and the bytes they fill, which
-  /// drivers before 12.4 do not report.
+  /// The number of parameters, which is known for PTX only, and the bytes that
+  /// they fill. Drivers before 12.4 do not report these.
   std::optional<int> parameters;
   std::optional<int64_t> parameterBytes;
 };
 
-/// The size of one launch, and when it may start.
+/// The sizes of a launch, and when the kernel may start.
 struct LaunchShape {
-  /// Blocks and threads of a block along x, y and z.
+  /// The number of blocks of the grid, and the number of threads of a block,
+  /// along x, y and z.
   std::array<int64_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
   int64_t dynamicSharedBytes = 0;
-  /// Whether the kernel may start before the one before it on the stream has
-  /// ended. It then waits itself (griddepcontrol.wait).
+  /// Whether the kernel may start before the previous kernel on the stream has
+  /// ended (programmatic dependent launch). It then waits for that kernel
+  /// itself (griddepcontrol.wait). Ignored before CUDA 12.3.
   bool isDependent = false;
 };
 
@@ -65,22 +69,27 @@ class Function {
 public:
   const FunctionInfo &getInfo() const { return info; }
 
-  /// Allows launches with that much dynamic shared memory; needed above what
-  /// the device gives without this call (48 KiB with the static part).
+  /// Allows launches with up to `bytes` bytes of dynamic shared memory. Needed
+  /// if static and dynamic shared memory exceed 48 KiB. The limit holds for all
+  /// objects of this kernel. Fails if a block of the device cannot have so
+  /// much.
   llvm::Error setDynamicSharedLimit(int64_t bytes);
 
-  /// Blocks of this shape that one multiprocessor runs at a time. 0 means that
-  /// the kernel cannot be launched.
+  /// The number of blocks of this shape that one multiprocessor runs at the
+  /// same time. If it is 0, the kernel cannot be launched. Fails as `launch`
+  /// does if the shape breaks a limit.
   llvm::Expected<int> getOccupancy(const LaunchShape &shape) const;
 
-  /// Queues a launch. Each argument points to the value of one parameter and
-  /// is read before the call returns. Faults of the kernel come out of later
-  /// calls that wait.
+  /// Queues a launch. Each argument points to the value of one parameter, which
+  /// is read before the call returns. Fails if the shape breaks a limit of the
+  /// device or the kernel, if an argument is null, or if the number of
+  /// arguments is known to be wrong. If the kernel faults, calls that wait for
+  /// it later report the error.
   llvm::Error launch(const LaunchShape &shape,
                      llvm::ArrayRef<const void *> arguments,
                      const Stream &stream = {}) const;
 
-  /// The same with the values of all parameters in one buffer, each at its
+  /// As `launch`, with the values of all parameters in one buffer, each at its
   /// offset.
   llvm::Error launchPacked(const LaunchShape &shape,
                            llvm::ArrayRef<char> parameters,
@@ -99,21 +108,24 @@ private:
   std::shared_ptr<Loaded> module;
   CUfunc_st *handle = nullptr;
   FunctionInfo info;
-  /// The module's, which all objects of the kernel share.
+  /// The limit of dynamic shared memory in bytes. The module owns it, and all
+  /// objects of the kernel share it.
   std::atomic<int> *sharedLimit = nullptr;
 };
 
-/// A program on a device.
+/// A program that is loaded on a device.
 class Module {
 public:
-  /// Loads PTX text or the bytes of a cubin. `name` is for messages.
+  /// Loads the text of PTX, or the bytes of a cubin. `name` is for messages.
+  /// Fails if the driver refuses the program or is too old for its PTX version.
   static llvm::Expected<Module>
   load(const Device &device, llvm::StringRef image, llvm::StringRef name);
 
+  /// The kernel of this name. Waits for running kernels first.
   llvm::Expected<Function> getFunction(llvm::StringRef name) const;
 
-  /// What the driver's ptxas said: registers and spills of each kernel,
-  /// warnings. Empty for a cubin.
+  /// The messages of the driver's ptxas: registers and spills of each kernel,
+  /// and warnings. Empty for a cubin.
   const std::string &getLog() const { return log; }
 
 private:

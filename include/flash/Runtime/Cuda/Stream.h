@@ -15,13 +15,14 @@ namespace flash::cuda {
 struct CUstream_st;
 struct CUevent_st;
 
-/// A queue of work. A default-constructed one is the driver's default stream,
-/// with which created streams stay in order.
+/// A queue of work. A default-constructed stream is the driver's default
+/// stream. Work on created streams is in order with work on the default stream.
 class Stream {
 public:
   Stream() = default;
   static llvm::Expected<Stream> create(const Device &device);
-  /// A `CUstream` or `cudaStream_t` of someone else, who destroys it.
+  /// A `CUstream` or `cudaStream_t` that belongs to someone else, who destroys
+  /// it after this object was last used.
   static Stream borrow(void *handle);
   Stream(Stream &&other);
   Stream &operator=(Stream &&other);
@@ -36,7 +37,7 @@ private:
   CUstream_st *handle = nullptr;
 };
 
-/// A point in a stream that can be waited for, and whose time is taken.
+/// A point in a stream. It can be waited for, and has a time.
 class Event {
 public:
   static llvm::Expected<Event> create(const Device &device);
@@ -44,17 +45,21 @@ public:
   Event &operator=(Event &&other);
   ~Event();
 
+  /// Records the point behind all work that was queued on the stream before.
   llvm::Error record(const Stream &stream = {});
 
-  /// Whether all work before the point is done. An event that was never
-  /// recorded is done.
+  /// Whether all work before the point is done. True if the event was never
+  /// recorded.
   llvm::Expected<bool> isDone() const;
 
-  /// Polls until the point is reached. After `seconds`, or the device's
-  /// time-out, the device is lost and the error says which kernels ran.
+  /// Waits, by polling, until all work before the point is done. If that takes
+  /// longer than `seconds`, or than the time-out of the device if there is no
+  /// value, the device is lost, and the error names the kernels that may still
+  /// run.
   llvm::Error wait(std::optional<double> seconds = std::nullopt) const;
 
-  /// Seconds between two points that were reached, to about 0.5 us.
+  /// The seconds from the point `start` to this point, which must both be done.
+  /// The resolution is about 0.5 us.
   llvm::Expected<double> getSecondsSince(const Event &start) const;
 
 private:
@@ -63,7 +68,7 @@ private:
   std::shared_ptr<Context> context;
   CUevent_st *handle = nullptr;
   CUstream_st *stream = nullptr;
-  /// How many kernels had been launched at the last record.
+  /// How many kernels had been launched when the point was recorded.
   uint64_t launches = 0;
 };
 

@@ -15,25 +15,28 @@
 
 namespace flash::cuda {
 
-/// What NVML reports at one moment. What it does not report is absent.
+/// Values that NVML, NVIDIA's management library, reports at one moment. A
+/// value that it does not report is absent.
 struct Readings {
   std::optional<int> clockMHz, memoryClockMHz;
   std::optional<double> powerWatts;
-  /// Such as "570.86.15".
+  /// The version of the driver, such as "570.86.15".
   std::optional<std::string> driverVersion;
 };
 
-/// NVIDIA's management library, if there is one.
+/// The sensors of a device, which NVML reads if there is such a library.
 class Telemetry {
 public:
-  /// For the device with that PCI bus id (`DeviceInfo::pciBusId`). Never fails:
-  /// without the library, all readings are absent.
+  /// Opens the sensors of the device with this PCI bus id
+  /// (`DeviceInfo::pciBusId`). Never fails: without the library or the device,
+  /// values are absent.
   static Telemetry open(llvm::StringRef pciBusId,
                         llvm::StringRef path = "libnvidia-ml.so.1");
   Telemetry(Telemetry &&);
   Telemetry &operator=(Telemetry &&);
   ~Telemetry();
 
+  /// Reads all values.
   Readings read() const;
 
 private:

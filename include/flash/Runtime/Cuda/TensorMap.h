@@ -17,9 +17,10 @@ using runtime::TensorMap;
 using runtime::TensorMapElement;
 using runtime::TensorMapOptions;
 
-/// Checks the limits of the hardware, with a message where one is broken, and
-/// has the driver encode the map. Devices from sm_90 on, drivers from 12.0 on.
-/// `name` is for messages.
+/// Checks the limits of the hardware (`findBrokenRule`), and encodes the tensor
+/// map with the driver. Needs a device from sm_90 on and a driver from CUDA
+/// 12.0 on. Fails with a message that names the limit that is broken, or what
+/// is missing. `name` is the name of the tensor map in messages.
 llvm::Expected<TensorMap> encodeTensorMap(const Device &device,
                                           const llvm::Twine &name,
                                           const TensorMapOptions &options);

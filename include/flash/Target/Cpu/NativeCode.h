@@ -25,16 +25,18 @@ class LLJIT;
 
 namespace flash {
 
+/// The target machine of LLVM for the processor of this process.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createNativeMachine(llvm::CodeGenOptLevel level);
 
-/// Appends an object or assembly file.
+/// Compiles a module of LLVM IR, and appends the object file or the assembly to
+/// `output`. May change the module.
 llvm::Error emitNativeCode(llvm::Module &module, llvm::TargetMachine &machine,
                            llvm::CodeGenFileType type,
                            llvm::SmallVectorImpl<char> &output);
 
-/// A function that code calls. It is given by address, so that no tool needs to
-/// export symbols.
+/// A function of this process that loaded code may call. The address is given,
+/// so that no tool needs to export symbols.
 struct NativeSymbol {
   template <typename Function>
   NativeSymbol(llvm::StringRef name, Function *function)
@@ -44,12 +46,14 @@ struct NativeSymbol {
   void *address;
 };
 
-/// Loads an object file, which may also call what the process exports, such as
-/// libm.
+/// Loads the bytes of an object file, which are copied. Its code may call
+/// `symbols`, and functions that the process exports, such as the ones of libm.
+/// The code is valid as long as the result.
 llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>>
 linkNativeCode(llvm::StringRef object, llvm::ArrayRef<NativeSymbol> symbols);
 
-/// The address of a function in it.
+/// The address of a function of the loaded object file. Fails if there is no
+/// such function, or if a function that the file calls is missing.
 llvm::Expected<void *> lookUpNativeCode(llvm::orc::LLJIT &jit,
                                         llvm::StringRef name);
 

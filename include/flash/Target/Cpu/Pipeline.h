@@ -13,6 +13,7 @@
 
 namespace flash {
 
+/// Options of the passes from linalg to the LLVM dialect for CPUs.
 struct CpuBackendOptions : mlir::PassPipelineOptions<CpuBackendOptions> {
   Option<int64_t> vectorBits{
       *this, "vector-bits",
@@ -29,22 +30,24 @@ struct CpuBackendOptions : mlir::PassPipelineOptions<CpuBackendOptions> {
       llvm::cl::init(1 << 20)};
 };
 
-/// Vector registers of the machine this process runs on: width in bits, count.
+/// The width in bits and the number of the vector registers of the processor on
+/// which this process runs.
 std::pair<int64_t, int64_t> getHostVectorRegisters();
 
-/// From tensors (linalg, tensor, scf.forall and scf.for) to buffers without
-/// any linalg operation: bufferization, register tiles, parallel bodies.
+/// From tensors (linalg, tensor, scf.forall and scf.for) to buffers without any
+/// linalg operation: tensors become memrefs, linalg operations become loops
+/// over register tiles, and the bodies of parallel loops become functions.
 void buildCpuBufferizePipeline(mlir::OpPassManager &pm,
                                const CpuBackendOptions &options);
 
-/// From there to the LLVM dialect.
+/// From the result of `buildCpuBufferizePipeline` to the LLVM dialect.
 void buildCpuLowerToLLVMPipeline(mlir::OpPassManager &pm);
 
-/// Both.
+/// Both pipelines above, one after the other.
 void buildCpuBackendPipeline(mlir::OpPassManager &pm,
                              const CpuBackendOptions &options);
 
-/// Registers `--flash-cpu-backend`.
+/// Registers the pipeline `--flash-cpu-backend` of flash-opt.
 void registerCpuPipelines();
 
 } // namespace flash

@@ -13,14 +13,17 @@
 
 namespace flash {
 
-/// The object file of a module of the host dialect, for this processor.
+/// Compiles a module of the host dialect for the processor of this process, and
+/// returns the bytes of the object file. The module does not change.
 llvm::Expected<std::string> compileHostCode(mlir::ModuleOp module);
 
-/// Loads the object file of a program, which sets its function.
+/// Loads the bytes of an object file that `compileHostCode` has returned, and
+/// sets `HostProgram::function` and `HostProgram::code`.
 llvm::Error linkHostCode(runtime::HostProgram &program, llvm::StringRef object);
 
-/// A module of the host dialect, which is given as text, as C: what
-/// `runtime::printCHeader` takes, with the same prefix.
+/// The C code of a module of the host dialect. `module` is the text of the
+/// module. The result is the parameter `code` of `runtime::printCHeader`, which
+/// must have the same prefix.
 llvm::Expected<std::string> printHostCode(llvm::StringRef module,
                                           llvm::StringRef prefix);
 

@@ -14,6 +14,7 @@
 namespace flash {
 
 /// Emits arithmetic on values of one type: f32, f64 or a vector of these.
+/// Comparisons return values of i1, or vectors of i1.
 class FloatEmitter {
 public:
   FloatEmitter(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type);
@@ -42,23 +43,26 @@ public:
   mlir::Value isNaN(mlir::Value x);
   mlir::Value both(mlir::Value x, mlir::Value y);
 
-  /// Clamps x; NaN passes. This exact form is one instruction each on x86,
-  /// which arith.minimumf is not.
+  /// Clamps x to the range from `low` to `high`. NaN stays NaN. On x86 each of
+  /// the two bounds is one instruction in this form, but not with
+  /// arith.minimumf.
   mlir::Value clamp(mlir::Value x, double low, double high);
-  /// Evaluates a polynomial, coefficients from the highest degree down.
+  /// Evaluates a polynomial at x. The coefficient of the highest degree comes
+  /// first.
   mlir::Value horner(mlir::Value x, llvm::ArrayRef<double> coefficients);
 
-  /// The bits of x as integers of the same width, and back.
+  /// The bits of x as integers of the same width; floats from such bits; and a
+  /// constant of such integers.
   mlir::Value toBits(mlir::Value x);
   mlir::Value fromBits(mlir::Value bits);
   mlir::Value bits(int64_t value);
   mlir::Value toFloat(mlir::Value integer);
 
-  /// The same value in another type of float.
+  /// Converts x to floats of the element type `element`.
   mlir::Value convert(mlir::Value x, mlir::Type element);
 
   mlir::ImplicitLocOpBuilder &builder() { return b; }
-  /// The emitter's type with other elements.
+  /// The type of the emitter with other elements.
   mlir::Type withElement(mlir::Type element) const;
 
 private:

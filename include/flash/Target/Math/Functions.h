@@ -12,22 +12,24 @@
 
 namespace flash {
 
-/// Functions of f32 in f32, to about 2e-7, tanh to 3.5e-7 (relative).
-/// Results below 2^-125.5 are 0.
+/// Functions of f32 that are computed in f32. The relative error is about 2e-7,
+/// and 3.5e-7 for tanh. Results with a magnitude below 2^-125.5 are 0.
 namespace single {
 mlir::Value exp2(FloatEmitter &e, mlir::Value x);
 mlir::Value exp(FloatEmitter &e, mlir::Value x);
 mlir::Value tanh(FloatEmitter &e, mlir::Value x);
-/// tanh of an x in [-tanhLimit, tanhLimit] as a quotient.
+/// The numerator and the denominator of a quotient that is tanh(x), for x from
+/// -tanhLimit to tanhLimit.
 constexpr double tanhLimit = 7.9;
 std::pair<mlir::Value, mlir::Value> tanhRatio(FloatEmitter &e, mlir::Value x);
 } // namespace single
 
-/// Functions of values that came from f32, computed in f64 so that the result
-/// rounded to f32 is accurate to 1e-7 (relative) everywhere, infinities and NaN
-/// as in the C standard. They are short, since f64 forgives cancellation and
-/// has the range of all intermediate results. They are not accurate enough
-/// for results in f64.
+/// Functions of values that were converted from f32, computed in f64. The
+/// result rounded to f32 has a relative error of at most 1e-7 for all
+/// arguments. Infinities and NaN are handled as in the C standard. The
+/// functions are short, because in f64 cancellation does no harm to such
+/// results, and all intermediate results are in range. They are not accurate
+/// enough for results in f64.
 namespace wide {
 mlir::Value exp2(FloatEmitter &e, mlir::Value x);
 mlir::Value expm1(FloatEmitter &e, mlir::Value x);
@@ -44,7 +46,8 @@ mlir::Value cosh(FloatEmitter &e, mlir::Value x);
 mlir::Value asinh(FloatEmitter &e, mlir::Value x);
 mlir::Value acosh(FloatEmitter &e, mlir::Value x);
 mlir::Value atanh(FloatEmitter &e, mlir::Value x);
-/// For |x| < 2^48; beyond, some value in [-1, 1] (tan: any value).
+/// Accurate for |x| < 2^48. For larger |x| the result is some value from -1 to
+/// 1, and any value for tan.
 mlir::Value sin(FloatEmitter &e, mlir::Value x);
 mlir::Value cos(FloatEmitter &e, mlir::Value x);
 mlir::Value tan(FloatEmitter &e, mlir::Value x);
@@ -58,8 +61,7 @@ mlir::Value erfc(FloatEmitter &e, mlir::Value x);
 mlir::Value remainder(FloatEmitter &e, mlir::Value x, mlir::Value y);
 } // namespace wide
 
-/// Classes of floats, or of vectors of them, of any type: comparisons of the
-/// magnitude.
+/// Tests of floats of any type, or of vectors of them. They compare magnitudes.
 namespace any {
 mlir::Value isFinite(FloatEmitter &e, mlir::Value x);
 mlir::Value isInfinite(FloatEmitter &e, mlir::Value x);
@@ -67,7 +69,8 @@ mlir::Value isNaN(FloatEmitter &e, mlir::Value x);
 mlir::Value isNormal(FloatEmitter &e, mlir::Value x);
 } // namespace any
 
-/// x^n for integers, as math.ipowi has it; n is a number of `digits` bits.
+/// x^n for integers, with the semantics of math.ipowi. `digits` is the number
+/// of bits of n.
 mlir::Value emitIntegerPower(mlir::OpBuilder &builder, mlir::Location loc,
                              mlir::Value x, mlir::Value n, unsigned digits);
 

@@ -13,17 +13,17 @@
 
 namespace flash {
 
-/// A program without machine code yet, and the function in the host dialect
-/// that the code is made of (Target/Host/HostCode.h).
+/// A host program without machine code, and the function in the host dialect
+/// from which the code is made (Target/Host/HostCode.h).
 struct BuiltHostProgram {
   runtime::HostProgram program;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 
-/// The program of a host function after bufferization, which computes with
-/// sizes, makes views of memrefs, allocates, asserts and launches, also in
-/// `scf.if` and `scf.for`. Reports an error at the first operation, argument or
-/// result for which a program has no form.
+/// Makes the host program of a function after bufferization. The function may
+/// compute with sizes, make views of memrefs, allocate memory, assert and
+/// launch kernels, also in `scf.if` and `scf.for`. Reports an error at the
+/// first operation, argument or result that a host program cannot have.
 mlir::FailureOr<BuiltHostProgram> buildHostProgram(mlir::func::FuncOp function);
 
 } // namespace flash

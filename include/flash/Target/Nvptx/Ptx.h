@@ -19,17 +19,19 @@ class Operation;
 
 namespace flash {
 
-/// Seconds spent in each stage.
+/// The seconds that each stage took.
 struct PtxTimes {
   double translate = 0, optimize = 0, codegen = 0;
 };
 
+/// For which GPUs and drivers `emitPtx` compiles.
 struct PtxOptions {
   /// One of `getNvptxChips()`.
   std::string chip = "sm_80";
-  /// The PTX version times ten, as in LLVM's feature `ptx86`. 0 is 8.0, which
-  /// the drivers of CUDA 12.0 and later assemble, or the first version that
-  /// knows the chip. A driver refuses versions later than its own.
+  /// Ten times the version of the PTX, as in LLVM's feature `ptx86`. 0 stands
+  /// for 8.0, which the drivers of CUDA 12.0 and later assemble, or for the
+  /// first version that has the chip. A driver refuses versions that are later
+  /// than its own.
   unsigned ptxVersion = 0;
 };
 
@@ -38,26 +40,27 @@ struct PtxText {
   PtxTimes times;
 };
 
-/// The chips that `emitPtx` takes, separated by commas.
+/// The chips that `emitPtx` accepts, separated by commas.
 std::string getNvptxChips();
 
-/// Makes LLVM's NVPTX target known and sets its pointers to shared memory to 32
-/// bits, for which there is only a command-line flag. `emitPtx` calls it; a
+/// Initializes LLVM's NVPTX target, and makes pointers to shared memory 32 bits
+/// wide, for which LLVM has only a command-line flag. `emitPtx` calls this. A
 /// tool that removes LLVM's flags from its command line must call it before it
-/// does.
+/// removes them.
 void initializeNvptx();
 
-/// Registers the dialects of thread programs (gpu.module, llvm
-/// and nvvm) and their translation to LLVM IR.
+/// Registers the dialects of thread programs (gpu.module, llvm and nvvm), and
+/// their translation to LLVM IR.
 void registerNvptxDialects(mlir::DialectRegistry &registry);
 
 /// Compiles the functions and globals of a gpu.module or builtin.module, which
-/// must be in the LLVM and NVVM dialects. Vectors may be of any length: they
-/// become scalars before anything else. The same input gives the same text.
+/// must be in the LLVM and NVVM dialects, to PTX. Vectors may have any length;
+/// they become scalars first. The text depends only on the input and the
+/// options.
 ///
-/// Fails on an unknown chip, on operations that the chip or the PTX version
-/// lacks and on those that are not in these dialects; for the latter a
-/// diagnostic says where.
+/// Fails if the chip is unknown, if the chip or the PTX version lacks an
+/// operation, or if an operation is not in these dialects. In the last case a
+/// diagnostic names the location.
 llvm::Expected<PtxText> emitPtx(mlir::Operation *module,
                                 const PtxOptions &options = {});
 

@@ -16,8 +16,9 @@
 
 namespace flash {
 
-/// What one function needs, as ptxas reports it. Sizes are in bytes, per thread
-/// but for `staticShared`, which is per block.
+/// The resources that a function needs, as ptxas reports them. Sizes are in
+/// bytes, and numbers are of one thread, except for `staticShared`, which is of
+/// a block.
 struct KernelResources {
   std::string name;
   unsigned registers = 0;
@@ -25,19 +26,20 @@ struct KernelResources {
   unsigned staticShared = 0;
 };
 
+/// Machine code for a GPU, and what ptxas said about it.
 struct Cubin {
   llvm::SmallVector<char, 0> bytes;
   std::vector<KernelResources> kernels;
-  /// Warnings, and remarks with a C75xx code, by which ptxas says that it
-  /// serialises wgmma or ignores a register count.
+  /// Warnings, and remarks with a code C75xx. With these, ptxas says that it
+  /// serializes wgmma or ignores a number of registers.
   std::vector<std::string> remarks;
 
-  /// True if any function spills registers to memory.
+  /// Whether any function spills registers to memory.
   bool hasSpills() const;
 };
 
-/// Assembles PTX with the first `ptxas` in the PATH. Fails if there is none,
-/// and with its message if it fails.
+/// Assembles PTX for a chip such as "sm_90a" with the first `ptxas` in the
+/// PATH. Fails if there is none, and with the output of ptxas if it fails.
 llvm::Expected<Cubin> runPtxas(llvm::StringRef ptx, llvm::StringRef chip);
 
 } // namespace flash
