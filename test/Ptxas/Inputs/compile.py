@@ -2,18 +2,18 @@
 
 Usage: compile.py [--gradients [--packed | --products N] | --bias] [--target TARGET] [--options OPTIONS] [--mask MASK] [--documents] [--spills N] [--dynamic | [--few] [--group N] --queries N --keys N] ELEMENT_TYPE D...
 
-Each D is a head dimension, or D:DV with that of the values. The seed chooses a third of them, or
-FLASH_TEST_ALL in the environment all. Prints what ptxas
+Each D is a head dimension, or D:DV with that of the values. Without --shard the seed chooses a third of them (any/3). Prints what ptxas
 says about each kernel; the status is 1 if one has more spills than it may, does not compile, or has
 products of warpgroups that ptxas says it runs one after the other.
 """
 import argparse
-import os
-import random
+import pathlib
 import re
 import subprocess
 import sys
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "Run" / "suite"))
+from suite import add_choice, choose  # noqa: E402
 
 PROGRAM = """func.func @attention(%q: tensor<{query}>, %k: tensor<{key}>, %v: tensor<{value}>, %ids: tensor<{keys}xi32>) -> tensor<{result}> {{
   %o = flash.attention %q, %k, %v{mask}{score} : (tensor<{query}>, tensor<{key}>, tensor<{value}>) -> tensor<{result}>
@@ -123,14 +123,12 @@ def main():
     parser.add_argument("--spills", type=int, default=0, help="bytes that a kernel may spill")
     parser.add_argument("--products", type=int, help="of the schedule of --gradients")
     parser.add_argument("--group", type=int, help="query heads of a key head")
-    parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
+    add_choice(parser)
     parser.add_argument("element")
     parser.add_argument("dimensions", nargs="+")
     arguments = parser.parse_args()
-    dimensions = arguments.dimensions
-    if not os.environ.get("FLASH_TEST_ALL"):
-        dimensions = random.Random(arguments.seed).sample(dimensions, (len(dimensions) + 2) // 3)
-        print(f"{len(dimensions)} of {len(arguments.dimensions)} head dimensions, seed {arguments.seed}", flush=True)
+    dimensions = choose(arguments.dimensions, arguments.shard or ["any/3"], arguments.seed)
+    print(f"{len(dimensions)} of {len(arguments.dimensions)} head dimensions, seed {arguments.seed}", flush=True)
     failures = 0
     for entry in dimensions:
         d, _, dv = entry.partition(":")
