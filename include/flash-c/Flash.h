@@ -125,17 +125,17 @@ typedef struct FlashCompileOptions {
       own, in the form of flash-run's --versions. Each call then chooses a
       version by its sizes. NULL for none. */
   const char *versions;
-  /** The device whose measured schedules are used, such as "NVIDIA H200". With
-      NULL a program for the CPU uses the schedules of this machine's CPU, and
-      a program for a GPU uses no measured schedules. */
+  /** The device whose schedules in the tuning file are used, such as
+      "NVIDIA H200". NULL stands for this machine's CPU where the program is for
+      the CPU, and for no device where it is for a GPU. */
   const char *device;
   /** The number of multiprocessors of the GPU for which schedules are chosen,
       at most 4096. 0 for the number in the program or else in the description
       of the target. Kernels give right results on any number. */
   int64_t multiprocessors;
-  /** A file with measured schedules (docs/tuning.md), which are preferred to
-      the schedules of the library. It is an error if the file has no schedules
-      for the device. NULL for none. */
+  /** A file with measured schedules (docs/tuning.md), which have precedence
+      over the schedules that the library chooses. It is an error if the file
+      has none for the device. NULL for no file. */
   const char *tuning_file;
   /** A function that the compiling thread calls between passes, at most 20
       times in a second. If it returns another number than 0, the compilation

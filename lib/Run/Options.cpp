@@ -110,8 +110,8 @@ struct Flags {
       cl::desc("Measured schedules; --tune adds to them")};
   cl::opt<std::string> device{
       "device", cl::value_desc("name"), cl::cat(category),
-      cl::desc("Whose measured schedules to take (default: the device that "
-               "runs; none for -o)")};
+      cl::desc("Whose schedules in the tuning file to take (default: the "
+               "device that runs; none for -o)")};
   cl::opt<int64_t> multiprocessors{
       "multiprocessors", cl::value_desc("number"), cl::cat(category),
       cl::desc("How many the GPU has (default: as many as the device that "

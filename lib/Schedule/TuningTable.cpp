@@ -21,11 +21,6 @@ using llvm::formatv;
 using llvm::StringRef;
 namespace json = llvm::json;
 
-// Made of the files in Tuned.
-static constexpr llvm::StringLiteral shippedText =
-#include "TunedSchedules.inc"
-    ;
-
 // Shorter sequences are one class, and so are fewer keys of a query.
 static constexpr int64_t minLengthClass = 128, minKeysPerQueryClass = 32;
 // Queries of the tiles that are few or many.
@@ -249,13 +244,6 @@ llvm::Expected<TuningTable> TuningTable::load(StringRef path) {
     return createStringError(formatv("cannot read the tuning file '{0}': {1}",
                                      path, llvm::toString(file.takeError())));
   return parse((*file)->getBuffer(), path);
-}
-
-const TuningTable &TuningTable::getShipped() {
-  // shipped-schedules.test reads the files that it is made of.
-  static const TuningTable table =
-      llvm::cantFail(parse(shippedText, "the shipped table"));
-  return table;
 }
 
 const TuningEntry *TuningTable::find(const TuningKey &key) const {

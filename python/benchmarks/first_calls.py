@@ -60,8 +60,8 @@ def measure(name, dim, rows):
     time_stages(flash, stages)
     documents = (torch.arange(rows, device="cuda") // 500).to(torch.int32)
     query, key, value = torch.randn(3, 2, 16, rows, dim, device="cuda", dtype=torch.bfloat16).unbind()
-    # What PyTorch and the driver do once.
-    torch.zeros(8, device="cuda", requires_grad=True).sum().backward()
+    # What PyTorch and the driver do once: the first backward of a given gradient imports SymPy, which takes seconds.
+    torch.zeros(8, device="cuda", requires_grad=True).exp().backward(torch.ones(8, device="cuda"))
     flash.get_device_target()
     found = {}
 

@@ -22,7 +22,7 @@ class Machine(NamedTuple):
     """What programs are compiled for, beside a target."""
 
     target: str
-    #: Whose measured schedules to take, such as "NVIDIA H200"; "" for none.
+    #: Whose schedules in `tuning` to take, such as "NVIDIA H200"; "" for none.
     device: str = ""
     #: The multiprocessors that schedules count on; 0 for those of the target.
     multiprocessors: int = 0
@@ -169,9 +169,9 @@ def compile(text, target=None, function=None, schedule=None, sizes=None, version
         or the length decides how queries are laid out: the kernel's `arguments` say which are taken.
       versions: Several such sizes, each a list of tuples, in which a range stands for all of its sizes:
         the kernel has a version for each, takes any sizes, and chooses at the call.
-      device: The number of a CUDA device, whose target, multiprocessors and measured schedules are taken (the first
-        one, if neither target nor device are given), or the name of one, as flash-run takes it with --device, whose
-        measured schedules are.
+      device: The number of a CUDA device, whose target, multiprocessors and schedules in `tuning` are taken (the first
+        one, if neither target nor device are given), or the name of a device, as flash-run takes it with --device,
+        whose schedules in `tuning` are taken.
       tuning: A file of measured schedules, which `flash-run --tune` writes (docs/tuning.md); it must have some for
         the device, or on the CPU for this processor.
 

@@ -67,11 +67,10 @@ struct CompileOptions {
   /// A schedule for all attentions and gradients. Its keys have precedence over
   /// the keys of the program's own schedules.
   Schedule schedule;
-  /// A file with measured schedules. Empty for the schedules that are compiled
-  /// in.
+  /// A file with measured schedules. Empty for none.
   std::string tuningFile;
-  /// The name of the device whose measured schedules are used. Empty for the
-  /// device that runs the program, if it is known.
+  /// The name of the device whose schedules in `tuningFile` are used. Empty for
+  /// the device that runs the program, if it is known.
   std::string device;
   /// The number of multiprocessors of the GPU for which programs are compiled.
   /// 0 stands for the number of the device that runs the program or, if that is

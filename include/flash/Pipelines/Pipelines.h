@@ -35,7 +35,7 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       llvm::cl::init(false)};
   Option<std::string> device{
       *this, "device",
-      llvm::cl::desc("Whose measured schedules to take, such as NVIDIA H200"),
+      llvm::cl::desc("Whose schedules in tuning-file to take, such as NVIDIA H200"),
       llvm::cl::init("")};
   Option<std::string> tuningFile{
       *this, "tuning-file", llvm::cl::desc("A file with measured schedules"),

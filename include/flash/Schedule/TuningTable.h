@@ -71,8 +71,6 @@ public:
                                            llvm::StringRef name);
   /// Reads a tuning file.
   static llvm::Expected<TuningTable> load(llvm::StringRef path);
-  /// The entries of the files in lib/Schedule/Tuned, which are compiled in.
-  static const TuningTable &getShipped();
 
   /// The entry of a class of programs; null if there is none. The pointer is
   /// valid until an entry is inserted.

@@ -41,18 +41,10 @@ FailureOr<TunedSchedules> TunedSchedules::load(Operation *op, StringRef device,
 
 const TuningEntry *TunedSchedules::find(const Problem &problem,
                                         const Machine &machine) const {
-  if (device.empty())
-    return nullptr;
-  TuningKey key = TuningKey::get(problem, machine, device);
-  if (const TuningEntry *entry = file.find(key))
-    return entry;
-  return TuningTable::getShipped().find(key);
+  return file.find(TuningKey::get(problem, machine, device));
 }
 
 Location TunedSchedules::getLocation(MLIRContext *context,
                                      const TuningEntry &entry) const {
-  bool isOfFile = file.find(entry.key) == &entry;
-  return FileLineColLoc::get(
-      context, isOfFile ? StringRef(path) : "the shipped schedules", entry.line,
-      1);
+  return FileLineColLoc::get(context, path, entry.line, 1);
 }

@@ -13,19 +13,18 @@
 
 namespace flash {
 
-/// The schedules that were measured to be best on a device: those of a file go
-/// before those that are compiled in.
+/// The schedules of a tuning file for a device.
 class TunedSchedules {
 public:
-  /// None where no device is named. Fails after an error at `op` if the file,
-  /// of which there need be none, cannot be read or has nothing for the device.
+  /// None if `path` is empty. Fails after an error at `op` if no device is named,
+  /// and if the file cannot be read or has no entry for the device.
   static llvm::FailureOr<TunedSchedules>
   load(mlir::Operation *op, llvm::StringRef device, llvm::StringRef path);
 
-  /// That of the problem's class; null if there is none.
+  /// The entry of the problem's class; null if there is none.
   const TuningEntry *find(const Problem &problem, const Machine &machine) const;
 
-  /// Where it is written.
+  /// The line of the file in which an entry is written.
   mlir::Location getLocation(mlir::MLIRContext *context,
                              const TuningEntry &entry) const;
 

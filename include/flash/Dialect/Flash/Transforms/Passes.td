@@ -16,7 +16,7 @@ defvar scheduleOptions = [
          "Keys of #flash.schedule, such as query_tile=64,key_tile=128, which "
          "go before those that the program has">,
   Option<"device", "device", "std::string", "\"\"",
-         "Whose measured schedules to take, such as NVIDIA H200">,
+         "Whose schedules in tuning-file to take, such as NVIDIA H200">,
   Option<"tuningFile", "tuning-file", "std::string", "\"\"",
          "A file with measured schedules">
 ];
@@ -446,8 +446,8 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     `split_ctas` says how many there should be. Where the machine has products of warpgroups, warps have
     roles too, if the elements have 16 bits.
 
-    What was measured on `device` is in `tuning-file` (docs/tuning.md), or
-    compiled in.
+    Schedules that were measured on `device` are in `tuning-file`
+    (docs/tuning.md).
 
     The target `emulate` takes the tiles of the CPU, but does not drop `num_splits`
     and `split_ctas`, which the target `cpu` does.
