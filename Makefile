@@ -44,11 +44,9 @@ test: python ## every test, with other cases of the suite each time; the last li
 test-all: export FLASH_TEST_ALL = 1
 test-all: test ## every test, with all cases of the suite
 
-# Tests that `make test` runs, and in which nothing of PyTorch has a part, would do the same again.
 test-torch: python ## the Python tests with PyTorch, in the virtual environment $(BUILD)/torch
 	scripts/setup-torch.sh $(BUILD) $(PYTHON)
-	$(BUILD)/torch/bin/python -m pytest -q -n $(JOBS) --dist loadfile -p no:cacheprovider python/tests \
-	  $$(grep -oh 'python/tests/test_[a-z_]*\.py' test/Python/*.test | xargs grep -LE 'torch|importorskip' | sed 's/^/--ignore=/')
+	$(BUILD)/torch/bin/python -m pytest -q -n $(JOBS) --dist loadfile -p no:cacheprovider --only-torch python/tests
 
 test-models: python ## Transformers' model types, tiny, beside eager
 	scripts/setup-torch.sh $(BUILD) $(PYTHON)

@@ -2,7 +2,9 @@
 
 import atexit
 import importlib
+import inspect
 import os
+import pathlib
 import shutil
 import tempfile
 
@@ -14,6 +16,29 @@ os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="flash-mlir-test-")
 atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 # Tests look at warnings and at stderr, and machines may be slow.
 os.environ["FLASH_MLIR_QUIET"] = "1"
+
+
+def pytest_addoption(parser):
+    help = "leave out the tests that `make test` runs and in which nothing of PyTorch has a part: they would do the same again"
+    parser.addoption("--only-torch", action="store_true", help=help)
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--only-torch"):
+        return
+    root = pathlib.Path(__file__).parents[2]
+    commands = " ".join(test.read_text() for test in (root / "test" / "Python").glob("*.test"))
+
+    def is_kept(item):
+        text = inspect.getsource(item.module)
+        # Where PyTorch has a part in some tests of a module, these say so or have a parameter "torch".
+        if "    torch = pytest.importorskip(" in text:
+            text = inspect.getsource(item.function) + item.name
+        return "torch" in text or f"/python/tests/{item.path.name}" not in commands
+
+    left_out = [item for item in items if not is_kept(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if is_kept(item)]
 
 
 def reference(query, key, value, keep=None, score=None, scale=None, lengths=None, sink=None):
