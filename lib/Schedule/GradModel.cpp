@@ -45,15 +45,19 @@ struct Candidate {
 
 /// Where one program is faster than two (H200, docs/schedules.md).
 struct Gain {
-  int64_t headDim;
+  /// Multiples of 16 above the bound of the line before; others have no such
+  /// program.
+  int64_t maxHeadDim;
   /// From which length on, without a mask and with one, and from how many heads
-  /// of all batches: blocks of a head add in order.
-  int64_t shortest, shortestMasked, fewestHeads;
+  /// of all batches: blocks of a head add in order. Never, if absent.
+  std::optional<int64_t> shortest;
+  int64_t shortestMasked, fewestHeads;
   /// The same where scores are kept, and each program would compute them again;
   /// never, if absent, where there are no registers for them.
   std::optional<int64_t> shortestKept, shortestMaskedKept;
-  /// Whether narrow windows, in which most tiles are masked, pay, too.
-  bool takesNarrow;
+  /// How many keys a query sees at least where a mask leaves ranges and there is
+  /// no score function: in narrower windows most tiles are masked.
+  int64_t fewestKeys;
   /// Whether there are registers for elements of each query and key.
   bool readsPairs;
   /// Up to how many heads that share keys it pays where tiles have lists: of
@@ -62,9 +66,8 @@ struct Gain {
 };
 } // namespace
 
-/// In narrower windows most tiles are masked, where there are no registers for
-/// scores. How many keys a query sees at most is of a sample of queries: under
-/// a causal mask of 512 keys it is 509.
+/// How many keys a query sees at least under other masks. The number is of a
+/// sample of queries: under a causal mask of 512 keys it is 509.
 static constexpr int64_t fewestKeysOfQuery = 500;
 
 /// Rows shorter than this, without a mask and with one, ask for so many tiles
@@ -88,8 +91,11 @@ static constexpr Candidate fusedCandidates[] = {
     {64, 128, 128, 128, 128, 2, {}, {}, claimed}, {128, 128, 128, 128, 64, 2}};
 
 static constexpr Gain gains[] = {
-    {64, 512, 512, 4, {}, {}, true, false, unlimited},
-    {128, 1024, 2048, 16, 512, 1024, false, true, 1}};
+    {64, 512, 512, 4, {}, {}, 0, false, unlimited},
+    {80, {}, 2048, 16, 1024, 1024, 2000, false, 0},
+    {96, 8192, 2048, 16, 1024, 1024, 2000, false, 0},
+    {112, 1024, 2048, 16, 1024, 1024, 2000, false, 0},
+    {128, 1024, 2048, 16, 512, 1024, 500, true, 1}};
 
 /// Of keys and values, whose gradients one program without roles sums up.
 static constexpr int64_t mostColumnsTogether = 512;
@@ -159,7 +165,7 @@ static bool paysToFuseLists(const Problem &problem, const Gain &gain,
 }
 
 /// Whether one program is faster than two where warps have roles, as far as
-/// that was measured: not with other head dimensions.
+/// that was measured: not where values have other columns than keys.
 static bool paysToFuse(const Problem &problem) {
   auto refuse = [](llvm::StringRef reason) {
     LLVM_DEBUG(llvm::dbgs() << "two programs of gradients: " << reason << "\n");
@@ -167,10 +173,11 @@ static bool paysToFuse(const Problem &problem) {
   };
   const Candidate *candidate = findCandidate(problem, fusedCandidates);
   const Gain *gain = llvm::find_if(gains, [&](const Gain &each) {
-    return problem.headDim == each.headDim && problem.valueDim == each.headDim;
+    return problem.headDim <= each.maxHeadDim;
   });
   bool areSizesKnown = problem.queries && problem.keys;
-  if (!candidate || gain == std::end(gains) ||
+  if (!candidate || gain == std::end(gains) || problem.headDim % rowsOfWarp ||
+      problem.valueDim != problem.headDim ||
       (!areSizesKnown && !problem.hasPackedRows) ||
       (problem.readsPairs && !gain->readsPairs))
     return refuse("not measured for these head dimensions, sizes and reads");
@@ -183,13 +190,16 @@ static bool paysToFuse(const Problem &problem) {
   if (problem.hasPackedRows)
     return (shortest && problem.leavesRanges) ||
            refuse("there are no registers, or lists of tiles");
-  if (shortest && paysToSumDiagonals(problem, *candidate))
-    shortest = std::min(*shortest, shortestOfDiagonals);
+  if (paysToSumDiagonals(problem, *candidate))
+    shortest = std::min(shortest.value_or(unlimited), shortestOfDiagonals);
   int64_t length = std::min(*problem.queries, *problem.keys),
           keysOfQuery = *problem.mostKeysPerQuery;
-  bool isNarrow =
-      problem.isMasked && keysOfQuery < fewestKeysOfQuery &&
-      (problem.hasScore || (problem.leavesRanges && !gain->takesNarrow));
+  int64_t fewestKeys = 0;
+  if (problem.hasScore)
+    fewestKeys = fewestKeysOfQuery;
+  else if (problem.leavesRanges)
+    fewestKeys = gain->fewestKeys;
+  bool isNarrow = problem.isMasked && keysOfQuery < fewestKeys;
   if (!shortest || length < *shortest || isNarrow ||
       (!problem.leavesRanges &&
        !paysToFuseLists(problem, *gain, candidate->keyTile)))

@@ -68,7 +68,6 @@ static Direction getDirection(TileOrder order) {
     return Direction::OfHead;
   case TileOrder::Snake:
   case TileOrder::Pairs:
-  case TileOrder::SplitsFastest:
   case TileOrder::BothEnds:
     return Direction::None;
   }

@@ -180,25 +180,6 @@ gpu.module @m {
 
 // -----
 
-// The splits of a tile follow each other.
-// CHECK-LABEL: gpu.func @splits(
-// CHECK-SAME:    %[[N:[^:]*]]: index, %[[S:[^:]*]]: index, %[[B:[^:]*]]: index, %[[H:[^:]*]]: index,
-// CHECK:         %[[SPLIT:.*]] = arith.remui %[[N]], %[[S]]
-// CHECK:         %[[REST:.*]] = arith.divui %[[N]], %[[S]]
-// CHECK:         %[[BATCH:.*]] = arith.divui %[[REST]], %[[H]]
-// CHECK:         %[[HEAD:.*]] = arith.remui %[[REST]], %[[H]]
-// CHECK:         memref.load %{{.*}}[%[[SPLIT]], %[[BATCH]], %[[HEAD]]]
-gpu.module @m {
-  gpu.func @splits(%n: index, %s: index, %b: index, %h: index, %m: memref<?x?x?xf32>) kernel {
-    %p:3 = tile.position %n of (%s, %b, %h) splits_fastest
-    %x = memref.load %m[%p#0, %p#1, %p#2] : memref<?x?x?xf32>
-    memref.store %x, %m[%p#0, %p#1, %p#2] : memref<?x?x?xf32>
-    gpu.return
-  }
-}
-
-// -----
-
 // Tiles of all heads from both ends.
 // CHECK-LABEL: gpu.func @both_ends(
 // CHECK-SAME:    %[[N:[^:]*]]: index, %[[H:[^:]*]]: index, %[[T:[^:]*]]: index,

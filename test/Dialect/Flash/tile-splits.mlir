@@ -171,7 +171,6 @@ func.func @one(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x512x64xf16>) -> tensor
 // CHECK:           %[[EMPTY:.*]] = arith.cmpi sge, %[[FIRST]], %[[END]]
 // CHECK:           %[[ROWS:.*]] = arith.select %[[EMPTY]], %c0, %c64
 // CHECK:           tensor.extract_slice %{{.*}}[0, 0] [%[[ROWS]], 64]
-// CHECK:         splits_fastest
 // CHECK:         scf.forall (%[[B:.*]], %{{.*}}, %{{.*}}) =
 // CHECK:           tensor.extract %[[N]][%[[B]]]
 // CHECK:           %[[LENGTH:.*]] = arith.minsi
@@ -190,7 +189,6 @@ func.func @lengths(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1300x64xf16>, %n: 
 
 // CHECK-LABEL: func @every_third(
 // CHECK:         scf.forall {{.*}} to (3, 2, 8, 128)
-// CHECK-NOT:     splits_fastest
 // CHECK:         flash.combine {{.*}} : (tensor<3x8x64xf32>,
 func.func @every_third(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1300x64xf16>, %n: tensor<2xi32>) -> tensor<2x8x128x64xf16> {
   %o = flash.attention %q, %k, %k key_lengths(%n : tensor<2xi32>) schedule(<query_tile = 64, key_tile = 128, num_splits = 3>)

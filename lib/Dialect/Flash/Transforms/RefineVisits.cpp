@@ -313,13 +313,11 @@ static void setOrder(KernelOp kernel) {
       masked = step;
     hasLists |= visit.getList() && !visit.getRanks();
   });
-  if ((!masked && !hasLists) || kernel.getEnds().size() < 2 ||
-      kernel.getOrder())
+  // How long a list is only the data tell: tiles that follow each other read
+  // the same keys.
+  if (!masked || hasLists || kernel.getEnds().size() < 2 || kernel.getOrder())
     return;
   auto getOrder = [&] {
-    // How long a list is only the data tell, but it is alike for all heads.
-    if (hasLists)
-      return TileOrder::HeadsFastest;
     std::optional<ScheduleAttr> schedule = masked.getSchedule();
     if (!schedule || !schedule->getValue().has(ScheduleFeatures::Persistent) ||
         schedule->getValue().has(ScheduleFeatures::ClaimTiles))

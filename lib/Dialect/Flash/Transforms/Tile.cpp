@@ -622,14 +622,6 @@ void Tiler::run() {
   }
   auto kernel =
       KernelOp::create(b, loc, ends, steps, inits, schedule, rowsOfKernel);
-  if (splits.getKeys() && splits.maySplit() && !rowsOfKernel &&
-      (online.getLengths() || online.getKeyLengths()))
-    kernel.setOrderAttr(
-        OrderAttr::get(b.getContext(), TileOrder::SplitsFastest));
-  // Blocks that read the same keys.
-  if (hasValueBlocks() && !online.getMask())
-    kernel.setOrderAttr(
-        OrderAttr::get(b.getContext(), TileOrder::SplitsFastest));
   // Prompts beside tokens of sequences whose keys are cached.
   if (rowsOfKernel && !splits.maySplit() &&
       online.getKey().getDefiningOp<UnpageOp>())

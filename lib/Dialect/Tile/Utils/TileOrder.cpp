@@ -271,8 +271,6 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
   SmallVector<Value> position(outer);
   Value rest = op.getNumber(), isBackwards;
   TileOrder kind = op.getOrder().getKind();
-  // Dimensions before this one are done.
-  size_t first = 0;
   if (kind == TileOrder::HeadsFastest && outer > 1) {
     Value numHeads = sizes[outer - 2], numTiles = sizes[outer - 1];
     position[outer - 2] = b.rem(rest, numHeads);
@@ -280,9 +278,6 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     position[outer - 1] = outer > 2 ? b.rem(rest, numTiles) : rest;
     rest = outer > 2 ? b.div(rest, numTiles) : rest;
     outer -= 2;
-  } else if (kind == TileOrder::SplitsFastest && outer > 1) {
-    position[first++] = b.rem(rest, sizes.front());
-    rest = b.div(rest, sizes.front());
   } else if (kind == TileOrder::BothEnds) {
     Value heads = b.max(b.product(sizes.drop_back()), b.constant(1));
     Value level = b.div(rest, heads), two = b.constant(2);
@@ -293,8 +288,7 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     rest = b.rem(rest, heads);
   } else if (kind == TileOrder::Backwards) {
     rest = b.sub(b.sub(b.product(sizes), b.constant(1)), rest);
-  } else if (kind != TileOrder::Linear && kind != TileOrder::HeadsFastest &&
-             kind != TileOrder::SplitsFastest) {
+  } else if (kind != TileOrder::Linear && kind != TileOrder::HeadsFastest) {
     --outer;
     MaskedTiles tiles{b.product(sizes.take_front(outer)), sizes.back(),
                       blocksOfWave, op.getAdditions()};
@@ -314,6 +308,7 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     isBackwards = at.isBackwards;
   }
   // What is left is the number of the outermost dimension that has several.
+  size_t first = 0;
   while (first + 1 < outer && isOneInteger(sizes[first]))
     position[first++] = b.constant(0);
   for (size_t d = outer; d-- > first;) {

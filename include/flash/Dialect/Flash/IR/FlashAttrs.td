@@ -228,8 +228,6 @@ def Flash_OrderAttr : Flash_Attr<"Order", "order"> {
     - `both_ends`: of all heads the last tile, then the first one, the last but one, and so on to the middle. For
       sequences behind each other, of which some have prompts, which multiply, and others tokens,
       which read memory: engines put one kind in front of the other, and CTAs have both at the same time.
-    - `splits_fastest`: as `linear`, with the first dimension the fastest: of blocks of columns of values, and where only the device knows how many of
-      the splits there have keys, the others end between them, while these read memory.
 
     Where tiles add to sums, orders that interleave heads (`interleaved`, `reverse`, `both_ways`) take as many heads together
     as let a tile begin two additions behind the one before of its head: closer it would wait, and further apart the cache
