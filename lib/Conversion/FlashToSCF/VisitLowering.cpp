@@ -205,6 +205,10 @@ SmallVector<Value> VisitLowering::copyStep(Value at, Value rank,
       if (visit.getNumRowArgs() > 1)
         copy.getFixedCountMutable().clear();
     }
+    if (kind.partial)
+      cast<OnlineAttentionOp>(copy.getOperation())
+          .getPartialMutable()
+          .assign(kind.partial);
     bool isBounded = kind.masked && visit.getBounded(),
          overQueries = copy.stepsOverQueries();
     if (!kind.fixedRagged || (isBounded && overQueries))
@@ -282,12 +286,26 @@ SmallVector<Value> VisitLowering::choose(Value condition, Branch then,
   return SmallVector<Value>(choice.getResults());
 }
 
-void VisitLowering::enterIf(Value condition, function_ref<void()> loops) {
+bool VisitLowering::sharesStep() { return step.getScore().empty(); }
+
+Value VisitLowering::emitLess(Value lhs, Value rhs) {
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, lhs, rhs);
+}
+
+void VisitLowering::enterIfLess(Value from, Value to,
+                                function_ref<void()> loops) {
+  std::optional<int64_t> first = getConstantIntValue(from),
+                         end = getConstantIntValue(to);
+  if (first && end) {
+    if (*first < *end)
+      loops();
+    return;
+  }
   auto entered = [&] {
     loops();
     return state;
   };
-  state = choose(condition, entered, [init = state] { return init; });
+  state = choose(emitLess(from, to), entered, [init = state] { return init; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -302,8 +320,8 @@ void VisitLowering::enterIf(Value condition, function_ref<void()> loops) {
 /// for it.
 void VisitLowering::putLastFirst(Value lo, Value fullLo, Value whole, Value hi,
                                  bool isLastOnly) {
-  Value last = apply(b.getAffineDimExpr(0) - 1, {hi});
-  AffineExpr toKey = b.getAffineDimExpr(0) * tile;
+  AffineExpr d0 = b.getAffineDimExpr(0), toKey = d0 * tile;
+  Value last = apply(d0 - 1, {hi});
   bool masked = static_cast<bool>(step.getMask());
   Value from = max(isLastOnly ? last : min(whole, last), lo);
   Value firstKey = apply(toKey, {from}), endKey = apply(toKey, {hi});
@@ -312,25 +330,40 @@ void VisitLowering::putLastFirst(Value lo, Value fullLo, Value whole, Value hi,
     return b.createOrFold<arith::AddIOp>(loc, key, constant(tile),
                                          arith::IntegerOverflowFlags::nsw);
   };
-  auto loops = [&] {
+  bool hasFirst = fullLo != lo;
+  if (hasFirst)
+    fullLo = min(fullLo, from);
+  enterIfLess(firstKey, endKey, [&] {
+    if (hasFirst && sharesStep())
+      return loopOverAll(lo, fullLo, from, hi);
     emitLoop(firstKey, isLastOnly ? keyBehind(firstKey) : endKey, visit.getBy(),
              stepOf({masked, ragged}));
-    if (fullLo != lo) {
-      fullLo = min(fullLo, from);
+    if (hasFirst)
       loopOver(lo, fullLo, stepOf({/*masked=*/true, /*ragged=*/false}));
-    }
     loopOver(fullLo, from, stepOf({/*masked=*/false, /*ragged=*/false}));
+  });
+}
+
+/// One loop over the tiles from `from` to `hi`, then from `lo` to `fullLo`,
+/// which need care, and then from there to `from`. It counts from `hi`, so that
+/// the last tiles have negative numbers, and goes on with the others' distances
+/// from `lo`.
+void VisitLowering::loopOverAll(Value lo, Value fullLo, Value from, Value hi) {
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  auto keysBetween = [&](Value begin, Value end) {
+    return apply((d1 - d0) * tile, {begin, end});
   };
-  std::optional<int64_t> first = getConstantIntValue(firstKey),
-                         end = getConstantIntValue(endKey);
-  if (first && end) {
-    if (*first < *end)
-      loops();
-    return;
-  }
-  enterIf(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, firstKey,
-                                endKey),
-          loops);
+  Value loKey = apply(d0 * tile, {lo}), hiKey = apply(d0 * tile, {hi}),
+        endOfCare = keysBetween(lo, fullLo);
+  emitLoop(keysBetween(hi, from), keysBetween(lo, from), visit.getBy(),
+           [&](Value number, ValueRange carried) {
+             Value origin = arith::SelectOp::create(
+                 b, loc, emitLess(number, constant(0)), hiKey, loKey);
+             StepKind kind = {/*masked=*/true, ragged};
+             kind.partial = emitLess(number, endOfCare);
+             return copyStep(arith::AddIOp::create(b, loc, origin, number),
+                             /*rank=*/{}, carried, kind);
+           });
 }
 
 /// Whether `bound` is known to be at least the last of the tiles before `hi`.
@@ -641,11 +674,17 @@ void VisitLowering::visitList() {
   // The first tile is computed with the mask, also if it is a full one.
   Value first = arith::MinSIOp::create(b, loc, end, constant(1));
   first = arith::MaxSIOp::create(b, loc, endOfParts, first);
-  enterIf(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, zero, first),
-          [&] {
-            over(zero, first, inPart);
-            over(first, end, isFull);
-          });
+  enterIfLess(zero, first, [&] {
+    if (!sharesStep()) {
+      over(zero, first, inPart);
+      return over(first, end, isFull);
+    }
+    emitLoop(zero, end, by, [&](Value entry, ValueRange carried) {
+      StepKind kind = getKindInList(inPart);
+      kind.partial = emitLess(entry, endOfParts);
+      return copyStep(list.getStart(b, loc, entry, tile), {}, carried, kind);
+    });
+  });
 }
 
 void VisitLowering::run() {

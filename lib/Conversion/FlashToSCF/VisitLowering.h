@@ -35,6 +35,9 @@ private:
     bool keeps = true;
     /// Some rows of the tile that stays may not exist, where it has a count.
     bool fixedRagged = true;
+    /// Whether the tile may lack any of its elements, as a condition that the
+    /// step asks; null if it need not ask.
+    mlir::Value partial = {};
   };
   /// What becomes of the state at the tile that a loop has come to.
   using Step = llvm::function_ref<llvm::SmallVector<mlir::Value>(
@@ -108,13 +111,21 @@ private:
   /// Emits the results of `then` where `condition` holds, else of `otherwise`.
   llvm::SmallVector<mlir::Value> choose(mlir::Value condition, Branch then,
                                         Branch otherwise);
-  /// Emits `loops` where there is a tile to visit at all.
-  void enterIf(mlir::Value condition, llvm::function_ref<void()> loops);
+  mlir::Value emitLess(mlir::Value lhs, mlir::Value rhs);
+  /// Emits `loops` in a branch that is taken where `from` is less than `to`, or
+  /// without one where that is known.
+  void enterIfLess(mlir::Value from, mlir::Value to,
+                   llvm::function_ref<void()> loops);
 
   void visitRange();
   void splitIntoRanges(mlir::Value lo, mlir::Value hi);
+  /// Whether tiles that need care and others may be in one loop, whose step
+  /// asks: not with a score region, which would be in both branches.
+  bool sharesStep();
   void putLastFirst(mlir::Value lo, mlir::Value fullLo, mlir::Value whole,
                     mlir::Value hi, bool isLastOnly);
+  void loopOverAll(mlir::Value lo, mlir::Value fullLo, mlir::Value from,
+                   mlir::Value hi);
   /// Asks of the tile at `point`, of which all rows exist where `isWhole`,
   /// whether to visit it and how.
   llvm::SmallVector<mlir::Value> testTile(llvm::ArrayRef<mlir::Value> point,

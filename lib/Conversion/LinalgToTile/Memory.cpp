@@ -42,8 +42,9 @@ static OpFoldResult getExisting(const MemoryTile::Dim &dim, int64_t size) {
                                                    : dim.existing;
 }
 
-/// Puts the insertion point where the tile is made, or behind the last of what
-/// has come from its block before.
+/// Puts the insertion point where the tile is first needed in its block, which
+/// may be in branches there, or behind the last of what has come from its block
+/// before.
 void BlockConverter::setInsertionPointAt(Operation *definition, bool isEarly) {
   auto found =
       definition ? insertionPoints.find(definition) : insertionPoints.end();
@@ -52,8 +53,19 @@ void BlockConverter::setInsertionPointAt(Operation *definition, bool isEarly) {
     return;
   }
   auto [block, before] = found->second;
-  if (block == b.getInsertionBlock() && !isEarly)
-    return;
+  if (!isEarly) {
+    scf::IfOp choice;
+    Block *at = b.getInsertionBlock();
+    while (at != block && isa_and_present<scf::IfOp>(at->getParentOp())) {
+      choice = cast<scf::IfOp>(at->getParentOp());
+      at = choice->getBlock();
+    }
+    if (at == block) {
+      if (choice)
+        b.setInsertionPoint(choice);
+      return;
+    }
+  }
   if (before)
     b.setInsertionPointAfter(before);
   else

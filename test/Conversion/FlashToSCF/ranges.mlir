@@ -173,6 +173,28 @@ func.func @care_for_last(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16>
 
 // -----
 
+// Where both sides of a window cut tiles, one loop has all of them: the last ones, whose numbers are negative, then the first
+// ones, then the others. Each step asks whether its tile needs care.
+
+// CHECK-LABEL: func @both_ends(
+// CHECK:         scf.if
+// CHECK:           scf.for %[[AT:[^ ]*]] =
+// CHECK:             %[[IS_LAST:.*]] = arith.cmpi slt, %[[AT]], %c0
+// CHECK-NEXT:        arith.select %[[IS_LAST]]
+// CHECK:             %[[IS_CUT:.*]] = arith.cmpi slt, %[[AT]], %{{.*}} : index
+// CHECK:             flash.online_attention
+// CHECK-SAME:          partial(%[[IS_CUT]])
+// CHECK-SAME:          mask(
+// CHECK-NOT:     flash.online_attention
+func.func @both_ends(%q: tensor<2x4x?x64xf16>) -> tensor<2x4x?x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.window<left = 1000, right = 0>)
+      schedule(<query_tile = 128, key_tile = 128, warps = 8, stages = 2, features = specialize_warps|overlap>)
+      : (tensor<2x4x?x64xf16>, tensor<2x4x?x64xf16>, tensor<2x4x?x64xf16>) -> tensor<2x4x?x64xf16>
+  return %o : tensor<2x4x?x64xf16>
+}
+
+// -----
+
 // Also of keys whose number is not known, which fill all tiles but the last one.
 
 // CHECK-LABEL: func @ragged_last(

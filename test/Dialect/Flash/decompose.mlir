@@ -155,6 +155,57 @@ func.func @masked(%n: index, %q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %acc: t
 
 // -----
 
+// Elements are masked where some may be, and values are checked there.
+
+// CHECK-LABEL: func @partial(
+// GUARD-LABEL: func @partial(
+// GUARD-SAME:    %[[C:[a-z0-9]+]]: i1
+// GUARD:         %[[S:.*]] = linalg.contract
+// GUARD:         scf.if %[[C]] -> (tensor<16x32xf32>) {
+// GUARD:           linalg.generic {{.*}} outs(%[[S]]
+// GUARD:             arith.select
+// GUARD:         } else {
+// GUARD-NEXT:      scf.yield %[[S]]
+// GUARD:         %[[FINITE:.*]] = scf.if %[[C]] -> (i1) {
+// GUARD-NEXT:      %[[ASKED:.*]] = flash.is_finite
+// GUARD-NEXT:      scf.yield %[[ASKED]]
+// GUARD-NEXT:    } else {
+// GUARD-NEXT:      %[[TRUE:.*]] = arith.constant true
+// GUARD-NEXT:      scf.yield %[[TRUE]]
+// GUARD:         scf.if %[[FINITE]] -> (tensor<16x8xf32>)
+func.func @partial(%c: i1, %q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>) -> tensor<16x8xf32> {
+  %0:3 = flash.online_attention ins(%q, %k, %k : tensor<16x8xf16>, tensor<32x8xf16>, tensor<32x8xf16>)
+      outs(%acc, %max, %max : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] partial(%c) scale(0.5) unit(0.5) mask(#flash.causal)
+  return %0#0 : tensor<16x8xf32>
+}
+
+// -----
+
+// What a region does to scores it does in both cases, and what it leaves out in one.
+
+// CHECK-LABEL: func @partial_score(
+// CHECK-SAME:    %[[C:[a-z0-9]+]]: i1
+// CHECK:         scf.if %[[C]] -> (tensor<16x32xf32>) {
+// CHECK:           math.tanh
+// CHECK:           arith.select
+// CHECK:         } else {
+// CHECK:           math.tanh
+// CHECK-NOT:       arith.select
+// CHECK:           scf.yield
+// GUARD-LABEL: func @partial_score(
+func.func @partial_score(%c: i1, %n: index, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %max: tensor<16xf32>) -> tensor<16x8xf32> {
+  %0:3 = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
+      outs(%q, %max, %max : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] keys(%n) partial(%c) scale(0.5) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    %r = math.tanh %s : f32
+    flash.yield %r keep %x : f32
+  }
+  return %0#0 : tensor<16x8xf32>
+}
+
+// -----
+
 // A scale that is not the unit multiplies scores before the maximum.
 
 // CHECK-LABEL: func @negative(

@@ -787,6 +787,15 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x
 
 // -----
 
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %a: tensor<1x1x4x16xf32>, %m: tensor<1x1x4xf32>, %s: tensor<1x1x4xf32>, %c: i1) {
+  // expected-error @below {{partial is of a tile (rank 2), not of whole tensors}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<1x1x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>)
+      outs(%a, %m, %s : tensor<1x1x4x16xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>) at[0, 0, 0, 0] of[4, 6] partial(%c) scale(1.0)
+  return
+}
+
+// -----
+
 func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %n: tensor<1xi32>) {
   // expected-error @below {{lengths are per batch and need rank 4; use keys on a tile}}
   %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
@@ -837,7 +846,7 @@ func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a:
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{'at' and 'of' need one operand per dynamic entry}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, -9223372036854775808, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, -9223372036854775808, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -845,7 +854,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{operand count (6) does not match with the total size (7) specified in attribute 'operandSegmentSizes'}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -853,7 +862,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{operand group #5 must have one operand, got 2}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -861,7 +870,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{requires attribute 'scale'}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -869,7 +878,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{requires attribute 'static_position'}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -877,7 +886,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{invalid properties}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = 1 : i32, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = 1 : i32, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 

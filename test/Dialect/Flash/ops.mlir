@@ -217,6 +217,16 @@ func.func @tile_step_padded(%qt: tensor<?x8xf32>, %kt: tensor<8x8xf32>, %vt: ten
   return
 }
 
+// CHECK-LABEL: func @partial_step(
+// CHECK: of[4, 8] partial(%{{.*}}) scale(1.000000e+00) mask(#flash.causal)
+func.func @partial_step(%q: tensor<4x8xf32>, %k: tensor<8x8xf32>, %m: tensor<4xf32>, %c: i1) {
+  %0:3 = flash.online_attention
+      ins(%q, %k, %k : tensor<4x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>)
+      outs(%q, %m, %m : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4, 8] partial(%c) scale(1.0)
+      mask(#flash.causal)
+  return
+}
+
 // CHECK-LABEL: func @whole_step(
 // CHECK: at[0, 0, 0, 0] of[%{{.*}}, 70] scale(2.500000e-01) unit(5.000000e-01) mask(#flash.full) lengths(%{{.*}} : tensor<3xi32>)
 func.func @whole_step(%q: tensor<3x4x?x16xbf16>, %k: tensor<3x2x70x16xbf16>, %a: tensor<3x4x?x16xf32>,

@@ -2,8 +2,9 @@
 // mask leaves a part, with the mask, then whole ones without.
 // RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-tile-grad --convert-flash-to-scf --split-input-file | FileCheck %s
 // RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-tile-grad --flash-refine-visits --convert-flash-to-scf --split-input-file | FileCheck %s --check-prefix=ORDER
-// Kernels over lists take their tiles as they come.
-// ORDER-NOT: order
+// Attention takes its tiles as they come, gradients the tiles of one number of all heads.
+// ORDER-COUNT-3: tile.order = #tile.order<linear>
+// ORDER-COUNT-2: tile.order = #tile.order<heads_fastest>
 
 !q = tensor<2x8x300x16xf32>
 !k = tensor<2x4x500x16xf32>
@@ -150,4 +151,26 @@ func.func @gradients(%q: !q, %k: !k, %l: !l) -> (!q, !k, !k) {
       schedule(<query_tile = 64, key_tile = 64, query_step = 32, key_step = 32>)
       : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
   return %0, %1, %2 : !q, !k, !k
+}
+
+// -----
+
+!q = tensor<2x8x300x16xf16>
+
+// Without a score region one loop has all tiles, whose step asks whether its tile is a part.
+// CHECK-LABEL: func @one_loop(
+// CHECK:         %[[ANY:.*]] = arith.cmpi slt, %[[C0:.*]], %{{.*}} : index
+// CHECK:         scf.if %[[ANY]]
+// CHECK:           scf.for %[[ENTRY:.*]] = %[[C0]] to %{{.*}} step
+// CHECK:             %[[IS_PART:.*]] = arith.cmpi slt, %[[ENTRY]], %{{.*}} : index
+// CHECK:             flash.online_attention
+// CHECK-SAME:          partial(%[[IS_PART]])
+// CHECK-SAME:          mask(
+// CHECK-NOT:     flash.online_attention
+#stripes = affine_set<(b, h, i, j)[n, m] : (j floordiv 32 mod 2 == 0, i - j >= 0)>
+func.func @one_loop(%q: !q) -> !q {
+  %t, %n = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) mask(#flash.affine<#stripes>) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  %o = flash.attention %q, %q, %q mask(#flash.affine<#stripes>) blocks(%t, %n : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>)
+      schedule(<query_tile = 64, key_tile = 32, features = specialize_warps|overlap>) : (!q, !q, !q) -> !q
+  return %o : !q
 }

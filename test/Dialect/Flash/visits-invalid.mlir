@@ -236,6 +236,17 @@ func.func @neutral_zeros(%a: index, %x: tensor<4xf32>) {
 
 // -----
 
+func.func @fill_once(%a: index, %x: tensor<4xf32>) {
+  // expected-error @below {{fill_once is of a flash.online_attention, whose step asks what its tile needs; leave it out}}
+  %0 = flash.visit keys tile(16) from %a to %a by %a exist(%a) fill_once init(%x : tensor<4xf32>) {
+  ^bb0(%i: index, %n: index, %s: tensor<4xf32>):
+    flash.next %s : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
 func.func @all_to_end(%a: index, %x: tensor<1x1x8x8xf32>) {
   // expected-error @below {{to_end says of rows(...) of a tensor that they are its last ones; a view has no end in memory}}
   %0 = flash.load_rows %x[%a, %a, %a] to_end : tensor<1x1x8x8xf32> -> tensor<4x8xf32>

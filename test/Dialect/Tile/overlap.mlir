@@ -138,7 +138,7 @@ gpu.module @m {
 
   // Loops behind one that is always entered go on with its pipeline: there is one
   // beginning and one end. Who loads from the tile of the second product does so
-  // before it.
+  // before it, and waits for it in the branch that loads.
   // CHECK-LABEL: gpu.func @chain(
   // CHECK:       %[[ENTERED:.*]] = arith.cmpi slt
   // CHECK-NOT:   arith.cmpi
@@ -146,9 +146,10 @@ gpu.module @m {
   // CHECK-NOT:   arith.cmpi
   // CHECK:         tile.mma_async %{{.*}} transpose_b
   // CHECK:         arith.truncf
-  // CHECK:         %[[V0:.*]] = tile.ring.peek %[[VR:[0-9]+]][%c0]
-  // CHECK-NEXT:    tile.ring.is_finite %[[VR]][%c0]
-  // CHECK:         tile.clear %[[V0]]
+  // CHECK:         tile.ring.is_finite %[[VR:[0-9]+]][%c0]
+  // CHECK:         } else {
+  // CHECK-NEXT:      %[[V0:.*]] = tile.ring.peek %[[VR]][%c0]
+  // CHECK-NEXT:      tile.clear %[[V0]]
   // CHECK:         %[[LED:.*]]:4 = scf.for
   // CHECK:           tile.mma_async %{{.*}} transpose_b
   // CHECK:           tile.ring.wait %[[VR]]

@@ -53,4 +53,20 @@ gpu.module @m {
     }
     gpu.return
   }
+
+  // Of one iteration the first is the last.
+  // CHECK-LABEL: gpu.func @once(
+  // CHECK:       math.exp2
+  // CHECK-NEXT:  arith.addf
+  // CHECK-NEXT:  gpu.return
+  gpu.func @once(%x: !scores) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %r = scf.for %i = %c0 to %c1 step %c1 iter_args(%a = %x) -> !scores {
+      %e = math.exp2 %x : !scores
+      %s = arith.addf %e, %a {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !scores
+      scf.yield %s : !scores
+    }
+    gpu.return
+  }
 }

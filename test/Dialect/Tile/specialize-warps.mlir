@@ -100,6 +100,54 @@ module attributes {gpu.container_module} {
 
 // -----
 
+// What consumers ask under a condition, the role checks under it: all of a tile, or
+// that it is there.
+
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!scores = tensor<128x64xf32, #tile.fragment<8>>
+!memory = memref<?x64xf16, strided<[?, 1]>>
+
+// CHECK-LABEL: gpu.func @asks(
+// CHECK:         } @nonfinite_check(
+// CHECK:           scf.for %[[I:.*]] = %c0 to
+// CHECK-NEXT:        %[[ASKS:.*]] = arith.cmpi slt, %[[I]], %c1
+// CHECK-NEXT:        scf.if %[[ASKS]] {
+// CHECK-NEXT:          tile.ring.check_finite %[[R:.*]][%[[T:[^ ]*]]] : <2
+// CHECK-NEXT:        } else {
+// CHECK-NEXT:          tile.ring.check_finite %[[R]][%[[T]]] unchecked
+gpu.module @m {
+  gpu.func @asks(%m: !memory, %o: memref<?x64xf32>, %q: tensor<128x64xf16, #tile.fragment<8>>, %n: index) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %true = arith.constant true
+    %zero = arith.constant dense<0.0> : !scores
+    %r = tile.ring : !ring
+    %s:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %t = %c0) -> (!scores, index) {
+      %asks = arith.cmpi slt, %i, %c1 : index
+      tile.ring.acquire %r[%t] : !ring
+      tile.copy_async %m[%i] to %r[%t] : !memory to !ring
+      %kt = tile.ring.wait %r[%t] : !ring
+      %p = tile.mma_async %q, %kt add %acc : tensor<128x64xf16, #tile.fragment<8>>, !tile, !scores -> !tile.pending<!scores>
+      %d = tile.mma_wait %p : !tile.pending<!scores>
+      %f = scf.if %asks -> i1 {
+        %finite = tile.is_finite %kt : !tile
+        scf.yield %finite : i1
+      } else {
+        scf.yield %true : i1
+      }
+      %e = arith.select %f, %d, %acc : !scores
+      tile.ring.release %r[%t] : !ring
+      %next = arith.addi %t, %c1 : index
+      scf.yield %e, %next : !scores, index
+    }
+    tile.store %s#0, %o[%c0] : !scores to memref<?x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
 // The non-finite check does not count the steps of a ring whose tiles it does not
 // check; the loop around carries the number for the others.
 // CHECK-LABEL: gpu.func @counts(

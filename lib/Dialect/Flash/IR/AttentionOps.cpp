@@ -251,6 +251,8 @@ LogicalResult OnlineAttentionOp::verify() {
   if (getKeys() && !isTile())
     return emitOpError("keys counts the keys of a tile (rank 2); use lengths "
                        "on whole tensors");
+  if (getPartial() && !isTile())
+    return emitOpError("partial is of a tile (rank 2), not of whole tensors");
   if (getPacked() && (!isTile() || getPackedHeads() < 1))
     return emitOpError("packed is the number of heads of a tile (rank 2), at "
                        "least 1; on whole tensors the schedule has "

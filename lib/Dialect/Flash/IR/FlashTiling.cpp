@@ -187,8 +187,9 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
   dispatchIndexOpFoldResults(position, dynamicPosition, staticPosition);
   auto tiled = OnlineAttentionOp::create(
       b, loc, state.getTypes(), query, key, value, state[0], state[1], state[2],
-      dynamicPosition, getExtents(), keys, ofBatches(getLengths()),
-      ofBatches(getQueryLengths()), ofBatches(getKeyLengths()),
+      dynamicPosition, getExtents(), keys, getPartial(),
+      ofBatches(getLengths()), ofBatches(getQueryLengths()),
+      ofBatches(getKeyLengths()),
       /*keyTiles=*/Value(),
       /*tileCounts=*/Value(), staticPosition, getStaticExtents(), getScale(),
       getUnit(), getMaskAttr(), getPrecisionAttr(),

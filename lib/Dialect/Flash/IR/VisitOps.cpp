@@ -121,6 +121,10 @@ LogicalResult VisitOp::verify() {
   if (getNeutralZeros() && (!grad || !yieldsScore(grad.getScore())))
     return emitOpError("neutral_zeros are of a flash.key_grad_step whose score "
                        "region, if it has one, changes no score; leave it out");
+  if (getFillOnce() &&
+      !isa_and_present<OnlineAttentionOp>(getStep().getOperation()))
+    return emitOpError("fill_once is of a flash.online_attention, whose step "
+                       "asks what its tile needs; leave it out");
   if (getBounded() && (isOfPair() || getKind() == VisitKind::Diagonal ||
                        !getStep() || !getStep().getMask()))
     return emitOpError("only the mask of a step of keys or queries is bounded, "

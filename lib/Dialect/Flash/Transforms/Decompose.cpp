@@ -46,6 +46,7 @@ public:
       : ScoreTileBuilder(op, options, transposed), op(op),
         unit(op.getUnit().convertToDouble()),
         exponential(unit, op.getValue().getType().getElementType(), isExact()) {
+    partial = op.getPartial();
   }
 
   void run();
@@ -64,6 +65,8 @@ private:
   bool isExact();
   Value modifiedScore(ImplicitLocOpBuilder &at, Value product, Value query,
                       Value key);
+  /// The scores of products; `asks` whether elements may be left out.
+  Value modifiedScores(Value s, bool asks);
   Value scores();
   /// The maximum after the tile's, and what sums so far are multiplied by.
   Growth grow(Value tileMax);
@@ -121,9 +124,8 @@ Value StepBuilder::modifiedScore(ImplicitLocOpBuilder &at, Value product,
   return score;
 }
 
-Value StepBuilder::scores() {
-  Value s = products(op.getQuery(), op.getKey());
-  if (factorOfScores() == 1.0 && !hasScore() && !isMasked() && !op.getKeys())
+Value StepBuilder::modifiedScores(Value s, bool asks) {
+  if (factorOfScores() == 1.0 && !hasScore() && !asks)
     return s;
   return generic(
       {}, s, scoreMap(),
@@ -132,6 +134,16 @@ Value StepBuilder::scores() {
         Value key = linalg::IndexOp::create(at, keyLoop());
         return {modifiedScore(at, args[0], query, key)};
       })[0];
+}
+
+Value StepBuilder::scores() {
+  Value s = products(op.getQuery(), op.getKey());
+  if (!isMasked() && !op.getKeys())
+    return modifiedScores(s, /*asks=*/false);
+  // Also a score region is in both: in front of the choice, what it computes
+  // from positions stayed in registers for the mask, and ptxas spilled.
+  return choosePartial([&] { return modifiedScores(s, /*asks=*/true); },
+                       [&] { return modifiedScores(s, /*asks=*/false); });
 }
 
 Growth StepBuilder::grow(Value tileMax) {
@@ -173,19 +185,8 @@ StepBuilder::Rescaled StepBuilder::rescaleLazily(Value tileMax) {
         return {exponential.emitIsFarAbove(at, args[1], args[0])};
       })[0];
   Value any = AnyOp::create(b, b.getI1Type(), isFarAbove);
-  auto choose = [&](TypeRange types, function_ref<SmallVector<Value>()> then,
-                    function_ref<SmallVector<Value>()> otherwise) {
-    auto choice = scf::IfOp::create(b, types, any, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(choice.thenBlock());
-    scf::YieldOp::create(b, then());
-    b.setInsertionPointToStart(choice.elseBlock());
-    scf::YieldOp::create(b, otherwise());
-    return choice.getResults();
-  };
-  Type row = op.getMax().getType();
-  ResultRange growth = choose(
-      {row, row},
+  ValueRange growth = choose(
+      any,
       [&]() -> SmallVector<Value> {
         Growth growth = grow(tileMax);
         return {growth.max, growth.rescale};
@@ -197,8 +198,7 @@ StepBuilder::Rescaled StepBuilder::rescaleLazily(Value tileMax) {
   // so no branch divides these from the rounding of probabilities, and ptxas
   // can mix them.
   Value acc = choose(
-      op.getAcc().getType(),
-      [&]() -> SmallVector<Value> { return {scaledAcc(growth[1])}; },
+      any, [&]() -> SmallVector<Value> { return {scaledAcc(growth[1])}; },
       [&]() -> SmallVector<Value> { return {op.getAcc()}; })[0];
   return {growth[0], growth[1], acc};
 }

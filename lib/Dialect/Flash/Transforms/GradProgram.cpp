@@ -172,8 +172,6 @@ SmallVector<Value> GradProgram::visitTiles(VisitKind kind, const TiledDim &dim,
     visited.from = constant(0);
     visited.to = end;
     visited.by = constant(dim.tile);
-    visited.fillOnce =
-        schedule.has(ScheduleFeatures::Overlap) && !schedule.splitKeys;
   }
   // A query of zeros has the probability 1, and adds it times an output's
   // gradient of zeros. A score region may give anything at its position, and

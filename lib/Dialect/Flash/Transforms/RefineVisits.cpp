@@ -306,18 +306,23 @@ static bool haveEvenPairsOfQueries(StepOpInterface step) {
 /// come: the last keys are those that the fewest queries see.
 static void setOrder(KernelOp kernel) {
   StepOpInterface masked;
-  bool hasLists = false;
+  bool hasLists = false, isForward = false;
   kernel.walk([&](VisitOp visit) {
     StepOpInterface step = visit.getStep();
     if (step && step.getMask() && visit.getKind() == VisitKind::Keys)
       masked = step;
     hasLists |= visit.getList() && !visit.getRanks();
+    isForward |= isa_and_present<OnlineAttentionOp>(step.getOperation());
   });
-  // How long a list is only the data tell: tiles that follow each other read
-  // the same keys.
-  if (!masked || hasLists || kernel.getEnds().size() < 2 || kernel.getOrder())
+  if ((!masked && !hasLists) || kernel.getEnds().size() < 2 ||
+      kernel.getOrder())
     return;
   auto getOrder = [&] {
+    // How long a list is only the data tell, but it is alike for all heads.
+    // What counts for attention is that tiles which run at the same time read
+    // the same keys.
+    if (hasLists)
+      return isForward ? TileOrder::Linear : TileOrder::HeadsFastest;
     std::optional<ScheduleAttr> schedule = masked.getSchedule();
     if (!schedule || !schedule->getValue().has(ScheduleFeatures::Persistent) ||
         schedule->getValue().has(ScheduleFeatures::ClaimTiles))

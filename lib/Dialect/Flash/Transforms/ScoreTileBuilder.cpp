@@ -11,8 +11,8 @@
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace flash;
@@ -132,20 +132,32 @@ Value ScoreTileBuilder::addRows(Value weights, Value stepped, Value acc) {
   // takes the slow product that leaves masked elements out.
   if (!options.guardValues)
     return addRowsCarefully(weights, rows, acc);
-  Value finite = IsFiniteOp::create(b, b.getI1Type(), rows);
-  auto choice = scf::IfOp::create(b, acc.getType(), finite,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(choice.thenBlock());
-  scf::YieldOp::create(b, product());
-  b.setInsertionPointToStart(choice.elseBlock());
-  scf::YieldOp::create(b, addRowsCarefully(weights, rows, acc));
-  return choice.getResult(0);
+  Value finite = choosePartial(
+      [&] { return IsFiniteOp::create(b, b.getI1Type(), rows).getResult(); },
+      [&] { return arith::ConstantIntOp::create(b, 1, 1).getResult(); });
+  return choose(
+      finite, [&]() -> SmallVector<Value> { return {product()}; },
+      [&]() -> SmallVector<Value> {
+        return {addRowsCarefully(weights, rows, acc)};
+      })[0];
 }
 
 //===----------------------------------------------------------------------===//
 // Scores
 //===----------------------------------------------------------------------===//
+
+Value ScoreTileBuilder::choosePartial(function_ref<Value()> ofPartial,
+                                      function_ref<Value()> ofWhole) {
+  if (!partial)
+    return ofPartial();
+  llvm::SaveAndRestore whole(isWhole);
+  return choose(
+      partial, [&]() -> SmallVector<Value> { return {ofPartial()}; },
+      [&]() -> SmallVector<Value> {
+        isWhole = true;
+        return {ofWhole()};
+      })[0];
+}
 
 ScorePosition ScoreTileBuilder::positionOf(ImplicitLocOpBuilder &at,
                                            Value query, Value key) {
@@ -171,6 +183,8 @@ ScorePosition ScoreTileBuilder::positionOf(ImplicitLocOpBuilder &at,
 
 Value ScoreTileBuilder::isInMask(ImplicitLocOpBuilder &at, Value query,
                                  Value key) {
+  if (isWhole)
+    return {};
   Value condition;
   if (step.getMask()) {
     Block *block = at.getInsertionBlock();
@@ -265,7 +279,7 @@ ScorePosition ScoreTileBuilder::readablePosition(ImplicitLocOpBuilder &at,
   // which exist.
   bool stepsOverQueries = step.stepsOverQueries();
   SmallVector<OpFoldResult> extents = step.getMixedExtents();
-  bool isCounted = step.getCount() != nullptr;
+  bool isCounted = step.getCount() && !isWhole;
   if (stepsOverQueries ? isCounted : !isSliceOfAll(step.getQuery(), extents[0]))
     position.query =
         clampBelow(position.query, position.numQueries, region.getArgument(3));
@@ -278,7 +292,7 @@ ScorePosition ScoreTileBuilder::readablePosition(ImplicitLocOpBuilder &at,
 Value ScoreTileBuilder::takesPart(ImplicitLocOpBuilder &at, Value query,
                                   Value key) {
   Value condition = isInMask(at, query, key);
-  if (!masksElements(step.getScore()))
+  if (isWhole || !masksElements(step.getScore()))
     return condition;
   Value keep = emitKeep(at, step.getScore(), readablePosition(at, query, key),
                         guardOf(at, query, key));
@@ -292,7 +306,7 @@ Value ScoreTileBuilder::scoreRegion(ImplicitLocOpBuilder &at, Value product,
   Value guard = guardOf(at, query, key);
   ScorePosition position = readablePosition(at, query, key);
   // What the region itself masks, it does not read for either.
-  if (hasGuards(step.getScore()))
+  if (hasGuards(step.getScore()) && !isWhole)
     if (Value keep = emitKeep(at, step.getScore(), position, guard))
       guard = guard ? Value(arith::AndIOp::create(at, guard, keep)) : keep;
   Value score = arith::MulFOp::create(at, product, emitConstant(at, scale));

@@ -37,6 +37,10 @@ protected:
   bool hasScore() { return changesScore(step.getScore()); }
   /// Whether the mask or the score region leaves elements out.
   bool isMasked() { return step.getMask() || masksElements(step.getScore()); }
+  /// What `ofPartial` emits where elements of the tile may be left out, else
+  /// what `ofWhole` does; without a condition that asks, the former.
+  mlir::Value choosePartial(llvm::function_ref<mlir::Value()> ofPartial,
+                            llvm::function_ref<mlir::Value()> ofWhole);
 
   //===--------------------------------------------------------------------===//
   // Loops over a tile of scores
@@ -87,6 +91,8 @@ protected:
                           mlir::IRMapping &values);
 
   StepOpInterface step;
+  /// Whether elements of the tile may be left out; null if that is not asked.
+  mlir::Value partial;
   const DecomposeOptions &options;
   int64_t queries, keys;
   double scale;
@@ -113,6 +119,8 @@ private:
   mlir::Value asProduct(mlir::ImplicitLocOpBuilder &at, mlir::Operation &inner,
                         const mlir::IRMapping &mapping);
 
+  /// Whether what is emitted is for a tile of which none is left out.
+  bool isWhole = false;
   Transposed &transposed;
   llvm::DenseMap<mlir::Value, mlir::Value> widened;
 };

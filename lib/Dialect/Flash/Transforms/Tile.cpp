@@ -296,7 +296,7 @@ SmallVector<Value> Tiler::step(const QueryTile &tile, VisitOp visit,
   auto step = OnlineAttentionOp::create(
       b, loc, state.getTypes(), tile.query, key, value, state[0], state[1],
       state[2], ValueRange{tile.batch, tile.head, tile.start, at}, extents,
-      isRagged ? rows : Value(), /*lengths=*/Value(),
+      isRagged ? rows : Value(), /*partial=*/Value(), /*lengths=*/Value(),
       /*queryLengths=*/Value(), /*keyLengths=*/Value(),
       /*keyTiles=*/Value(), /*tileCounts=*/Value(), staticPosition,
       staticExtents, online.getScale(), online.getUnit(), online.getMaskAttr(),
@@ -622,6 +622,10 @@ void Tiler::run() {
   }
   auto kernel =
       KernelOp::create(b, loc, ends, steps, inits, schedule, rowsOfKernel);
+  // How long a split is only the device knows.
+  if (splits.getKeys() && splits.maySplit() && !rowsOfKernel &&
+      (online.getLengths() || online.getKeyLengths()))
+    kernel.setOrderAttr(OrderAttr::get(b.getContext(), TileOrder::Linear));
   // Prompts beside tokens of sequences whose keys are cached.
   if (rowsOfKernel && !splits.maySplit() &&
       online.getKey().getDefiningOp<UnpageOp>())

@@ -10,6 +10,7 @@
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -45,6 +46,16 @@ ValueRange TileBuilder::rows(ValueRange inputs, ValueRange outputs, Body body) {
   SmallVector<AffineMap> maps(inputs.size() + outputs.size(),
                               b.getMultiDimIdentityMap(1));
   return generic(inputs, outputs, maps, body);
+}
+
+ValueRange TileBuilder::choose(Value condition, Branch then, Branch otherwise) {
+  auto emit = [&](Branch branch) {
+    return [this, branch](OpBuilder &, Location) {
+      scf::YieldOp::create(b, branch());
+    };
+  };
+  return scf::IfOp::create(b, condition, emit(then), emit(otherwise))
+      .getResults();
 }
 
 Value flash::extendToF32(ImplicitLocOpBuilder &b, Value scalar) {

@@ -41,6 +41,10 @@ struct TileBuilder {
   mlir::ValueRange rows(mlir::ValueRange inputs, mlir::ValueRange outputs,
                         Body body);
 
+  using Branch = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
+  /// The results of `then` where the condition holds, else of `otherwise`.
+  mlir::ValueRange choose(mlir::Value condition, Branch then, Branch otherwise);
+
   mlir::ImplicitLocOpBuilder b;
 };
 

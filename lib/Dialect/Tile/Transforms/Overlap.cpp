@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Dominance.h"
 #include "llvm/Support/Debug.h"
 
 namespace flash::tile {
@@ -159,16 +160,31 @@ static void addSlice(Operation *op, scf::ForOp loop,
 }
 
 /// Gives what is of stage 0 and reads the tile of a deferred product a look at
-/// it, at the place of the wait, which is of stage 1.
+/// it: in front of the first leading product that reads it, if there is one;
+/// else where a choice reads it, or all is in one branch of a choice, there, so
+/// that other branches do not wait for it; else at the place of the wait, which
+/// is of stage 1.
 static void peek(DeferredProduct &part, Products &parts) {
   auto isOfNext = [&](OpOperand &use) {
     return !parts.isDeferred(use.getOwner());
   };
   Value tile = part.wait.getTile();
-  if (llvm::none_of(tile.getUses(), isOfNext))
+  Block *readers = nullptr;
+  for (OpOperand &use : tile.getUses())
+    if (isOfNext(use)) {
+      Block *reader = use.getOwner()->getBlock();
+      readers =
+          readers ? DominanceInfo().findNearestCommonDominator(readers, reader)
+                  : reader;
+    }
+  if (!readers)
     return;
-  // In front of the first leading product that reads it, if there is one.
-  Operation *before = part.wait;
+  // Not in a loop inside, which would look at it in each iteration.
+  while (isa<scf::ForOp>(readers->getParentOp()) &&
+         readers != parts.loop.getBody())
+    readers = readers->getParentOp()->getBlock();
+  bool isInBranch = readers != parts.loop.getBody();
+  Operation *before = isInBranch ? &readers->front() : part.wait.getOperation();
   for (MmaAsyncOp product : llvm::reverse(parts.leading))
     if (llvm::is_contained(product->getOperands(), tile))
       before = product;

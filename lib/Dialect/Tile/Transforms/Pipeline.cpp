@@ -496,7 +496,10 @@ static void expand(MutableArrayRef<Loop> chain) {
     Value start = loop.op.getLowerBound();
     if (loop.op == first) {
       carried = loop.emitFirst(b);
-      // Of one iteration this is the end, and the loop behind it goes.
+      // Of one iteration this is the end.
+      if (std::optional<APInt> count = first.getStaticTripCount();
+          count && count->isOne())
+        continue;
       start = arith::AddIOp::create(b, loc, start, first.getStep(),
                                     arith::IntegerOverflowFlags::nsw);
     }

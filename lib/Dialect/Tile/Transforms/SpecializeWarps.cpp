@@ -81,10 +81,11 @@ static SmallVector<Operation *> getOpsOfRoles(Block &body) {
 
 namespace {
 /// The rings that are to be checked or made finite, and the waits for those of
-/// their tiles that somebody asks about.
+/// their tiles that somebody asks about, with the condition under which
+/// somebody does; null if it is always asked.
 struct CheckedRings {
   llvm::SetVector<RingOp> rings;
-  llvm::SmallPtrSet<Operation *, 4> waits;
+  llvm::SmallDenseMap<Operation *, Value> waits;
 };
 } // namespace
 
@@ -121,7 +122,13 @@ static FailureOr<CheckedRings> findCheckedRings(gpu::GPUFuncOp kernel) {
       return check.emitOpError("checks a tile of no ring, which only rings "
                                "show to other warps");
     checked.rings.insert(ring);
-    checked.waits.insert(wait);
+    auto choice = dyn_cast<scf::IfOp>(check->getParentOp());
+    Value condition = choice && check->getBlock() == choice.thenBlock()
+                          ? choice.getCondition()
+                          : Value();
+    Value &known = checked.waits.try_emplace(wait, condition).first->second;
+    if (known != condition)
+      known = {};
     ring.setChecked(true);
     OpBuilder b(check);
     check.replaceAllUsesWith(RingIsFiniteOp::create(b, check.getLoc(),
@@ -255,11 +262,29 @@ static RoleSlice getCheckSlice(OpBuilder b, const CheckedRings &checked) {
     auto wait = cast<RingWaitOp>(op);
     Value ring = mapping.lookupOrDefault(wait.getRing()),
           step = mapping.lookupOrDefault(wait.getStep());
-    if (wait.getRing().getDefiningOp<RingOp>().getFinite())
-      RingMakeFiniteOp::create(b, wait.getLoc(), ring, step);
-    else
+    auto check = [&](bool isAsked) {
       RingCheckFiniteOp::create(b, wait.getLoc(), ring, step,
-                                /*unchecked=*/!checked.waits.contains(wait));
+                                /*unchecked=*/!isAsked);
+    };
+    if (wait.getRing().getDefiningOp<RingOp>().getFinite()) {
+      RingMakeFiniteOp::create(b, wait.getLoc(), ring, step);
+      return;
+    }
+    auto asked = checked.waits.find(wait);
+    // What the role does not compute, it need not know.
+    Value condition = asked != checked.waits.end() && asked->second
+                          ? mapping.lookupOrNull(asked->second)
+                          : Value();
+    if (!condition)
+      return check(asked != checked.waits.end());
+    auto choice = scf::IfOp::create(b, wait.getLoc(), condition,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    for (bool isAsked : {true, false}) {
+      b.setInsertionPointToStart(isAsked ? choice.thenBlock()
+                                         : choice.elseBlock());
+      check(isAsked);
+    }
   };
   return RoleSlice(b, isOwn, /*firstWarp=*/std::nullopt, emit);
 }

@@ -329,7 +329,9 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     P heads: row r is of head `h + r mod P` and query `i + r floordiv P`. `keys(n)`
     says that only the first `n` keys of a tile exist, the rest being padding with
     finite values, such as zeros; with `neutral_padding` the mask keeps none of it of a query that exists, so that
-    elements need not be asked for it. `lengths`, `blocks` and `multiples`, on rank 4, and `precision` are as in `flash.attention`.
+    elements need not be asked for it. Where the condition of `partial(c)` does not hold, the tile is one of which the
+    mask, `keys(n)` and the score region leave nothing out, and none of its elements is asked for.
+    `lengths`, `blocks` and `multiples`, on rank 4, and `precision` are as in `flash.attention`.
 
     Example:
 
@@ -343,7 +345,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
   let arguments = (ins Flash_FloatTensor:$query, Flash_FloatTensor:$key,
     Flash_FloatTensor:$value, Flash_F32Tensor:$acc, Flash_F32Tensor:$max,
     Flash_F32Tensor:$sum, Variadic<Index>:$position, Variadic<Index>:$extents,
-    Optional<Index>:$keys, Optional<Flash_LengthsTensor>:$lengths,
+    Optional<Index>:$keys, Optional<I1>:$partial, Optional<Flash_LengthsTensor>:$lengths,
     Optional<Flash_LengthsTensor>:$query_lengths,
     Optional<Flash_LengthsTensor>:$key_lengths,
     Optional<Flash_BlockTensor>:$key_tiles,
@@ -367,7 +369,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     `of` `` custom<DynamicIndexList>($extents, $static_extents)
     (`packed` `(` $packed^ `)`)?
     (`keys` `(` $keys^ `)` (`neutral_padding` $neutral_padding^)?)?
-    `scale` `(` $scale `)`
+    (`partial` `(` $partial^ `)`)? `scale` `(` $scale `)`
     (`unit` `(` $unit^ `)`)?
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
