@@ -144,15 +144,49 @@ static LogicalResult verifyTiles(VisitOp visit) {
     return step->emitOpError("is of whole tensors, not of tiles of 2 "
                              "dimensions and static sizes, which the visit "
                              "says the mask leaves");
-  SmallVector<OpFoldResult> values = step.getMixedPosition();
-  llvm::append_range(values, step.getMixedExtents());
-  for (OpFoldResult entry : values) {
+  auto isOutside = [&](OpFoldResult entry) {
     auto value = dyn_cast<Value>(entry);
-    if (value && value != visit.getAt() && value != visit.getKeyAt() &&
-        visit.getBody().isAncestor(value.getParentRegion()))
-      return step->emitOpError("is at a position, or of lengths, that only the "
-                               "step knows; the tiles that a mask leaves are "
-                               "known before it");
+    return !value || !visit.getBody().isAncestor(value.getParentRegion());
+  };
+  bool isKnown = llvm::all_of(step.getMixedExtents(), isOutside);
+  VisitKind kind = visit.getKind();
+  // Of (b, h, i, j), what the visit goes over; a diagonal has two.
+  unsigned own = kind == VisitKind::Batches ? 0
+                 : kind == VisitKind::Heads ? 1
+                 : kind == VisitKind::Keys  ? 3
+                                            : 2;
+  for (auto [i, entry] : llvm::enumerate(step.getMixedPosition())) {
+    Value at = i == own ? visit.getAt() : i == 3 ? visit.getKeyAt() : Value();
+    if (at && entry != OpFoldResult(at))
+      return step->emitOpError("is not where the visit is, which says which "
+                               "tiles a mask leaves: number ")
+             << i << " of its position is to be argument "
+             << cast<BlockArgument>(at).getArgNumber()
+             << " of the visit's region";
+    isKnown &= at || isOutside(entry);
+  }
+  if (!isKnown)
+    return step->emitOpError("is at a position, or of lengths, that only the "
+                             "step knows; the tiles that a mask leaves are "
+                             "known before it");
+  if (visit.isOfPair())
+    return success();
+  int64_t tile = visit.getTile(),
+          rows = (step.stepsOverQueries() ? step.getQuery() : step.getKey())
+                     .getType()
+                     .getDimSize(0);
+  if (rows != tile)
+    return step->emitOpError("is of tiles of ")
+           << rows << " rows, and the visit, which says which tiles a mask "
+           << "leaves, of tiles of " << tile << "; they are the same";
+  for (auto [name, value] :
+       {std::pair<StringRef, Value>("from", visit.getFrom()),
+        {"by", visit.getBy()}}) {
+    std::optional<int64_t> constant = getConstantIntValue(value);
+    if (constant && *constant % tile != 0)
+      return visit.emitOpError("says which tiles a mask leaves, and its ")
+             << name << " is " << *constant << ", no multiple of " << tile
+             << "; leave out tiles";
   }
   return success();
 }

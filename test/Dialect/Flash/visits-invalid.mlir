@@ -102,7 +102,7 @@ func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
 !n = tensor<1x1x4x2xi32>
 !s = tensor<4xf32>
 func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
-  // expected-error @below {{a diagonal has a distance, and nothing else has, but this is of keys}}
+  // expected-error @below {{a diagonal has a distance, and nothing else has, but this is of keys with one}}
   %0 = flash.visit keys tile(4) from %a to %a by %a distance %a exist(%a) init(%x : !s) {
   ^bb0(%i0: index, %i1: index, %s: !s):
     flash.next %s : !s
@@ -116,7 +116,7 @@ func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
 !n = tensor<1x1x4x2xi32>
 !s = tensor<4xf32>
 func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
-  // expected-error @below {{a diagonal has a distance, and nothing else has, but this is of diagonal}}
+  // expected-error @below {{a diagonal has a distance, and nothing else has, but this is of diagonal without one}}
   %0 = flash.visit diagonal tile(4) from %a to %a by %a exist(%a, %a) init(%x : !s) {
   ^bb0(%i0: index, %i1: index, %i2: index, %i3: index, %s: !s):
     flash.next %s : !s
@@ -392,5 +392,66 @@ func.func @f(%x: tensor<1x1x8x8xf32>, %i: index) {
 func.func @f(%x: tensor<1x1x8xf32>, %i: index) {
   // expected-error @below {{or fewer columns from column(...) on, got 'tensor<4xf32>'}}
   %t = flash.load_rows %x[%i, %i, %i] column(%i) : tensor<1x1x8xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @tile(%a: index) {
+  // expected-error @below {{tiles have at least one element, got -8}}
+  flash.visit keys tile(-8) from %a to %a by %a exist(%a) {
+  ^bb0(%j: index, %n: index):
+    flash.next
+  }
+  return
+}
+
+// -----
+
+func.func @from(%a: index) {
+  %c = arith.constant -16 : index
+  // expected-error @below {{starts at 0 or later, got from -16}}
+  flash.visit keys tile(16) from %c to %a by %a exist(%a) {
+  ^bb0(%j: index, %n: index):
+    flash.next
+  }
+  return
+}
+
+// -----
+
+func.func @by(%a: index) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{goes on by 1 or more, got by 0}}
+  flash.visit keys tile(16) from %c0 to %a by %c0 exist(%a) {
+  ^bb0(%j: index, %n: index):
+    flash.next
+  }
+  return
+}
+
+// -----
+
+func.func @read_ahead(%a: index) {
+  // expected-error @below {{reads ranks ahead, and has none; leave out read_ahead}}
+  flash.visit queries tile(16) from %a to %a by %a exist(%a) read_ahead {
+  ^bb0(%i: index, %n: index):
+    flash.next
+  }
+  return
+}
+
+// -----
+
+!q = tensor<16x8xf32>
+!v = tensor<16xf32>
+func.func @kind(%a: index, %q: !q, %v: !v) {
+  // expected-error @below {{of queries has a step over keys}}
+  %r:3 = flash.visit queries tile(16) from %a to %a by %a exist(%a) init(%q, %v, %v : !q, !v, !v) {
+  ^bb0(%i: index, %n: index, %acc: !q, %max: !v, %sum: !v):
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %q, %q : !q, !q, !q) outs(%acc, %max, %sum : !q, !v, !v)
+        at[0, 0, %i, 0] of[64, 64] scale(1.0)
+    flash.next %a1, %m1, %l1 : !q, !v, !v
+  }
   return
 }

@@ -7,6 +7,8 @@
 
 #include "OpRules.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 using namespace mlir;
 using namespace flash;
 using namespace flash::detail;
@@ -75,7 +77,14 @@ LogicalResult VisitOp::verify() {
   StringRef kind = stringifyVisitKind(getKind());
   bool isRow = getKind() == VisitKind::Keys || getKind() == VisitKind::Queries;
   if (static_cast<int64_t>(getTile()) <= 0)
-    return emitOpError("tiles have at least one element, got ") << getTile();
+    return emitOpError("tiles have at least one element, got ")
+           << static_cast<int64_t>(getTile());
+  std::optional<int64_t> from = getConstantIntValue(getFrom()),
+                         by = getConstantIntValue(getBy());
+  if (from && *from < 0)
+    return emitOpError("starts at 0 or later, got from ") << *from;
+  if (by && *by < 1)
+    return emitOpError("goes on by 1 or more, got by ") << *by;
   if (getList() && !isRow)
     return emitOpError("lists are of keys or of queries, not of ") << kind;
   if (getList() ? static_cast<bool>(getTo())
@@ -117,6 +126,13 @@ LogicalResult VisitOp::verify() {
     return emitOpError("has contributors, but no tiles");
   if (getRanks() && !getList())
     return emitOpError("ranks are of the tiles of a list");
+  if (getReadAhead() && !getRanks())
+    return emitOpError("reads ranks ahead, and has none; leave out read_ahead");
+  if (isRow && getStep() &&
+      getStep().stepsOverQueries() != (getKind() == VisitKind::Queries))
+    return emitOpError("of ")
+           << kind << " has a step over "
+           << (getStep().stepsOverQueries() ? "queries" : "keys");
   auto grad = dyn_cast_if_present<KeyGradStepOp>(getStep().getOperation());
   if (getNeutralZeros() && (!grad || !yieldsScore(grad.getScore())))
     return emitOpError("neutral_zeros are of a flash.key_grad_step whose score "
@@ -133,7 +149,7 @@ LogicalResult VisitOp::verify() {
   if (static_cast<bool>(getDistance()) != (getKind() == VisitKind::Diagonal))
     return emitOpError("a diagonal has a distance, and nothing else has, but "
                        "this is of ")
-           << kind;
+           << kind << (getDistance() ? " with one" : " without one");
   if (getExist().size() != getNumRowArgs())
     return emitOpError("says of ")
            << getNumRowArgs() << " dimension(s) how many elements exist, got "
