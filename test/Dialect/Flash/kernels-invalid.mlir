@@ -161,3 +161,14 @@ func.func @columns(%t: tensor<2x8xf32>, %o: tensor<4x8xf32>, %i: index) -> tenso
   }
   return %r : tensor<4x8xf32>
 }
+
+// -----
+
+func.func @no_grid(%o: tensor<4x8xf32>) {
+  // expected-error @below {{is over a grid of one dimension or more, got none}}
+  flash.kernel over() by [] outs(%o : tensor<4x8xf32>) {
+  ^bb0(%t: tensor<4x8xf32>):
+    flash.store {}
+  }
+  return
+}

@@ -68,6 +68,8 @@ LogicalResult KernelOp::verify() {
     return emitOpError("has ")
            << getEnds().size() << " ends and " << getSteps().size()
            << " distances between its positions";
+  if (getSteps().empty())
+    return emitOpError("is over a grid of one dimension or more, got none");
   for (int64_t step : getSteps())
     if (step <= 0)
       return emitOpError("positions are at least 1 apart, got ") << step;
