@@ -13,8 +13,8 @@
 // SM80:       key_tile = 96
 // SM90-LABEL: func @of_48(
 // SM90:       key_tile = 144, {{.*}}specialize_warps{{.*}}split_ctas
-// WRITTEN:    key_tile must divide the 48 rows of a page, or be a multiple of them, got 40; the nearest is 48
-// GPU:        key_tile must divide the 48 rows of a page, or be a multiple of them, got 112; the nearest is 96
+// WRITTEN:    key_tile must divide the 48 rows of a page, or be a multiple of them, of up to 32 pages, got 40; the nearest is 48
+// GPU:        key_tile must divide the 48 rows of a page, or be a multiple of them, of up to 32 pages, got 112; the nearest is 96
 func.func @of_48(%q: !q, %k: tensor<900x2x48x64xf16>, %table: tensor<8x100xi32>, %n: tensor<8xi32>) -> !q {
   %ks = flash.unpage %k by %table lengths(%n : tensor<8xi32>) : tensor<900x2x48x64xf16>, tensor<8x100xi32> -> !view
   %o = flash.attention %q, %ks, %ks key_lengths(%n : tensor<8xi32>) : (!q, !view, !view) -> !q
@@ -33,7 +33,7 @@ func.func @of_48(%q: !q, %k: tensor<900x2x48x64xf16>, %table: tensor<8x100xi32>,
 // SM90-LABEL: func @of_40(
 // SM90:       key_tile = 160
 // WRITTEN-NOT: the 40 rows of a page
-// GPU:        the 40 rows of a page, or be a multiple of them, got 112; the nearest is 80
+// GPU:        the 40 rows of a page, or be a multiple of them, of up to 32 pages, got 112; the nearest is 80
 func.func @of_40(%q: !q, %k: tensor<900x2x40x64xf16>, %table: tensor<8x100xi32>, %n: tensor<8xi32>) -> !q {
   %ks = flash.unpage %k by %table lengths(%n : tensor<8xi32>) : tensor<900x2x40x64xf16>, tensor<8x100xi32> -> !view
   %o = flash.attention %q, %ks, %ks key_lengths(%n : tensor<8xi32>) : (!q, !view, !view) -> !q

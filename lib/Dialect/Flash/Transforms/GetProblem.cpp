@@ -330,6 +330,10 @@ findNearestTile(AttentionOpInterface op, const Machine &machine, int64_t tile,
   return nearest;
 }
 
+/// The most pages of a tile, each of which is a copy of its own: as many as the
+/// least pages of a GPU, of 8 rows, have in its largest tile.
+static constexpr int64_t mostPagesOfTile = 32;
+
 /// Why tiles of keys or values cannot be parts of pages, or several pages.
 static std::string findPageFault(AttentionOpInterface op,
                                  const Machine &machine,
@@ -343,7 +347,8 @@ static std::string findPageFault(AttentionOpInterface op,
     // Pages fill groups of a GPU's shared memory, which a swizzle changes
     // alike.
     bool areWhole = !machine.isGpu() || page % tileMultiple == 0;
-    return page % tile == 0 || (tile % page == 0 && areWhole);
+    return page % tile == 0 ||
+           (tile % page == 0 && tile / page <= mostPagesOfTile && areWhole);
   };
   auto findNearest = [&](int64_t tile, ArrayRef<int64_t> pages) {
     return findNearestTile(op, machine, tile, [&](int64_t tile) {
@@ -359,8 +364,8 @@ static std::string findPageFault(AttentionOpInterface op,
   if (std::optional<int64_t> nearest = findNearest(tile, pages))
     return llvm::formatv(
         "key_tile must divide the {0} rows of a page, or be a multiple of "
-        "them, got {1}; the nearest is {2}",
-        *unfit, tile, *nearest);
+        "them, of up to {3} pages, got {1}; the nearest is {2}",
+        *unfit, tile, *nearest, mostPagesOfTile);
   // There is none for some pages, or none for both kinds.
   const int64_t *alone = llvm::find_if(
       pages, [&](int64_t page) { return !findNearest(tile, page); });
