@@ -91,3 +91,32 @@ func.func @wide(%q: tensor<1x2x333x256xf32>, %l: tensor<1x2x333xf32>) -> tensor<
       -> (tensor<1x2x333x256xf32>, tensor<1x2x333x256xf32>, tensor<1x2x333x256xf32>)
   return %dq : tensor<1x2x333x256xf32>
 }
+
+// -----
+
+// One program by ranges of head dimensions: short heads have it as D = 64 does. From D = 80 on rows without a mask are longer, narrow windows and
+// lists of tiles have two, and so do dimensions that are no multiples of 16.
+
+!d32 = tensor<1x8x1024x32xbf16>
+!l1024 = tensor<1x8x1024xf32>
+!d72 = tensor<1x16x4096x72xbf16>
+!d80 = tensor<1x16x4096x80xbf16>
+!d112 = tensor<1x16x4096x112xbf16>
+!l4096 = tensor<1x16x4096xf32>
+
+// ROLES-LABEL: func @dims(
+// ROLES:         key_step = 128, products = 5
+// ROLES:         schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 64, stages
+// ROLES:         schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 64, stages
+// ROLES:         key_step = 128, products = 5
+// ROLES:         schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 64, stages
+// ROLES:         key_step = 128, products = 5
+func.func @dims(%a: !d32, %la: !l1024, %b: !d72, %c: !d80, %d: !d112, %l: !l4096) {
+  %0:3 = flash.attention_grad %a, %a, %a, %a, %la, %a mask(#flash.causal) : (!d32, !d32, !d32, !d32, !l1024, !d32) -> (!d32, !d32, !d32)
+  %1:3 = flash.attention_grad %b, %b, %b, %b, %l, %b mask(#flash.causal) : (!d72, !d72, !d72, !d72, !l4096, !d72) -> (!d72, !d72, !d72)
+  %2:3 = flash.attention_grad %c, %c, %c, %c, %l, %c : (!d80, !d80, !d80, !d80, !l4096, !d80) -> (!d80, !d80, !d80)
+  %3:3 = flash.attention_grad %c, %c, %c, %c, %l, %c mask(#flash.causal) : (!d80, !d80, !d80, !d80, !l4096, !d80) -> (!d80, !d80, !d80)
+  %4:3 = flash.attention_grad %c, %c, %c, %c, %l, %c mask(#flash.window<left = 1000, right = 0>) : (!d80, !d80, !d80, !d80, !l4096, !d80) -> (!d80, !d80, !d80)
+  %5:3 = flash.attention_grad %d, %d, %d, %d, %l, %d : (!d112, !d112, !d112, !d112, !l4096, !d112) -> (!d112, !d112, !d112)
+  return
+}
