@@ -37,22 +37,24 @@ def ConvertFlashToSCF : Pass<"convert-flash-to-scf", "::mlir::func::FuncOp"> {
     }
     ```
 
-    With `fill_once` one loop has all tiles, and the step asks (`partial`) whether elements of its tile may be left out.
-    Tiles of which that is so come first, the last tile always among them. A choice guards the loop by its bounds: there is a
-    tile to visit, or there is none.
+    With `fill_once`, tiles that need care come first, in a loop that always has the last tile. A choice guards all loops
+    by the bounds of this one: there is a tile to visit, or there is none. If no tile but the last one needs care,
+    whatever the sizes are, that loop has one iteration.
+
+    Where both sides of a window cut tiles, and where tiles have lists, one loop has all tiles if there is no score
+    region. Its step has a condition (`partial`) for what tiles that need care need:
 
     ```mlir
     scf.if %any {
       scf.for %n = %from to %to step %c128 {
         %last = arith.cmpi slt, %n, %c0 : index
-        %origin = arith.select %last, %end, %c0 : index
+        %origin = arith.select %last, %end, %begin : index
         %j = arith.addi %origin, %n : index
-        flash.online_attention ... at[%b, %h, %i, %j] ... partial(%last) mask(#flash.causal)
+        %cut = arith.cmpi slt, %n, %end_of_first : index
+        flash.online_attention ... at[%b, %h, %i, %j] ... partial(%cut) mask(#flash.window<left = 1000, right = 0>)
       }
     }
     ```
-
-    If no tile but the last one can be such a tile, whatever the sizes are, it has a step in front of a loop over the others.
 
     Where `tiles` has sets, one loop over the hull tests each tile. A visit of batches or heads becomes two
     loops, and at least one of them is empty, unless the sets depend on the batch or the head:

@@ -237,7 +237,7 @@ func.func @neutral_zeros(%a: index, %x: tensor<4xf32>) {
 // -----
 
 func.func @fill_once(%a: index, %x: tensor<4xf32>) {
-  // expected-error @below {{fill_once is of a flash.online_attention, whose step asks what its tile needs; leave it out}}
+  // expected-error @below {{fill_once is of loops over the steps of a flash.online_attention; leave it out}}
   %0 = flash.visit keys tile(16) from %a to %a by %a exist(%a) fill_once init(%x : tensor<4xf32>) {
   ^bb0(%i: index, %n: index, %s: tensor<4xf32>):
     flash.next %s : tensor<4xf32>

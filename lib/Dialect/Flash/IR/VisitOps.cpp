@@ -139,8 +139,8 @@ LogicalResult VisitOp::verify() {
                        "region, if it has one, changes no score; leave it out");
   if (getFillOnce() &&
       !isa_and_present<OnlineAttentionOp>(getStep().getOperation()))
-    return emitOpError("fill_once is of a flash.online_attention, whose step "
-                       "asks what its tile needs; leave it out");
+    return emitOpError("fill_once is of loops over the steps of a "
+                       "flash.online_attention; leave it out");
   if (getBounded() && (isOfPair() || getKind() == VisitKind::Diagonal ||
                        !getStep() || !getStep().getMask()))
     return emitOpError("only the mask of a step of keys or queries is bounded, "

@@ -53,7 +53,7 @@ def Flash_VisitOp : Flash_Op<"visit",
     all are visited, with the mask.
 
     `fill_once`, of `flash.online_attention`, asks for one loop that is entered wherever there is a tile, so that the
-    pipeline of a kernel is filled once, and its code is as long as one step.
+    pipeline of a kernel is filled once.
     With `neutral_zeros` a step without the mask need not leave out rows of the tile that do not exist: they are zeros in
     all of its operands, and zeros change none of its results. Then no loop of its own is for the last tile.
     With `bounded` the mask keeps, of queries that exist, only keys that do, and a step with the mask need not ask
