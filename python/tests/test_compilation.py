@@ -73,7 +73,7 @@ def test_stderr():
 
 @pytest.mark.skipif(not shutil.which("ptxas"), reason="there is no ptxas in the PATH")
 def test_benchmark():
-    """Without a GPU."""
+    """Without a GPU; a window's tiles are in one loop, so its kernel is shorter than a causal one, which has two."""
     script = pathlib.Path(__file__).parents[1] / "benchmarks" / "first_calls.py"
     command = [sys.executable, script, "--assemble", "--masks", "causal", "window", "--dims", "64", "--runs", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
@@ -81,4 +81,4 @@ def test_benchmark():
     causal, window = map(json.loads, done.stdout.splitlines())
     assert (causal["mask"], window["mask"], causal["dim"]) == ("causal", "window", 64)
     assert causal["forward"]["kernels"] == 1 and causal["gradients"]["kernels"] == 3 and causal["forward"]["ptxas"] > 0
-    assert causal["forward"]["lines"] < window["forward"]["lines"]
+    assert 0 < window["forward"]["lines"] < causal["forward"]["lines"]
