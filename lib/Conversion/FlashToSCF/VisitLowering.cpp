@@ -447,8 +447,7 @@ void VisitLowering::testEachTile(Value lo, Value hi) {
     SmallVector<Value> point(position);
     point.push_back(number);
     if (ragged)
-      isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number,
-                                      wholeTiles);
+      isWhole = emitLess(number, wholeTiles);
     return testTile(point, isWhole, key, carried);
   });
 }
