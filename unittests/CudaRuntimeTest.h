@@ -62,6 +62,7 @@ flash::cuda::Device openDevice();
 
 /// A program for the fake driver.
 inline constexpr llvm::StringRef ptx = ".version 8.7\n.target sm_90a, debug\n"
+                                       ".shared .align 4 .b8 own[1024];\n"
                                        ".visible .entry fill(.param .u64 a,\n"
                                        ".param .u64 b, .param .u8 c)\n"
                                        ".visible .entry nop()\n";

@@ -47,7 +47,7 @@ struct CUmod_st {
 };
 struct CUfunc_st {
   std::string name, image;
-  int dynamicShared;
+  int staticShared, dynamicShared;
 };
 /// A launch of a kernel with a buffer of parameters.
 struct CapturedLaunch {
@@ -72,7 +72,6 @@ struct CUevent_st {
 static constexpr CUresult invalidContext = CUresult(201);
 static constexpr CUresult notSupported = CUresult(801);
 static constexpr CUresult captureUnsupported = CUresult(900);
-static constexpr int staticShared = 1024;
 
 static FakeCuda fake = makeFakeCuda();
 static CUctx_st theContext;
@@ -463,6 +462,21 @@ EXPORT CUresult cuModuleUnload(CUmodule module) {
   return CUDA_SUCCESS;
 }
 
+/// The bytes of shared memory that PTX declares beside the dynamic one, which
+/// is
+/// `.extern` and has no size.
+static int readStaticShared(const std::string &ptx) {
+  int bytes = 0;
+  size_t at = 0;
+  while ((at = ptx.find("\n.shared ", at)) != std::string::npos) {
+    size_t end = ptx.find(';', at), array = ptx.find('[', at);
+    if (array < end)
+      bytes += std::stoi(ptx.substr(array + 1));
+    at = end;
+  }
+  return bytes;
+}
+
 EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
                                     const char *name) {
   // A function of the same name in another module is another one.
@@ -472,7 +486,8 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
   if (module->image.find(entry) == std::string::npos)
     return CUDA_ERROR_NOT_FOUND;
   *function = &functions[{module, name}];
-  **function = {name, module->image, 49152 - staticShared};
+  int staticShared = readStaticShared(module->image);
+  **function = {name, module->image, staticShared, 49152 - staticShared};
   return CUDA_SUCCESS;
 }
 
@@ -484,7 +499,7 @@ EXPORT CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
     *value = 384;
     return CUDA_SUCCESS;
   case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-    *value = staticShared;
+    *value = function->staticShared;
     return CUDA_SUCCESS;
   case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
     *value = 16;
@@ -555,12 +570,14 @@ EXPORT CUresult cuTensorMapEncodeTiled(
 #endif
 
 EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
-                                                            CUfunction,
+                                                            CUfunction function,
                                                             int threads,
                                                             size_t shared) {
   RETURN_IF_FAILED(enterContext("cuOccupancyMaxActiveBlocksPerMultiprocessor"));
-  *blocks = std::min<int>(
-      {2048 / threads, int(233472 / (shared + staticShared)), fake.ctasPerSm});
+  // Of each block the device keeps 1024 bytes.
+  size_t needed = shared + function->staticShared + 1024;
+  *blocks =
+      std::min<int>({2048 / threads, int(233472 / needed), fake.ctasPerSm});
   return CUDA_SUCCESS;
 }
 
