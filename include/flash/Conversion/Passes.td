@@ -265,7 +265,7 @@ def ConvertNvxToLLVM : Pass<"convert-nvx-to-llvm", "::mlir::gpu::GPUModuleOp"> {
 def EmulateTiles : Pass<"tile-emulate", "::mlir::ModuleOp"> {
   let summary = "Run block programs on the CPU, and watch their rings";
   let description = [{
-    In place of `tile-allocate-smem` and all that follows. A launch becomes a
+    Replaces `tile-allocate-smem` and all that follows. A launch becomes a
     parallel loop over its blocks around the kernel's body; register tiles become
     tensors without a layout, tiles in shared memory buffers of their rows and
     columns. Values are the same as on a GPU but for the order of additions inside a

@@ -58,7 +58,7 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
   let summary = "how an attention is cut into tiles, and what its blocks do";
   let description = [{
     `#flash.schedule<query_tile = 64, key_tile = 128>`: `query_tile` queries
-    of one (batch, head) pair form a unit of parallel work, which visits the
+    of one (batch, head) pair form an iteration of a parallel loop, which visits the
     keys `key_tile` at a time. Both are positive multiples of 8, at most 1024.
 
     The gradients are two programs: one of tiles of `query_tile` queries, which
@@ -68,7 +68,7 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     the gradients of values are computed by a program each, where registers do not hold
     both. `products = 5` makes one program of the two, over tiles of keys, which adds to the
     gradients of queries, too, in a fixed order (`flash.parallel_add`): scores are computed once, and there are five
-    products in place of seven (eight with `key_programs = 2`). On GPUs it is for warps with roles, for a `query_step` or a head dimension that is as long as `key_tile`,
+    products instead of seven (eight with `key_programs = 2`). On GPUs it is for warps with roles, for a `query_step` or a head dimension that is as long as `key_tile`,
     and for masks that leave each tile one range of tiles; on the CPU for all. `products = 7` stands for both programs, however many products they have. Only a
     `flash.attention_grad` has these keys.
 
@@ -79,12 +79,12 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     which the types then say. So one query, or few, fill a tile, and the keys are
     read once for all heads of the tile.
 
-    `value_columns = W` (8 to 576, a multiple of 8) makes units of W columns of the values, the same for all
-    queries: each computes the scores of its queries, and sums up W columns. So wide heads fit into registers.
-    Units begin equally far apart, a multiple of 8 columns, and the last one ends with the columns; where they
-    overlap both store the same. Without it units have all columns up to 256, and as few as can be above.
+    `value_columns = W` (8 to 576, a multiple of 8) cuts the columns of the values into blocks of W, the same for all
+    queries: an iteration computes the scores of its queries, and sums up one block. So wide heads fit into registers.
+    Blocks begin equally far apart, a multiple of 8 columns, and the last one ends with the columns; where they
+    overlap both store the same. Without it a block has all columns up to 256, and above 256 blocks are as few as can be.
 
-    On a GPU the unit is a thread block (CTA): `warps` (1 to 32) share the
+    On a GPU the iteration is a thread block (CTA): `warps` (1 to 32) share the
     queries, 16 at a time each. `stages` (1 to 16) tiles of keys, and of values,
     are in shared memory, and `query_stages` (1 or 2) of queries where a block has
     several. Of gradients, the programs over tiles of keys have `key_program_stages` (1 to 16) of queries, as many as
@@ -96,7 +96,7 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     `tile-persist` (`persistent`), `tile-bulk-stores`, `tile-defer-products` and, of the online
     softmax, to rescale the accumulator only when a maximum has grown by much
     (`lazy_rescale`). With `persistent|claim_tiles` a block takes the next tile that no block has, where it
-    takes one of each wave without `claim_tiles`: for tiles of which only the data tell how long they are. With `skip_rows` warpgroups that have no
+    takes one of each wave without `claim_tiles`: for tiles whose lengths depend on the data alone. With `skip_rows` warpgroups that have no
     rows of a tile leave out its products.
     `features = none` is none of them,
     `features = -overlap|-ping_pong` for what is proposed without these two. With
@@ -113,8 +113,8 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     (Flash-Decoding) then cuts the key tiles of a query tile into splits, each of
     a CTA of its own, with a second kernel that combines their results:
     `num_splits = 4` (1 to 256) makes four. `split_ctas = 264` (1 to 65536) leaves
-    the number to the sizes: as many as give at most 264 CTAs in all, each of
-    which has at least two of at least eight key tiles. If the sizes are known at
+    the number to the sizes: as many as give at most 264 CTAs in all, each with
+    at least two key tiles, and one if there are fewer than eight key tiles. If the sizes are known at
     run time only, so is the number; where it is 1 there is no second kernel. The
     CPU ignores both.
 

@@ -14,7 +14,7 @@ def FlashCpuFullRankSlices : Pass<"flash-cpu-full-rank-slices"> {
   let summary = "Give slices whose dimensions could be mistaken all of them";
   let description = [{
     The tile of a slice may lack dimensions of one element. Which ones follows
-    from the sizes; but where one that it has turns out to have one element
+    from the sizes; but where a dimension that it has is found to have one element
     too, upstream's canonicalization (22.1) takes the wrong one, and elements
     go elsewhere. Where that could be, the slice keeps all dimensions, and the
     tile loses them behind an extraction or gets them before an insertion.
@@ -74,9 +74,9 @@ def FlashCpuOwnResults : Pass<"flash-cpu-own-results"> {
     return %0, %o, %1
     ```
 
-    Nor may a tile that a parallel loop stores be in the buffer of another: one of
-    which there is a newer one, or two that start from the same values, are
-    copied.
+    Nor may a tile that a parallel loop stores be in the buffer of another: a tile
+    is copied if there is a newer version of it, or if another tile starts from the
+    same values.
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
 }

@@ -16,10 +16,10 @@
 /// Where each sequence starts among rows that lie behind each other, and where the last one ends.
 def Flash_OffsetsTensor : Flash_VectorOf<[I32, I64]>;
 
-/// Elements of keys and values in memory, of which flash.dequantize makes those of attention.
+/// Elements of keys and values in memory, which flash.dequantize converts to those that attention takes.
 defvar Flash_quantizedElements = [F8E4M3FN, I8];
 def Flash_QuantizedTensor : Flash_TensorOf<Flash_quantizedElements>;
-/// Rows of which an address makes a view.
+/// Rows that an address makes a view of.
 def Flash_RowsTensor : Flash_TensorOf<[F16, BF16, F32] # Flash_quantizedElements>;
 
 /// An address whose `memory` has sequences that start at `offsets`.
@@ -67,7 +67,7 @@ class Flash_PackedRowsOp<string mnemonic, list<Trait> traits = []>
 def Flash_UnpackOp : Flash_PackedRowsOp<"unpack"> {
   let summary = "sequences that lie behind each other, as a batch";
   let description = [{
-    The rows of `memory : [1, H, T, D]`, or `[1, H, T]`, are those of B sequences, one behind the other:
+    The rows of `memory : [1, H, T, D]`, or `[1, H, T]`, belong to B sequences, one behind the other:
     sequence b has the rows from `offsets[b]` to `offsets[b + 1]`, of `offsets : [B + 1]`. The first result
     is a view of them as a batch `[B, H, T, D]`, in which row n of batch b is row n of sequence b; rows
     behind a sequence's last one do not exist and are zeros. The second result `[B]` has how many
@@ -186,7 +186,7 @@ def Flash_DequantizeOp : Flash_Op<"dequantize", [Pure]> {
       - `[B, H, N]`, one for each row, and may be a view, too.
 
     No kernel has the result in memory: `flash.attention` takes it as keys or values, reads elements of 8 bits, and converts each tile.
-    Results are those of the same attention on the 16-bit tensor, bit for bit, where the schedules are the same.
+    Attention on the 16-bit tensor has the same results, bit for bit, where the schedules are the same.
 
     Example:
 
@@ -209,7 +209,7 @@ def Flash_DequantizeTileOp : Flash_Op<"dequantize_tile",
   let summary = "a tile of 8 bits, as elements that are multiplied";
   let description = [{
     `flash.dequantize` of a tile `[M, D]` that a block of a GPU loads, whose region gives the scale of a row of the tile and may read memory.
-    `convert-flash-to-scf` writes it, and of programs for the CPU `linalg` in its place.
+    `convert-flash-to-scf` writes it; programs for the CPU have `linalg` instead.
 
     Example:
 

@@ -14,7 +14,7 @@ def Flash_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
   let cppNamespace = "::flash";
   let description = [{
     An attention on whole tensors, or its gradients: which query takes part with
-    which key, and with which score. What only asks this (size checks, guards
+    which key, and with which score. What only needs this (size checks, guards
     of reads, counts of work) takes this interface and knows both.
   }];
   // The ops have these from their arguments of the same names.

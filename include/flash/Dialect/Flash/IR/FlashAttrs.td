@@ -130,12 +130,11 @@ def Flash_TileBoundAttr : Flash_Attr<"TileBound", "bound"> {
 def Flash_TilesAttr : Flash_Attr<"Tiles", "tiles"> {
   let summary = "which tiles a mask leaves to a loop over tiles";
   let description = [{
-    What the analysis of a mask says of the tiles that a `flash.visit` goes over, as a function of
-    the tile that stays and of the lengths. It visits the tiles of `[lo, hi)` and no others,
-    unless it asks at each of them whether one of the sets `visited` holds. Of these the tiles
-    of `[full_lo, full_hi)` are full, that is, no element of them is masked, unless it asks at each whether one
-    of the sets `not_full` holds. Bounds are arrays of `#flash.bound`, which `MaskTiles.h` says
-    how to combine; a bound that is left out is no restriction, or for `hi` no tile at all.
+    What the analysis of a mask says of the tiles that a `flash.visit` goes over, as a function of the tile that stays
+    and of the lengths. It visits the tiles of `[lo, hi)` and no others; with `visited` it visits only those for which
+    one of these sets holds. The visited tiles of `[full_lo, full_hi)` are full, that is, no element of them is
+    masked; with `not_full` a tile for which one of these sets holds is not full. Bounds are arrays of `#flash.bound`,
+    which `MaskTiles.h` says how to combine; a bound that is left out is no restriction, or for `hi` no tile at all.
 
     ```mlir
     #flash.tiles<hi = [#flash.bound<affine_map<(b, h, i)[nq, nk] -> (i floordiv 128 + 1, nk ceildiv 128)>>],
@@ -151,7 +150,7 @@ def Flash_TilesAttr : Flash_Attr<"Tiles", "tiles"> {
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Whether visited and full tiles are ranges, so that no tile is asked for.
+    /// Whether visited and full tiles are ranges, so that no tile is tested.
     bool areRanges() const { return !getVisited() && !getNotFull(); }
   }];
 }
@@ -226,7 +225,7 @@ def Flash_OrderAttr : Flash_Attr<"Order", "order"> {
       tiles take as long, whatever others do: what the CTAs of a wave get is then
       alike.
     - `both_ends`: of all heads the last tile, then the first one, the last but one, and so on to the middle. For
-      sequences behind each other, of which some have prompts, which multiply, and others tokens,
+      batches of sequences, some with prompts, which multiply, and others with tokens,
       which read memory: engines put one kind in front of the other, and CTAs have both at the same time.
 
     Where tiles add to sums, orders that interleave heads (`interleaved`, `reverse`, `both_ways`) take as many heads together

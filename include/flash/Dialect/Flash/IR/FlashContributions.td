@@ -1,13 +1,13 @@
-//===- FlashContributions.td - Sums that units of work add to -*- tablegen -*-//
+//===- FlashContributions.td - Sums that iterations add to -*- tablegen -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Included by FlashOps.td. What the units of a parallel loop add to the same
-// elements is added in a fixed order, so that the result is the same in each
-// run; and sums of diagonals, of which each unit has its own.
+// Included by FlashOps.td. What the iterations of a parallel loop add to the
+// same elements is added in a fixed order, so that the result is the same in each
+// run. Sums of diagonals are here, too; each iteration stores its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,18 +22,18 @@ def Flash_CountsOfTiles : Flash_TensorOf<[I32]>;
 def Flash_ContributeOp : Flash_Op<"contribute",
     [Pure, AttrSizedOperandSegments, Flash_SingleOperandGroups,
      AllTypesMatch<["contributions", "result"]>]> {
-  let summary = "puts a tile among what a unit of work adds to sums of tiles";
+  let summary = "inserts a tile into what an iteration adds to sums of tiles";
   let description = [{
-    `contributions : [B, H, T, M, N]` is what a unit of a parallel loop, the body of an
+    `contributions : [B, H, T, M, N]` is what an iteration of a parallel loop, the body of an
     `scf.forall`, adds to sums of tiles (`flash.parallel_add`): nothing at first, which
     is an empty tensor, and then the tiles `[M, N]` that were put there, each for the
     batch, the head and the number of a tile, at most once.
 
-    A tile that several units add to has their tiles in the order in which the loop's units
-    are taken. `among(%lo to %hi)` says which add to it: those of the numbers `lo` to
-    `hi - 1` along the last dimension of the loop, and each of them does, so that a
-    unit knows how many come before it. Only they may have the tile's batch and head.
-    Where they are no range, `behind(%n)` says that of the units of greater numbers `n` add to
+    The contributions of several iterations to a tile are added in the order in which the loop
+    takes its iterations. `among(%lo to %hi)` says which iterations add to it: the numbers `lo` to
+    `hi - 1` along the last dimension of the loop, and each of them does, so that an
+    iteration knows how many come before it. Only they may have the tile's batch and head.
+    Where they are no range, `behind(%n)` says that `n` iterations of greater numbers add to
     it; the loop then takes the tiles of a head backwards (`#flash.order<reverse>`).
 
     Example:
@@ -61,16 +61,16 @@ def Flash_ParallelAddOp : Flash_Op<"parallel_add",
     [AllTypesMatch<["contributions", "sums"]>,
      DeclareOpInterfaceMethods<ParallelCombiningOpInterface,
        ["getUpdatedDestinations", "getIteratingParent"]>]> {
-  let summary = "adds what a unit of work contributes to sums that others add to, too";
+  let summary = "adds what an iteration contributes to sums that others add to, too";
   let description = [{
     In the terminator of an `scf.forall`, beside `tensor.parallel_insert_slice`. The sum of a tile is
-    that of the tiles which `flash.contribute` put there, the first of them alone and
-    then each of the others added to it in the order in which units are taken: linear
+    the sum of the tiles which `flash.contribute` put there, the first of them alone and
+    then each of the others added to it in the order in which iterations are taken: linear
     or another order without loops of waiting (`#flash.order<linear>`, `reverse`, `both_ways`, `longest_first` or
-    `heads_fastest`). What `sums` held before is not part of it; a tile that no unit adds
-    to is undefined. `counts`, zeros before the loop, says how many units added to each
+    `heads_fastest`). What `sums` held before is not part of it; a tile that no iteration adds
+    to is undefined. `counts`, zeros before the loop, says how many iterations added to each
     tile; it may have more elements along its last dimension. Persistent blocks need one more,
-    the last of all, to count the units that they have claimed; the others stay as they are.
+    the last of all, to count the iterations that they have claimed; the others stay as they are.
 
     Example:
 

@@ -168,10 +168,10 @@ def Flash_CapturedGradStepOp : Flash_GradStepOp<"captured_grad_step",
                 "elements that they read";
   let description = [{
     With `p` and the products of values and the output's gradients as in
-    `flash.query_grad_step`, the gradient of what the score region reads of
-    `captured` at `reads`, the numbers of `tensor.extract` among those of this tensor
-    in the region, for the score of the row `r` of the fixed tile and the row `c` of
-    the other:
+    `flash.query_grad_step`, the gradient for the score of the row `r` of the fixed
+    tile and the row `c` of the other with respect to what the score region reads of
+    `captured` at `reads`. These number the `tensor.extract` of this tensor in the
+    region:
 
     ```
     g[r,c] = p * (sum_d do[i,d] * v[j,d] - delta[i]) * (the derivative for the reads)
@@ -212,7 +212,7 @@ def Flash_CapturedGradStepOp : Flash_GradStepOp<"captured_grad_step",
   let extraClassDeclaration = declarations # [{
     static constexpr unsigned numRequiredOperands = 8;
     bool stepsOverQueries() { return getOverQueries(); }
-    /// Those of `captured` in the region, in order.
+    /// The reads of `captured` in the region, in order.
     ::llvm::SmallVector<::mlir::Operation *> getAllReads();
   }];
 }

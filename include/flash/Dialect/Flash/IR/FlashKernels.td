@@ -73,7 +73,7 @@ def Flash_KernelOp : Flash_Op<"kernel",
     StoreOp getStore();
     /// The block of the stores.
     ::mlir::Block *getStores();
-    /// The kernel of which `destination` is an argument.
+    /// The kernel that `destination` is an argument of.
     static KernelOp of(::mlir::Value destination);
   }];
 }

@@ -213,7 +213,7 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
     gradient. All sums are f32.
 
     Operands, clauses and the score region are as in `flash.attention`, and must
-    be those of the attention that is differentiated. There are two maps of what
+    be the same as for the attention that is differentiated. There are two maps of what
     the mask leaves, of the tiles of the schedule:
       - `blocks(%tiles, %counts : ...)`: which tiles of `key_step` keys are left to
         each tile of `query_tile` queries, for the program over queries;
@@ -230,13 +230,13 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
       - `lse_grad(%x : tensor<BxHqxNqxf32>)`: the gradient with respect to the
         log-sum-exp, `dlse` above; 0 without it;
       - `wrt(%a, %b : types)`: tensors that the score region reads with
-        `tensor.extract`, whose gradients are asked for too: each of their
+        `tensor.extract`, whose gradients are results, too: each of their
         elements is the sum of the derivatives of all reads of it, times `ds`, and
         0 where there is no read.
 
     The results are `dq`, `dk`, `dv`, then `dsink` if there is a sink, then one for
-    each tensor of `wrt`. Each has the shape and the element type of that of which
-    it is the gradient.
+    each tensor of `wrt`. Each has the shape and the element type of the tensor that
+    it is the gradient of.
 
     Example:
 
@@ -286,7 +286,7 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
   let extraClassDeclaration = [{
     static constexpr unsigned numRequiredOperands = 6;
     static constexpr unsigned numRequiredResults = 3;
-    /// That of which each result is the gradient.
+    /// What each result is the gradient of.
     ::llvm::SmallVector<::mlir::Value> getDifferentiated();
   }];
 }
@@ -325,12 +325,12 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     The operands are tensors of rank 4 as in `flash.attention`, or one tile of
     one head of rank 2: `q : [M, D]`, `k : [N, D]`, `v : [N, Dv]`.
     `at[b, h, i, j]` is the position of the first element in the whole problem,
-    whose lengths are `of[nq, nk]`. With `packed(P)` the rows of a tile are those of
+    whose lengths are `of[nq, nk]`. With `packed(P)` the rows of a tile belong to
     P heads: row r is of head `h + r mod P` and query `i + r floordiv P`. `keys(n)`
     says that only the first `n` keys of a tile exist, the rest being padding with
-    finite values, such as zeros; with `neutral_padding` the mask keeps none of it of a query that exists, so that
-    elements need not be asked for it. Where the condition of `partial(c)` does not hold, the tile is one of which the
-    mask, `keys(n)` and the score region leave nothing out, and none of its elements is asked for.
+    finite values, such as zeros; with `neutral_padding` the mask keeps no padding for a query that exists, so that
+    elements need not be tested for it. Where the condition of `partial(c)` does not hold, the
+    mask, `keys(n)` and the score region leave out nothing of the tile, and none of its elements is tested.
     `lengths`, `blocks` and `multiples`, on rank 4, and `precision` are as in `flash.attention`.
 
     Example:
@@ -414,14 +414,14 @@ def Flash_FinalizeOp : Flash_Op<"finalize",
      DeclareOpInterfaceMethods<TilingInterface,
        ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
         "getResultTilePosition", "generateResultTileValue"]>]> {
-  let summary = "turns the online state into the attention's results";
+  let summary = "computes the attention's results from the online state";
   let description = [{
     ```
     out = acc / sum                (0 where sum is 0), rounded to its type
     lse = unit * max + log(sum)    (-inf where sum is 0)
     ```
 
-    The unit is that of the steps. Operands are of rank 4 or, for one tile, of rank 2.
+    The unit is the same as in the steps. Operands are of rank 4 or, for one tile, of rank 2.
 
     Example:
 
@@ -525,9 +525,9 @@ def Flash_AnyOp : Flash_Op<"any", [Pure]> {
   let summary = "whether a condition holds for some row";
   let description = [{
     What depends on the result must be right for each row for which the
-    condition does not hold, whichever the result is: a target may ask the rows
+    condition does not hold, whichever the result is: a target may test the rows
     that it computes together rather than all. Where a row's condition holds the
-    result is true for that row. `flash-decompose` asks whether a maximum has grown
+    result is true for that row. `flash-decompose` tests whether a maximum has grown
     by much.
 
     Example:
@@ -545,7 +545,7 @@ def Flash_IsFiniteOp : Flash_Op<"is_finite", [Pure]> {
   let summary = "whether no element of a tile is NaN or infinite";
   let description = [{
     A key that takes no part has the probability 0, but 0 times a value that is
-    not finite is NaN. `flash-decompose` asks this of the values of a masked
+    not finite is NaN. `flash-decompose` tests the values of a masked
     tile before it multiplies them all.
 
     Example:
@@ -610,9 +610,8 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     of i32:
 
       - `key_tiles : [B, H, Tq, Tk]`, for each tile of queries the numbers of the
-        key tiles of which something is left, first those of which it is a part,
+        key tiles that are left, first those that are left in part,
         each kind in ascending order; entries behind these have any value;
-      - `counts : [B, H, Tq, 2]`, how many key tiles are left in part, and how
         many in part or whole.
 
     An element is kept where `mask`, `lengths` and the region say so. The last
@@ -620,8 +619,8 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     count for nothing. `B` and `H` are 1 where nothing depends on the batch or the
     head.
 
-    With `over_queries`, queries and keys change places: the results list, for each
-    tile of keys, the tiles of queries of which something is left, `[B, H, Tk, Tq]`
+    With `over_queries`, the roles of queries and keys are exchanged: the results list, for each
+    tile of keys, the tiles of queries that are left, `[B, H, Tk, Tq]`
     and `[B, H, Tk, 2]`. The last tile of queries, if not all `M` exist, is no whole
     one then, and keys that do not exist count for nothing. With a third result, lists are of runs, in
     ascending order: tiles that follow each other, first those left in part, then whole ones.
@@ -634,8 +633,8 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
         (`flash.contribute`); and since all of them go through queries in the same direction, none waits long.
 
     `packed(P)` is for tiles that P heads share (`packed_heads` of the schedule),
-    where the mask asks for the head: P divides `H`, the results have `H / P` in its
-    place, and what is left of a tile is what is left of it for all P heads
+    where the mask depends on the head: P divides `H`, the results have `H / P` instead
+    of `H`, and what is left of a tile is what is left of it for all P heads
     together. `M` is a number of queries in any case. Lists of queries are not packed.
 
     `given(%t, %n)`, or `given(%t, %n, %ranks)`, has the map from elsewhere, such as an earlier call: nothing is
@@ -698,8 +697,8 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     getMapTypes(::mlir::MLIRContext *context, ::llvm::ArrayRef<int64_t> sizes,
                 ::llvm::ArrayRef<int64_t> tiles, int64_t packedHeads,
                 bool overQueries, bool hasRanks);
-    /// Of the queries and the keys, the dimension (0 or 1) of which each tile
-    /// has a list.
+    /// The dimension, 0 for queries and 1 for keys, whose tiles have a list
+    /// each.
     unsigned getFixedDim() { return getOverQueries() ? 1 : 0; }
     /// How many heads share a map.
     int64_t getPackedHeads() { return getPacked().value_or(1); }

@@ -14,8 +14,8 @@ def Flash_StepOpInterface : OpInterface<"StepOpInterface"> {
   let cppNamespace = "::flash";
   let description = [{
     The body of a loop over tiles of an attention or of its gradients: it
-    computes the scores of a tile of queries and a tile of keys, of which the
-    loop goes over one and leaves the other. Which tiles a mask leaves
+    computes the scores of a tile of queries and a tile of keys; the
+    loop goes over one of them, and the other is fixed. Which tiles a mask leaves
     (`flash-refine-visits`) and what a score is (`flash-decompose`) is the same for
     all of them.
   }];

@@ -31,7 +31,7 @@ def Flash_VisitOp : Flash_Op<"visit",
     - `batches` or `heads`: the same tile of queries and tile of keys of one batch, or head, after the other;
       `exist(%nq, %nk)` of their rows exist.
 
-    `keys` and `queries` may go over a `list` in place of a range: `tiles : [B or 1, H or 1, N, n]` has, for
+    `keys` and `queries` may go over a `list` instead of a range: `tiles : [B or 1, H or 1, N, n]` has, for
     the batch, the head and the number in `[...]`, the numbers of the tiles to visit, and
     `counts : [B or 1, H or 1, N, 2]` how many of them are to be computed with the mask, which come
     first, and how many there are in all. The others are full: each element exists and takes part.
@@ -45,20 +45,20 @@ def Flash_VisitOp : Flash_Op<"visit",
     are so as far as they exist. What no caller may give, counts above `n` and numbers of no block, is taken
     for the nearest that is possible, so that nothing outside of the tensors is read.
 
-    The region's arguments are the first element of the tile, of a diagonal the first query and the first key, or the
-    batch or the head; how many rows of the tile exist, of a diagonal, of batches and of heads how many queries and how many keys;
-    the rank, if there are ranks; and the state. A step of attention in it (`StepOpInterface`), of which there is at most one, has
-    these arguments as its counts of rows: a tile that is known to be whole is computed without them, and one that is known
-    to be full without the mask. `tiles` says which are, and which are visited at all; without it, or without such a step,
-    all are visited, with the mask.
+    The region's arguments are the first element of the tile (for a diagonal the first query and the first key), or
+    the batch or the head; how many rows of the tile exist (for diagonals, batches and heads how many queries and how
+    many keys); the rank, if there are ranks; and the state. The region has at most one step of attention
+    (`StepOpInterface`), whose counts of rows are these arguments: a tile that is known to be whole is computed
+    without them, and one that is known to be full without the mask. `tiles` says which are, and which are visited at
+    all; without it, or without such a step, all are visited, with the mask.
 
-    `fill_once`, of `flash.online_attention`, asks for one loop that is entered wherever there is a tile, so that the
-    pipeline of a kernel is filled once.
-    With `neutral_zeros` a step without the mask need not leave out rows of the tile that do not exist: they are zeros in
-    all of its operands, and zeros change none of its results. Then no loop of its own is for the last tile.
-    With `bounded` the mask keeps, of queries that exist, only keys that do, and a step with the mask need not ask
-    besides which keys exist. In a visit of queries, besides, those behind the last one see no key that exists and
-    that the last one does not see: as zeros they need not be left out in steps with the mask either.
+    `fill_once`, of `flash.online_attention`, demands one loop that is entered wherever there is a tile, so that the
+    pipeline of a kernel is filled once. With `neutral_zeros` a step without the mask need not leave out rows of the
+    tile that do not exist: they are zeros in all of its operands, and zeros change none of its results. Then no loop
+    of its own is for the last tile. With `bounded` the mask keeps, for queries that exist, only keys that do, and a
+    step with the mask need not test which keys exist. In a visit of queries, besides, queries behind the last one see
+    no key that exists and that the last one does not see: as zeros they need not be left out in steps with the mask
+    either.
 
     Example:
 
@@ -140,10 +140,10 @@ def Flash_LoadRowsOp : Flash_Op<"load_rows", [Pure, AttrSizedOperandSegments]> {
   let summary = "loads a tile of rows of a tensor";
   let description = [{
     The rows of `source : [B, H, N, D]`, or `[B, H, N]`, from the position (batch, head, row) on, as a tile
-    `[M, D]` or `[M]`. Of these `rows` exist, all unless it is given; the others are zeros. With
-    `to_end` they lie behind the last row of the tensor, which is no view in memory. With `packed(P)` the rows are those of P
+    `[M, D]` or `[M]`. The first `rows` of these exist, all unless it is given; the others are zeros. With
+    `to_end` the others lie behind the last row of the tensor, which is no view in memory. With `packed(P)` the rows belong to P
     heads: row r is of head `h + r mod P` and of row `n + r floordiv P`, and `rows` counts each head's. A tile with
-    fewer columns than the source has those from `column` on, all of which exist.
+    fewer columns than the source has the columns from `column` on, and all of them exist.
 
     Example:
 

@@ -183,12 +183,12 @@ def Specialize : Pass<"flash-specialize", "::mlir::ModuleOp"> {
         only the three highest bits count;
       - `multiples` says where lengths are multiples of the schedule's tiles, of 64,
         128 or 256, and there is at least one whole tile of queries;
-      - where there are up to 32 queries, their number and those of the heads are
+      - where there are up to 32 queries, the numbers of queries and of heads are
         written into the types of the function's arguments, so that heads that read
         the same keys can be packed into tiles (`packed_heads`).
 
-    `sizes` are those of the first arguments, with `?` for what stays open; the
-    sizes of others are not known. Of rows that `flash.unpack` takes they are those of
+    `sizes` has the sizes of the first arguments, with `?` for what stays open; the
+    sizes of other arguments are not known. For rows that `flash.unpack` takes it has the sizes of
     the view, a batch of sequences of the mean length. The result types of the function stay as they are.
 
     ```mlir
@@ -214,9 +214,9 @@ def MakeVersions : Pass<"flash-make-versions", "::mlir::ModuleOp"> {
     `flash-specialize`, and the program as it was, for calls of other sizes. So one
     function is as fast for one query as for many.
 
-    `calls` names the sizes, call after call with semicolons between them: those of the
-    first arguments, as `flash-specialize` takes them, with `first..last` for all
-    sizes in a range and `?` for what other arguments say, or what decides nothing.
+    `calls` names the sizes of calls, with semicolons between calls: the sizes of the first arguments, as
+    `flash-specialize` takes them, with `first..last` for all sizes in a range and `?` for what other arguments say,
+    or what decides nothing.
     Ranges are cut into classes of sizes with the same version (`SizeClass.h`), those
     that Python's calls have, too. Classes of the same version are one condition, on
     batch sizes, numbers of heads and lengths; a condition on what types say is none.
@@ -261,14 +261,15 @@ def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
     sizes that dynamic dimensions leave open: batch sizes, head counts and
     lengths agree, there is a key head and query heads are a multiple of key
     heads, lengths and sinks have an entry per batch and per query head, and
-    static result sizes are those of the operands. Rules that the types already
-    guarantee cost nothing. So are the arrays that a score region reads: by the
-    batch, head, query or key itself they have an element for each, by a constant
-    one for that, and by what sums, differences, products with constants,
-    quotients and remainders by constants, minima and maxima make of positions,
-    each of which is looked at once, up to the last that is reached; where
-    the query or key is looked at, only if every element takes part. The message
-    names the rule, the source line, and the argument where its name is known.
+    static result sizes agree with the sizes of the operands. Rules that the
+    types already guarantee cost nothing. Reads of arrays in a score region are
+    checked, too. An array that is read at the batch, head, query or key has an
+    element for each, and an array that is read at a constant has that element.
+    An index that is computed from positions, each used once, by sums,
+    differences, products with constants, quotients and remainders by constants,
+    minima and maxima stays within the array; if it uses the query or the key,
+    this is checked only if every element takes part. The message names the
+    rule, the source line, and the argument where its name is known.
 
     ```mlir
     %o = flash.attention %q, %k, %v : (tensor<2x4x?x64xf32>, ...)
@@ -468,9 +469,10 @@ def MakeBlockMaps : Pass<"flash-make-block-maps", "::mlir::func::FuncOp"> {
     A mask that a score region computes, from arrays for example, is known only
     when the program runs, and `flash-refine-visits` gives up on some others. Such an
     attention gets a `flash.block_map` for the tiles of its schedule, which is
-    computed in the call. So does one whose schedule says `block_map = 1` and whose mask the compiler
-    knows, if it leaves tiles of keys that are no range: sinks beside a window, for example. One map is for all batches, or all heads, where the mask
-    does not ask for them; heads that share tiles (`packed_heads` of the schedule) share a map.
+    computed in the call. An attention whose schedule says `block_map = 1` and whose mask the compiler knows gets one,
+    too, if the mask leaves tiles of keys that are no range: sinks beside a window, for example. One map is for all
+    batches, or all heads, where the mask does not depend on them; heads that share tiles (`packed_heads` of the
+    schedule) share a map.
 
     The programs of gradients over queries and over keys have a map each. One program is over keys, and if its
     blocks add in order (`products = 5` where warps have roles), its map says in which: so it has one for each mask that
@@ -532,7 +534,7 @@ def OutlineBlockMaps : Pass<"flash-outline-block-maps", "::mlir::ModuleOp"> {
 def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {
   let summary = "Rewrite attention as a step of the online softmax";
   let description = [{
-    Turns `flash.attention` into the initial state, one `flash.online_attention`
+    Rewrites `flash.attention` as the initial state, one `flash.online_attention`
     over all keys, and `flash.finalize`. Because the step is associative over
     slices of keys, tiling may then cut the keys without changing the result
     (Milakov and Gimelshein, arXiv 1805.02867). A sink enters as the state
@@ -557,7 +559,7 @@ def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {
 def DecomposeNaive : Pass<"flash-decompose-naive", "::mlir::func::FuncOp"> {
   let summary = "Lower attention to scores, softmax and product";
   let description = [{
-    Turns `flash.attention` into the three computations of an implementation
+    Lowers `flash.attention` to the three computations of an implementation
     that knows nothing of the online softmax: the scores, which it materialises;
     their softmax, rounded to the elements' type; and the product with the
     values. This is the baseline that the other passes must beat, and, followed
@@ -594,7 +596,7 @@ def DecomposeNaiveGrad
     : Pass<"flash-decompose-naive-grad", "::mlir::func::FuncOp"> {
   let summary = "Lower the gradients of attention to their definition";
   let description = [{
-    Turns `flash.attention_grad` into what its description says, in loops over
+    Lowers `flash.attention_grad` to what its description says, in loops over
     the key heads of each batch, the query heads that read one, and blocks of
     queries: the scores of a block with all keys and, from the log-sum-exp, their
     probabilities; the gradients of both; and three products. All of it is f32 but the
@@ -709,7 +711,7 @@ def PromoteToF64 : Pass<"flash-promote-to-f64", "::mlir::ModuleOp"> {
 def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
   let summary = "Tile the gradients of attention";
   let description = [{
-    Turns `flash.attention_grad` into programs over tiles of the schedule's sizes:
+    Lowers `flash.attention_grad` to programs over tiles of the schedule's sizes:
 
       1. rows: `delta`, the sums of the products of the output and its gradient
          less the gradient of the log-sum-exp, and the log-sum-exp in base 2.
@@ -726,21 +728,20 @@ def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
          (`flash.captured_grad_step`) are added up where the reads are of one
          element: over all keys of a query, or all queries of a key, if an index
          depends on one of them or on none; over pairs of tiles that are as far apart if
-         it depends on the distance; else of each pair of a query and a key. Then the elements
-         of the tensor, each of which adds up the partial sums whose index is its own.
+         it depends on the distance; else of each pair of a query and a key. Then, for each element
+         of the tensor, the partial sums with the index of that element are added up.
          An index that depends on the score is an error.
 
-    Scores are computed twice, and once for each captured tensor, so that no two units of work add to the same
-    result, which is therefore the same bit for bit in each run. With `products = 5` of the
-    schedule the programs 2 and 3 are one, over tiles of keys, in which scores are computed once:
-    its units add to the gradients of queries in a fixed order (`flash.contribute`, `flash.parallel_add`;
-    under a mask the last tiles of keys come first, `#flash.order<reverse>`, and where tiles end with the last queries the last
-    heads come forwards, `#flash.order<both_ways>`), which a program over rows then rounds. The
-    program of rows writes the zeros that their counts begin with. Without `specialize_warps` a unit is a head of keys,
-    whose tiles add to the gradients of its queries one after the other, in place. Its keys are up to eight parts, whose
-    sums are added up in their order: by the unit, or, where there are less than eight heads of all batches and each part is a
-    unit, by the program over rows. Ragged tiles are
-    padded with zeros; queries and keys that do not exist are left out by
+    Scores are computed twice, and once for each captured tensor, so that no two iterations of a parallel loop add to
+    the same result, which is therefore the same bit for bit in each run. With `products = 5` of the schedule the
+    programs 2 and 3 are one, over tiles of keys, in which scores are computed once: its iterations add to the
+    gradients of queries in a fixed order (`flash.contribute`, `flash.parallel_add`; under a mask the last tiles of
+    keys come first, `#flash.order<reverse>`, and where tiles end with the last queries the last heads come forwards,
+    `#flash.order<both_ways>`), which a program over rows then rounds. The program of rows writes the zeros that their
+    counts begin with. Without `specialize_warps` an iteration has a head of keys, whose tiles add to the gradients of
+    its queries one after the other, in the result itself. Its keys are up to eight parts, whose sums are added up in
+    their order: by the iteration or, where all batches have less than eight heads and each part is an iteration, by
+    the program over rows. Ragged tiles are padded with zeros; queries and keys that do not exist are left out by
     `queries(n)` and `keys(n)`.
 
     ```mlir
@@ -770,7 +771,7 @@ def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
 def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
   let summary = "Tile the online step over query tiles and key tiles";
   let description = [{
-    Turns a whole-tensor `flash.online_attention` and its `flash.finalize` into
+    Lowers a whole-tensor `flash.online_attention` and its `flash.finalize` to
     a `flash.kernel` over (batch, head, query tile) around a `flash.visit`
     of key tiles that carries the state. All tiles have the static sizes of
     the schedule: a ragged last tile is padded with zeros, its padded queries
@@ -797,7 +798,7 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
 
     With `packed_heads = P` of the schedule the loop takes P heads that read the same
     keys at a time, and a tile has the rows of `query_tile` floordiv P queries of each,
-    those of the first query first:
+    starting with the rows of the first query:
 
     ```mlir
     %o = flash.kernel (%b, %h, %i) over(2, 32, 2) by [1, 4, 16]
@@ -842,19 +843,19 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
   let description = [{
     A map that is given is what it is. Any other is computed.
 
-    Tiles whose kind is known are set first: tiles that the mask leaves out or whole (`MaskTiles.h`), that lie
-    behind the lengths, or for which the region's comparisons, at the ends of a tile's positions, have one result. A unit
-    whose tiles are all known evaluates no elements. Where the mask is all, and known, no unit does, and the second
-    loop is the only one.
+    Tiles whose kind is known are set first: tiles that the mask leaves out or whole (`MaskTiles.h`), that lie behind
+    the lengths, or for which the region's comparisons, at the ends of a tile's positions, have one result. An
+    iteration whose tiles are all known evaluates no elements. Without a region, and where the kinds of all
+    tiles are known, the second loop is the only one.
 
-    The first loop counts what a mask leaves of each pair of tiles: a unit has one
-    tile of queries and eight of keys, each of which is a row of a tile of
-    `linalg`. A unit of the second has one tile of queries and eight entries of its list, and
-    finds by halving which key tile each is: the first up to which enough tiles are left.
-    So all entries are found at once, whichever unit is first, and are in order. Where lists are of runs (`ranks`), an entry is a
-    run: the first tile up to which enough runs have begun is where it begins, and its parts and itself end before the
-    first tile behind that is of another kind. A run begins with a part behind what is no part, or with a whole tile
-    behind nothing. The rank of a tile is how many later rows have something of it.
+    The first loop counts what a mask leaves of each pair of tiles: an iteration has one tile of queries and eight
+    tiles of keys, and each tile of keys is a row of a tile of `linalg`. An iteration of the second loop has one tile
+    of queries and eight entries of its list, and finds by bisection which key tile each entry is: the first tile up
+    to which enough tiles are left. So all entries are found in parallel, whichever iteration is first, and are in
+    order. Where lists are of runs (`ranks`), an entry is a run: it begins at the first tile up to which enough runs
+    have begun, and its partial tiles and the run itself end before the next tile of another kind. A run begins with a
+    partial tile behind a tile that is not partial, or with a whole tile behind an empty one. The rank of a tile is
+    how many later rows have something of it.
 
     ```mlir
     %kept = flash.kernel (%b, %h, %i, %t) over(...) by [1, 1, 128, 8] {
@@ -889,7 +890,7 @@ def RefineVisits : Pass<"flash-refine-visits", "::mlir::func::FuncOp"> {
     that may lack rows, so that empty tiles are never visited and only partial tiles are computed with the mask. The
     classification is exact for every mask (see `MaskTiles.h`); a mask that is too complicated to be exact
     gets a warning. A visit of queries is classified as one of keys under the transposed mask, a
-    diagonal for the distance in place of the tile of queries. What a step contributes to each of the tiles that it visits
+    diagonal for the distance instead of the tile of queries. What a step contributes to each of the tiles that it visits
     (`flash.contribute`) is among the contributions of the tiles that visit it, which `contributors` says.
 
     The pass also says in which order blocks take tiles of queries which the mask makes longer or shorter
@@ -929,7 +930,7 @@ def CountTiles : Pass<"flash-count-tiles", "::mlir::ModuleOp"> {
 def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
   let summary = "Write the operations on one tile as linalg";
   let description = [{
-    Turns `flash.online_attention`, `flash.finalize` and the steps of gradients
+    Lowers `flash.online_attention`, `flash.finalize` and the steps of gradients
     (`flash.query_grad_step`, `flash.key_grad_step`, `flash.captured_grad_step`) on
     tiles into linalg, arith and math ops on statically shaped tensors. A score
     region that has no derivative is an error. Every target takes this
@@ -954,15 +955,12 @@ def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
     not the unit, `%x` are scores divided by the unit. The rounding of `%z` makes all
     exponentials of a row larger by the same factor, which leaves the range of
     numbers where the maximum is large: `c` is then a power of two near it, so that
-    `%z` is exact. Steps whose schedule has no roles lack the registers for a `c` of
-    each row, but for `transpose-scores`. Those of f32 have `%p` as
-    `exp2(c * (x[i, j] - m1[i]))`, whose difference is exact, and start `%t` from the
-    least f32, which is finite. Those of 16 bits, whose products are too short for
-    one more instruction, have the same `c` for all rows unless a score region
-    changes scores: rows of scores above 2^30, with values of f16 above 2^28, are
-    NaN or 0. A step whose
-    schedule has the feature `lazy_rescale` leaves the maxima as they are unless
-    one of them grows by more than 8, which it asks by `flash.any`.
+    `%z` is exact. Steps whose schedule has no roles lack the registers for a `c` of each row, but for
+    `transpose-scores`. If they are of f32, `%p` is `exp2(c * (x[i, j] - m1[i]))`, whose difference is exact, and `%t`
+    starts from the least f32, which is finite. If they are of 16 bits, their products are too short for one more
+    instruction, and all rows have the same `c` unless a score region changes scores: rows of scores above 2^30, with
+    values of f16 above 2^28, are NaN or 0. A step whose schedule has the feature `lazy_rescale` leaves the maxima as
+    they are unless one of them grows by more than 8, which `flash.any` tests.
 
     `flash.combine` of a block of rows becomes a loop over its splits, up to eight
     at a time, which are read before the first is needed:
@@ -1013,9 +1011,9 @@ def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
 def DecomposeIsFinite : Pass<"flash-decompose-is-finite", "::mlir::func::FuncOp"> {
   let summary = "Expand tests of whole tiles into reductions";
   let description = [{
-    For the CPU; GPUs have operations for them. `flash.any` becomes a disjunction
-    over the rows, and `flash.zero_nonfinite` a choice for each element. For values that are not finite a sum tells: 0 times a finite
-    number is 0, and 0 times any other is NaN.
+    For the CPU; GPUs have operations for them. `flash.any` becomes a disjunction over the rows, and
+    `flash.zero_nonfinite` a choice for each element. `flash.is_finite` becomes a sum of products with 0, since 0
+    times a finite number is 0, and 0 times any other is NaN.
 
     ```mlir
     %finite = flash.is_finite %v : tensor<128x64xf32>

@@ -112,9 +112,9 @@ def Host_OverflowOp : Host_Op<"overflow", [Pure]> {
 def Host_InputOp : Host_Op<"input", [Pure]> {
   let summary = "a number that the call is given";
   let description = [{
-    Number 0 is 1 where the caller has given places for results, and else 0. Then
-    come of each argument, and after them of each result, the address, the sizes
-    and the strides. Those of results may be used only where number 0 is 1;
+    Number 0 is 1 where the caller has given buffers for results, and else 0. Then
+    come, for each argument and after them for each result, the address, the sizes
+    and the strides. The numbers of results may be used only where number 0 is 1;
     otherwise results are dense.
   }];
   let arguments = (ins Host_CallType:$call, I32Attr:$index);
@@ -183,7 +183,7 @@ def Host_ReleaseOp : Host_Op<"release"> {
 def Host_LaunchOp : Host_Op<"launch"> {
   let summary = "queues a kernel";
   let description = [{
-    The number is the place of the launch in the list of the program, which says how
+    The number is the index of the launch in the list of the program, which says how
     the kernel takes its parameters (`flash::runtime::HostProgram::Launch`). The
     values are the grid, the block, the bytes of dynamic shared memory, then of
     each parameter: its value; of a pointer the address of the memory and an

@@ -36,7 +36,7 @@ def Tile_Dialect : Dialect {
     decided in one lowering.
 
     **Pending values.** A product that may still be running is a
-    `!tile.pending`; only `tile.mma_wait` turns it into a tensor.
+    `!tile.pending`; only `tile.mma_wait` makes it a tensor.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;

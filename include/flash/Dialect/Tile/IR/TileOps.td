@@ -172,14 +172,11 @@ def Tile_FetchOp : Tile_Op<"fetch",
     [MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
   let summary = "a tile of global memory, in shared memory";
   let description = [{
-    Rows `i .. i + M` of the matrix at the leading indices; rows from `rows` on
-    do not exist and are zero. With `to_end` these lie behind the last row of the memory, where a bulk
-    copy fills in zeros by itself. In a `finite`
-    tile 0 takes the place of NaN and infinities. An index
-    more, one for each dimension of the memory, is the first column, and all columns
-    exist then: without it the memory has as many columns as the tile. What
-    conversion to this level emits; `tile-make-rings` turns it into a ring and an
-    asynchronous copy.
+    Rows `i .. i + M` of the matrix at the leading indices; rows from `rows` on do not exist and are zero. With
+    `to_end` these lie behind the last row of the memory, where a bulk copy fills in zeros by itself. In a `finite`
+    tile 0 replaces NaN and infinities. An index more, one for each dimension of the memory, is the first column, and
+    all columns exist then: without it the memory has as many columns as the tile. Conversion to this level emits this
+    op; `tile-make-rings` replaces it by a ring and an asynchronous copy.
 
     ```mlir
     %kt = tile.fetch %k[%b, %h, %j] rows(%n)
@@ -231,8 +228,8 @@ def Tile_FetchOp : Tile_Op<"fetch",
 def Tile_ShareOp : Tile_Op<"share"> {
   let summary = "a register tile, in shared memory";
   let description = [{
-    For what products read from there: second operands, and those that are read
-    transposed; and for other warps. Elements are of 16 bits or f32. `tile-make-rings` turns it into a
+    For what products read from there: second operands, and operands that are read
+    transposed; and for other warps. Elements are of 16 bits or f32. `tile-make-rings` replaces it by a
     ring that the threads fill which hold the tile.
 
     ```mlir
@@ -255,7 +252,7 @@ def Tile_DequantizeOp : Tile_Op<"dequantize", [SingleBlock]> {
   let summary = "a tile of 8 bits, in shared memory as elements that are multiplied";
   let description = [{
     Elements are multiplied in f32 by the scale of their row, which the region gives and may read from memory, and are rounded to the nearest of
-    f16 or bf16. All warps of the block convert. `tile-make-rings` turns it into a ring that they fill.
+    f16 or bf16. All warps of the block convert. `tile-make-rings` replaces it by a ring that they fill.
 
     ```mlir
     %kt = tile.dequantize %t : !tile.smem<64x128xf8E4M3FN, swizzle = 128> to !tile.smem<64x128xf16, swizzle = 128> {
@@ -281,8 +278,8 @@ def Tile_RingOp : Tile_Op<"ring"> {
     ```
 
     Of a `checked` ring, warps of their own check whether tiles are finite, and
-    release them too. Those of a `finite` ring they make so (`tile.ring.make_finite`):
-    who waits for a tile finds 0 in place of NaN and infinities.
+    release them too. In a `finite` ring they replace NaN and infinities by 0
+    (`tile.ring.make_finite`) before others that wait for a tile go on.
 
     Of the tile in a ring of one stage, each consumer warpgroup may read its own
     64 rows only. Then the ring may have a number of `row_stages` of 64 rows
@@ -511,8 +508,8 @@ def Tile_RingCheckFiniteOp : Tile_RingStepOp<"ring.check_finite", "CheckFinite">
 def Tile_RingMakeFiniteOp : Tile_RingStepOp<"ring.make_finite", "CheckFinite"> {
   let summary = "makes the tile of a step of a finite ring so, and releases it";
   let description = [{
-    Waits until the stage has been copied. Those who wait for its tile go on when 0
-    has taken the place of what is NaN or infinite in it.
+    Waits until the stage has been copied. Those who wait for its tile go on when
+    NaN and infinities in it have been replaced by 0.
 
     ```mlir
     tile.ring.make_finite %ring[%t] : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
@@ -720,7 +717,7 @@ def Tile_PingPongArriveOp : Tile_Op<"ping_pong.arrive"> {
 def Tile_HasRowsOp : Tile_Op<"has_rows", [Pure]> {
   let summary = "whether the thread's warpgroup has any of a tile's first rows";
   let description = [{
-    Of register tiles of which the first `rows` exist some warpgroups may have none. What these compute is stored nowhere, and a
+    If only the first `rows` of a register tile exist, some warpgroups may have none of them. What these compute is stored nowhere, and a
     program may leave it out: a branch for them waits for stages and gives them back in the same steps as
     the other branch, and takes part in the ping-pong and in what all warpgroups do together
     (`tile-skip-rows`).
@@ -782,9 +779,9 @@ def Tile_ReadOp : Tile_Op<"read",
 
     Neighbours that a lane holds are read at once where the rows start at a multiple
     of their size and `columns` is a multiple of their number, one by one elsewhere.
-    `aligned` says that it is so everywhere, and `nonempty` that the first element
-    exists, which can then be read in place of one that does not: each saves a
-    question, and with both reads do not wait for those before them.
+    `aligned` says that it is so everywhere, and `nonempty` that the first
+    element exists, which can then be read instead of one that does not exist.
+    Each saves a test, and with both reads do not wait for those before them.
 
     A vector has its elements from the last index on, a value for each row; they need
     not be next to each other.
@@ -1085,9 +1082,10 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
       : tensor<128x64xf16, #tile.fragment<8>> to memref<?x?x?x64xf16>
     ```
 
-    With `rows` the first rows of the tile are stored alone, also where memory has more behind them. Memory
-    then has at most four dimensions. The tensor map is of overlapping tiles, one from each row of memory on, of which a copy takes
-    the first rows of one by starting so many rows before the end of another: what is beyond a tile's end is not written (PTX ISA, "Tensor, out of bound access").
+    With `rows` the first rows of the tile are stored alone, also where memory has more behind them. Memory then has
+    at most four dimensions. The tensor map is of overlapping tiles, one from each row of memory on. A copy of n rows
+    takes the tile that ends with them, and starts n rows before its end: what is beyond a tile's end is not written
+    (PTX ISA, "Tensor, out of bound access").
 
     ```mlir
     tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through !tile.smem<128x64xf16, swizzle = 128>
@@ -1103,7 +1101,7 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
       : tensor<128x256xf16, #tile.fragment<8>> to memref<?x?x?x256xf16>
     ```
 
-    Or they go in the place of a tile like them, the only one of its ring, which is not read and
+    Or they go through the memory of a tile of the same type, the only one of its ring, which is not read and
     not copied to any more.
 
     ```mlir
@@ -1132,8 +1130,8 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The most dimensions of memory of which rows are stored: a tensor map has
-    /// one more, and five at most.
+    /// The most dimensions of a memory whose first rows can be stored alone: a
+    /// tensor map has one more, and five at most.
     static constexpr int64_t maxRankOfRows = 4;
     SmemType getStageType() {
       return ::llvm::cast<SmemType>(getStage());
@@ -1215,9 +1213,9 @@ def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
     the number of claimed tiles; it is 0 when the kernel starts.
 
     The op is the first in a loop over tiles: an `scf.for` from 0 in steps of 1 up to their number, whose `step` it
-    has. Where no tile is left the loop ends. Each role of the block has the op, and all get the same number: one thread of
-    those that copy claims it, and tells the others, through shared memory at `offset`, which `tile-allocate-smem`
-    sets.
+    has. Where no tile is left the loop ends. Each role of the block has the op, and all get the same number: one
+    of the threads that copy claims the tile, and shares its number through shared memory at `offset`, which
+    `tile-allocate-smem` sets.
 
     ```mlir
     scf.for %step = %c0 to %tiles step %c1 {
@@ -1225,10 +1223,11 @@ def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
       %h, %i = tile.position %number of (%heads, %tiles_of_head) interleaved
     ```
 
-    The region computes scalars of the tile, of its number and of what it reads in memory that does not change. The thread that claims the tile
-    carries it out if there is such a tile, and shares the results (`tile.share_scalars`) as it shares the number. The others read each
-    where they use it, so that they need no register for it in between. A tile without work, which `unless` says, is nobody's: the
-    thread claims the next one in its place. The loop goes over it where that costs nothing, as in emulation.
+    The region computes scalars of the tile, of its number and of what it reads in memory that does not change. The
+    thread that claims the tile carries it out if there is such a tile, and shares the results (`tile.share_scalars`)
+    as it shares the number. The others read each where they use it, so that they need no register for it in between.
+    A tile without work, which `unless` says, is skipped: the thread claims the next one instead. The loop goes over
+    it where that costs nothing, as in emulation.
 
     ```mlir
       %number, %row = tile.claim %step of %counts[%c0] shares {

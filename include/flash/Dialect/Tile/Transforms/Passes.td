@@ -245,8 +245,9 @@ def Prefetch : Pass<"tile-prefetch", "::mlir::gpu::GPUFuncOp"> {
     as one: the tiles of the next come behind the end of the one before, wherever
     they lie. Where the rows of copies are read from memory that the kernel does not
     write, such as a list of tiles or a table of pages, the row or page of a later step is read where there is such
-    a step; loops of a chain read them alike. The copies of a stage's parts, which are constants, start together. Where other loops copy to the same rings, or only an iteration can
-    tell what it copies, copies stay where they are.
+    a step; loops of a chain read them alike. The copies of a stage's parts, which are constants, start together.
+    Where other loops copy to the same rings, or where only an iteration can compute what it copies, copies stay where
+    they are.
 
     With one stage this is the schedule of FlashAttention-2 (Dao, arXiv
     2307.08691): the next keys are copied during softmax and second product, the
@@ -349,8 +350,8 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
     tile.ring.release %queries[%t] : ...
     ```
 
-    Where no tile follows and no memory is left, as in programs of gradients, they go in the place of
-    a tile like them whose rows each warpgroup has read for itself, by products or loads.
+    Where no tile follows and no memory is left, as in programs of gradients, stores go through the memory of a tile
+    of the same type whose rows each warpgroup has read for itself, by products or loads.
 
     ```mlir
     tile.ring.release %keys[%c0] : ...
@@ -441,8 +442,8 @@ def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
     needs what is computed from other products of its iteration, and nothing but
     the loop's next iteration needs it: it adds to a value that the loop carries.
     Leading products need no other. In loops that have both, deferred products are of stage 1 of a
-    pipeline (`#tile.pipeline`), which `tile-pipeline` expands: those of an iteration run while the next one has its
-    leading products and computes the maxima of these (FlashAttention-3, arXiv
+    pipeline (`#tile.pipeline`), which `tile-pipeline` expands: the deferred products of an iteration run while the next
+    one has its leading products and computes the maxima of these (FlashAttention-3, arXiv
     2407.08608, section 3.2, with the exponentials too, which ptxas does
     not leave there; so they come behind the deferred products, beside the
     rounding and the sums, which are interleaved with them). What else depends on a
@@ -489,9 +490,10 @@ def Pipeline : Pass<"tile-pipeline", "::mlir::gpu::GPUFuncOp"> {
     first iteration of the next. A release of stage 0 behind the loops, of a tile that they alone read, comes
     before the last operations of stage 1.
 
-    Where stage 1 takes nothing from stage 0 but a tile that this puts into a ring, the loop carries nothing, and no iteration
-    stands before it: zeros are put there, and what stage 1 makes of them nobody asks for. So all roles count a step more
-    for each tile of the kernel. Tiles that stage 1 does not read are given back before its last operations.
+    Where stage 1 takes nothing from stage 0 but a tile that stage 0 puts into a ring, the loop carries nothing, and
+    no iteration is peeled off before it: zeros are put into the ring, and nothing uses the results of stage 1 for
+    them. So all roles count a step more for each tile of the kernel. Tiles that stage 1 does not read are given back
+    before its last operations.
 
     ```mlir
     scf.for ... iter_args(%t = %c0) {
@@ -686,8 +688,8 @@ def OverlapLaunches : Pass<"tile-overlap-launches", "::mlir::ModuleOp"> {
 def EndEmptyBlocks : Pass<"tile-end-empty-blocks", "::mlir::gpu::GPUFuncOp"> {
   let summary = "End blocks that store nothing before they copy anything";
   let description = [{
-    Where all stores of a kernel have no rows under one condition, as those of splits behind the last key have
-    whose number only the device knows, a block for which it holds ends where it is known.
+    Where all stores of a kernel have no rows under one condition, a block for which it holds ends where the condition
+    is known. For example, splits behind the last key store no rows, and only the device knows the number of keys.
 
     ```mlir
     %rows = arith.select %is_empty, %c0, %n : index
