@@ -261,7 +261,7 @@ void ShapeAsserter::givenBlockSizes(Value list, Value counts,
            "the number of counts of " + name + " and 2");
 }
 
-/// Checks that a map that is given has as many tiles as its sizes ask for.
+/// Checks that a given map has as many tiles as its sizes require.
 static void givenSizes(BlockMapOp map) {
   ImplicitLocOpBuilder b(map.getLoc(), map);
   SmallVector<OpFoldResult> sizes = map.getMixedSizes();
@@ -304,7 +304,7 @@ static void givenSizes(BlockMapOp map) {
   }
 }
 
-/// Whether every element does, whatever arrays hold.
+/// Whether every element takes part, whatever arrays hold.
 bool ShapeAsserter::allTakePart() {
   bool hasMap = llvm::any_of(op->getOperands(), [](Value operand) {
     return operand.getDefiningOp<BlockMapOp>() != nullptr;
@@ -315,7 +315,7 @@ bool ShapeAsserter::allTakePart() {
          getMaskingChoices(op.getScore().front()).outermostFirst.empty();
 }
 
-/// Whether an op of two integers, the second of which is a constant for some,
+/// Whether an op of two integers (for some ops the second must be a constant)
 /// grows with both.
 static bool growsWithBoth(Operation *op) {
   if (isa<arith::AddIOp, arith::MinSIOp, arith::MaxSIOp>(op))
@@ -327,8 +327,8 @@ static bool growsWithBoth(Operation *op) {
          isa<arith::MulIOp, arith::FloorDivSIOp, arith::DivSIOp>(op);
 }
 
-/// Those of an index that looks at each of its positions once, which makes them
-/// exact. `positions` gets which it looks at.
+/// The ends of an index that uses each position at most once, so that they are
+/// exact. `positions` gets the positions that it uses.
 std::optional<Ends>
 ShapeAsserter::findEnds(Value index, ArrayRef<Size> extents,
                         SmallVectorImpl<unsigned> &positions,
@@ -467,7 +467,7 @@ void ShapeAsserter::readSizes(ArrayRef<Size> extents) {
     }
 }
 
-/// Entries of the table are clamped to the pages, of which there is one then.
+/// Entries of the table are clamped to the pages, so there must be a page.
 void ShapeAsserter::pages(UnpageOp view) {
   Size pages = Size::of(view.getMemory(), 0);
   if (pages.isStatic() && pages.constant > 0)

@@ -58,8 +58,8 @@ public:
   /// Whether an attention can have these sizes.
   llvm::LogicalResult verifySizes(const Call &call,
                                   llvm::ArrayRef<int64_t> sizes) const;
-  /// Sizes of the axes as those of the first arguments, in the way of
-  /// flash-specialize.
+  /// Sizes of the axes as sizes of the first arguments, as flash-specialize
+  /// takes them.
   llvm::SmallVector<std::string> describe(llvm::ArrayRef<int64_t> sizes) const;
 
 private:

@@ -66,7 +66,7 @@ private:
   Value modifiedScore(ImplicitLocOpBuilder &at, Value product, Value query,
                       Value key);
   /// The scores of products; `asks` whether elements may be left out.
-  Value modifiedScores(Value s, bool asks);
+  Value modifiedScores(Value s, bool testsElements);
   Value scores();
   /// The maximum after the tile's, and what sums so far are multiplied by.
   Growth grow(Value tileMax);
@@ -124,8 +124,8 @@ Value StepBuilder::modifiedScore(ImplicitLocOpBuilder &at, Value product,
   return score;
 }
 
-Value StepBuilder::modifiedScores(Value s, bool asks) {
-  if (factorOfScores() == 1.0 && !hasScore() && !asks)
+Value StepBuilder::modifiedScores(Value s, bool testsElements) {
+  if (factorOfScores() == 1.0 && !hasScore() && !testsElements)
     return s;
   return generic(
       {}, s, scoreMap(),
@@ -139,11 +139,12 @@ Value StepBuilder::modifiedScores(Value s, bool asks) {
 Value StepBuilder::scores() {
   Value s = products(op.getQuery(), op.getKey());
   if (!isMasked() && !op.getKeys())
-    return modifiedScores(s, /*asks=*/false);
+    return modifiedScores(s, /*testsElements=*/false);
   // Also a score region is in both: in front of the choice, what it computes
   // from positions stayed in registers for the mask, and ptxas spilled.
-  return choosePartial([&] { return modifiedScores(s, /*asks=*/true); },
-                       [&] { return modifiedScores(s, /*asks=*/false); });
+  return choosePartial(
+      [&] { return modifiedScores(s, /*testsElements=*/true); },
+      [&] { return modifiedScores(s, /*testsElements=*/false); });
 }
 
 Growth StepBuilder::grow(Value tileMax) {

@@ -37,8 +37,9 @@ public:
 
 private:
   /// The probabilities of scores, in their memory if nobody else needs them.
-  /// Where the mask reads memory, those that take no part are -0, which no
-  /// exponential is: their gradients ask that, not the mask again.
+  /// Where the mask reads memory, the probability of an element that takes no
+  /// part is -0, which no exponential is: gradients test that, not the mask
+  /// again.
   Value probabilities(Value s);
   /// The gradients of the scaled products: the scores `s` and the probabilities
   /// `p`, and the products `dp` of the values and the output's gradients.

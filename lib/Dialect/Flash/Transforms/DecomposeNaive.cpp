@@ -369,7 +369,7 @@ static void decompose(AttentionOp op, int64_t rowBlock) {
   SmallVector<Value> results =
       rowBlock && hasKeys ? naive.emitInBlocks(rowBlock) : naive.emitWhole();
   OpBuilder b(op);
-  // A result type may be more or less static than what the operands tell.
+  // A result type may be more or less static than the operands' types imply.
   for (auto [result, value] : llvm::zip_equal(op->getResults(), results)) {
     if (value.getType() != result.getType())
       value = tensor::CastOp::create(b, op.getLoc(), result.getType(), value);

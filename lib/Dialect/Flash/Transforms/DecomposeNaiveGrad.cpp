@@ -95,7 +95,7 @@ private:
   SmallVector<Slice> getSlices(Value batch, Value keyHead);
   Value extract(Value tensor, const Slice &slice, unsigned rank);
   Value insert(Value part, Value tensor, const Slice &slice);
-  /// Zeros of the operands' type in place of a tensor of it.
+  /// Zeros of the operands' type, instead of a tensor of it.
   Value clear(Value tensor);
   Value clearUnseen(Value rows, Value lse);
   Value rowsTimesKeys(Value rows, Value transposedKeys);
@@ -421,9 +421,9 @@ SmallVector<Value> NaiveGradient::emitCaptured(const Block &block,
   });
 }
 
-/// The gradients of a block of queries: the query's, `[heads, Nq, D]`, in which
-/// it is written; the key's and the value's, of f32, and those of captured
-/// tensors, to which is added.
+/// The gradients of a block of queries: written into the query's gradient,
+/// `[heads, Nq, D]`, and added to the gradients of the key and the value, of
+/// f32, and of captured tensors.
 SmallVector<Value> NaiveGradient::emitBlock(const KeyHead &keys,
                                             Value firstQuery, Value inGroup,
                                             ValueRange sums, Value delta) {
@@ -466,8 +466,8 @@ SmallVector<Value> NaiveGradient::emitBlock(const KeyHead &keys,
 // Loops over heads
 //===----------------------------------------------------------------------===//
 
-/// Where the gradients of a key head are in those of the query, the key and the
-/// value: of the query, those of the heads that read it.
+/// Where a key head's slices are in the gradients of the query (all heads that
+/// read the key head), the key and the value.
 SmallVector<Slice> NaiveGradient::getSlices(Value batch, Value keyHead) {
   OpFoldResult one = b.getIndexAttr(1), zero = b.getIndexAttr(0);
   AffineExpr head = b.getAffineDimExpr(0), size = b.getAffineSymbolExpr(0);
@@ -484,8 +484,9 @@ SmallVector<Slice> NaiveGradient::getSlices(Value batch, Value keyHead) {
   return slices;
 }
 
-/// The gradients of a key head and of the queries that read it, at `slices` of
-/// the first that are carried, and those of captured tensors, to which it adds.
+/// The gradients of a key head and of the queries that read it, inserted at
+/// `slices` of the first tensors that are carried, and the gradients of
+/// captured tensors, to which it adds.
 SmallVector<Value> NaiveGradient::emitKeyHead(Value batch, Value keyHead,
                                               ValueRange carried,
                                               ArrayRef<Slice> slices,
@@ -676,7 +677,7 @@ static LogicalResult decompose(AttentionGradOp op, int64_t rowBlock) {
   if (failed(results))
     return failure();
   OpBuilder b(op);
-  // A result type may be more or less static than what the operands tell.
+  // A result type may be more or less static than the operands' types imply.
   for (auto [result, value] : llvm::zip_equal(op->getResults(), *results)) {
     if (value.getType() != result.getType())
       value = tensor::CastOp::create(b, op.getLoc(), result.getType(), value);

@@ -59,8 +59,8 @@ std::optional<int64_t> flash::countQueryTiles(RankedTensorType query,
   return problem.countQueryTiles(*schedule.queryTile);
 }
 
-/// Whether the mask leaves ranges of tiles, both ways, whatever the lengths are
-/// that only the data tell.
+/// Whether the mask leaves ranges of tiles, both ways, whatever lengths the
+/// data have.
 static bool leavesRangesOf(AttentionOpInterface op, MaskAttrInterface mask,
                            int64_t queryTile, int64_t keyTile) {
   auto getLength = [](Value lengths,
@@ -330,8 +330,8 @@ findNearestTile(AttentionOpInterface op, const Machine &machine, int64_t tile,
   return nearest;
 }
 
-/// The most pages of a tile, each of which is a copy of its own: as many as the
-/// least pages of a GPU, of 8 rows, have in its largest tile.
+/// The most pages of a tile, where each page is copied by itself: as many as
+/// the largest tile of a GPU has of its smallest pages, of 8 rows.
 static constexpr int64_t mostPagesOfTile = 32;
 
 /// Why tiles of keys or values cannot be parts of pages, or several pages.

@@ -15,8 +15,8 @@
 
 namespace flash {
 
-/// Writes parallel loops over units of work, none of which adds to what another
-/// one has written, so that results are the same in each run.
+/// Writes parallel loops none of whose iterations adds to what another one has
+/// written, so that results are the same in each run.
 class GradProgram : protected TileBuilder {
 protected:
   explicit GradProgram(AttentionGradOp op);
@@ -68,15 +68,15 @@ protected:
   visitTiles(VisitKind kind, const TiledDim &dim, mlir::Value end,
              const Lists &lists, llvm::ArrayRef<mlir::Value> position,
              int64_t rows, mlir::ValueRange state, Step step);
-  /// Visits the tiles of `dim` from `from` on and before `to`, none of which
-  /// the mask is asked about.
+  /// Visits the tiles of `dim` from `from` on and before `to`, without a test
+  /// of the mask.
   llvm::SmallVector<mlir::Value> visitAll(VisitKind kind, const TiledDim &dim,
                                           mlir::Value from, mlir::Value to,
                                           mlir::ValueRange state, Step step);
 
   /// Bulk copies take the statistics of a step, eight queries in a row: the
   /// statistics in this form, and in it the ones of the step from `first` =
-  /// (batch, head, query) on, of which `existing` queries exist.
+  /// (batch, head, query) on, whose first `existing` queries exist.
   mlir::Value splitIntoRowsOf8(mlir::Value statistics);
   mlir::Value extractFromRowsOf8(mlir::Value rowsOf8,
                                  llvm::ArrayRef<mlir::OpFoldResult> first,
@@ -128,8 +128,8 @@ llvm::LogicalResult verifyCapturedReads(AttentionGradOp op);
 
 /// The gradient of `captured`, one of the captured tensors of `op`; `lseLog2`
 /// and `delta` are of each query, as in the steps. Where the schedule sums up
-/// diagonals, `diagonals` has those of the gradients of scores, [batches,
-/// heads, tiles of keys, steps of queries, diagonals], of each pair of tiles
+/// diagonals, `diagonals` has the sums of the gradients of scores, [batches,
+/// heads, tiles of keys, steps of queries, diagonals], for each pair of tiles
 /// that the mask visits, as `flash.insert_diagonals` gives them; else it is
 /// null.
 mlir::Value emitCapturedGrad(AttentionGradOp op, mlir::Value captured,

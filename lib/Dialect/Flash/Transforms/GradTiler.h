@@ -13,9 +13,9 @@
 namespace flash {
 
 /// Writes the programs of one operation: of the rows, of tiles of queries, of
-/// tiles of keys and of the sinks. None of them adds to what another one or
-/// another unit of work has written, or in a fixed order, so the result is the
-/// same in each run.
+/// tiles of keys and of the sinks. No iteration of their loops adds to what
+/// another one has written, except in a fixed order, so the result is the same
+/// in each run.
 class GradTiler : GradProgram {
 public:
   explicit GradTiler(AttentionGradOp op);
@@ -47,13 +47,13 @@ private:
   void takeBackwards(mlir::ValueRange results);
   /// In which order blocks take the tiles of the program with these results.
   void setOrder(mlir::ValueRange results, TileOrder order);
-  /// How many counts a unit of the program of rows has. Units are as many as
-  /// tiles of queries, or more; where blocks claim their tiles there is a count
-  /// besides.
-  int64_t getCountsOfUnit() const {
+  /// How many counts an iteration of the program of rows has. There are as many
+  /// iterations as tiles of queries, or more; where blocks claim their tiles
+  /// there is a count besides.
+  int64_t getCountsOfIteration() const {
     return schedule.has(ScheduleFeatures::Persistent) ? 2 : 1;
   }
-  /// Writes 0 to the counts of a unit.
+  /// Writes 0 to the counts of an iteration.
   void insertZeros(mlir::Value counts, mlir::ValueRange position);
   mlir::Value emitQueryGrad();
   /// The gradients of keys and values by a program for both, or by one for
@@ -109,8 +109,8 @@ private:
   /// Rounds the sums of tiles of queries.
   mlir::Value emitQueryGradOfSums();
   /// Sums of the diagonals of all pairs of tiles, and nothing in them:
-  /// [batches, heads, tiles of keys, steps of queries, diagonals]; and those of
-  /// a tile of keys, [heads, steps, diagonals].
+  /// [batches, heads, tiles of keys, steps of queries, diagonals]; and the sums
+  /// of a tile of keys, [heads, steps, diagonals].
   mlir::Value emptyDiagonals();
   mlir::Value extractDiagonals(mlir::Value all,
                                llvm::ArrayRef<mlir::OpFoldResult> offsets,
@@ -145,7 +145,7 @@ private:
   /// What the programs over tiles of keys and of queries visit at a time.
   TiledDim querySteps, keySteps;
   double scale;
-  /// Rows of the output whose delta a unit of work computes.
+  /// Rows of the output whose delta an iteration computes.
   int64_t deltaRows;
   /// Of each query, its log-sum-exp in base 2, and delta; and these as
   /// programs over keys take them.
@@ -154,7 +154,7 @@ private:
   /// their scale, and how many tiles of keys have added to them.
   mlir::Value sums, counts;
   /// Of each pair of tiles the sums of the diagonals of the gradients of
-  /// scores, where the schedule asks for them.
+  /// scores, if the schedule has `sum_diagonals`.
   mlir::Value diagonals;
 };
 

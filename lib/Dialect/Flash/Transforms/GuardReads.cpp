@@ -121,7 +121,7 @@ ChosenElements::ChosenElements(Block &score) {
       needed.insert_range(op.getOperands());
       conditions.insert(&op);
     }
-  // They come first, so that all else may ask.
+  // Conditions come first, so that all other operations may use them.
   Operation *end = nullptr;
   for (Operation &op : llvm::make_early_inc_range(score))
     if (!conditions.contains(&op))

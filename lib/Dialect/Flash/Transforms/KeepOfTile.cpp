@@ -142,7 +142,7 @@ void TileEvaluator::visit(Operation &op) {
     return operand.getParentRegion() != op.getParentRegion() ||
            uniform.contains(operand);
   };
-  // Guards ask for single elements.
+  // Guards depend on single elements.
   if (isa<GuardOp>(op))
     return;
   if (llvm::all_of(op.getOperands(), isUniform)) {

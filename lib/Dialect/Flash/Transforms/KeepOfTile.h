@@ -22,7 +22,7 @@ struct IndexRange {
 
 /// What is known of a condition on the elements of a tile: an i1 that says
 /// whether it holds for all of them, and one whether it may hold for any. Null
-/// where that takes asking each.
+/// where that needs a test of each element.
 struct TileCondition {
   mlir::Value all, any;
 };
@@ -35,7 +35,7 @@ TileCondition emitAnd(mlir::ImplicitLocOpBuilder &b, TileCondition lhs,
 /// tile, as indices; two nulls where it is not known.
 using RangeOfRead = llvm::function_ref<IndexRange(mlir::tensor::ExtractOp)>;
 
-/// Emits what the region of a block map keeps of a tile, without asking its
+/// Emits what the region of a block map keeps of a tile, without evaluating its
 /// elements: interval arithmetic on sums, differences, extremes and comparisons
 /// of positions, of what is the same for the whole tile, such as a window that
 /// is read for a head, and of what is read for each row, such as the number of

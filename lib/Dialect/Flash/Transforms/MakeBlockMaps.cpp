@@ -123,7 +123,7 @@ struct MakeBlockMaps : flash::impl::MakeBlockMapsBase<MakeBlockMaps> {
     for (AttentionOpInterface op : ops) {
       if (failed(op.requireRank4()))
         return signalPassFailure();
-      // What nothing asks for is not computed.
+      // An attention without uses is not computed.
       if (op->use_empty()) {
         op.erase();
         continue;

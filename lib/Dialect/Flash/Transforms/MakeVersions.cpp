@@ -177,7 +177,7 @@ static void mergeBoxes(std::vector<SmallVector<SizeSet>> &boxes) {
   } while (boxes.size() < before);
 }
 
-/// Makes few boxes of many, each of which is a condition.
+/// Joins boxes, since each becomes a condition.
 static void simplify(std::vector<SmallVector<SizeSet>> &boxes) {
   // First what other divisors are in the same range.
   mergeBoxes(boxes);
@@ -223,7 +223,7 @@ Value VersionMaker::emitIsOne(OpBuilder &b, SizeSet sizes, Value size) {
     return compare(predicate,
                    arith::RemUIOp::create(b, loc, size, constant(divisor)), 0);
   };
-  // Runs of divisors: those of 64 and 128 are what 64 divides and 256 does not.
+  // Runs of divisors: 64 and 128 stand for what 64 divides and 256 does not.
   Value any;
   size_t count = std::size(classDivisors);
   auto has = [&](size_t i) { return i < count && (sizes.divisors >> i & 1); };

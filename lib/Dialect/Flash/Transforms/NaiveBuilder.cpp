@@ -299,10 +299,11 @@ Value NaiveBuilder::isInMask(OpBuilder &nested, Location loc, Value blockLength,
 Value NaiveBuilder::takesPart(OpBuilder &nested, Location loc, Value inMask,
                               const ScorePosition &at) {
   auto [isPart, isFull] = findBlock(nested, loc, at);
-  // Of a full block it is not asked, and need not read in range.
-  Value asked =
+  // A full block keeps all elements, whatever the region says, whose reads need
+  // not be in range there.
+  Value isRead =
       isPart ? arith::AndIOp::create(nested, loc, inMask, isPart) : inMask;
-  Value keep = emitKeep(nested, op.getScore(), at, asked);
+  Value keep = emitKeep(nested, op.getScore(), at, isRead);
   if (keep && isFull)
     keep = arith::OrIOp::create(nested, loc, keep, isFull);
   if (!inMask || !keep)

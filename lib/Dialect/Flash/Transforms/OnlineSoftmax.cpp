@@ -113,7 +113,7 @@ void rewriteAttention(AttentionOp op) {
     lse = state.empty(rowSizes, b.getF32Type());
     types.push_back(op.getLse().getType());
   }
-  // A result type may be less static than what the operands tell.
+  // A result type may be less static than the operands' types imply.
   auto cast = [&](Value value, Type type) -> Value {
     if (value.getType() == type)
       return value;

@@ -60,7 +60,7 @@ static LogicalResult takeMaps(func::FuncOp func, ArrayRef<BlockMapOp> maps) {
         return {};
       return func.getArgument(index);
     };
-    // A range of operands knows where it is when it is asked for.
+    // Each new operand moves the ranges behind it, so each is read when needed.
     auto take = [&](StringRef name, Value result,
                     MutableOperandRange (BlockMapOp::*getGiven)()) {
       if (!result)

@@ -48,8 +48,8 @@ static void warnOfAllTiles(Location loc, StepOpInterface step, VisitKind kind) {
 }
 
 /// Whether `value` is known to be a multiple of `factor`: a constant, an affine
-/// expression of which that is known, or where a loop or a visit is that starts
-/// at one and steps by one.
+/// expression that is known to be one, or the position of a loop or a visit
+/// that starts at a multiple and steps by one.
 static bool isMultipleOf(OpFoldResult value, int64_t factor) {
   // Of a tile without rows.
   if (factor == 0)
@@ -165,8 +165,8 @@ static ArrayAttr getBounds(Builder &b, ArrayRef<TileBound> bounds) {
       }));
 }
 
-/// The attribute for what the analysis has found, with the sets of tiles that
-/// it takes to ask at each tile.
+/// The attribute for what the analysis has found, with the sets that are tested
+/// at each tile.
 static TilesAttr getTiles(Builder &b, const MaskTiles &found, bool areRanges,
                           bool isHull) {
   auto getSets = [&](ArrayRef<IntegerSet> sets) {
@@ -284,10 +284,11 @@ static void refine(VisitOp visit) {
   }
   if (visit.getBody().getOps<ContributeOp>().empty())
     return;
-  MaskTiles units = computeMaskTiles(mask, queryTile, keyTile, nq, nk);
-  assert(units.exact && units.visitedIsRange && "flash-tile-grad checks it");
+  MaskTiles contributors = computeMaskTiles(mask, queryTile, keyTile, nq, nk);
+  assert(contributors.exact && contributors.visitedIsRange &&
+         "flash-tile-grad checks it");
   visit.setContributorsAttr(
-      getTiles(b, units, /*areRanges=*/true, /*isHull=*/false));
+      getTiles(b, contributors, /*areRanges=*/true, /*isHull=*/false));
 }
 
 /// Of lengths that are not known, neither may be much longer than the other.
@@ -318,7 +319,7 @@ static void setOrder(KernelOp kernel) {
       kernel.getOrder())
     return;
   auto getOrder = [&] {
-    // How long a list is only the data tell, but it is alike for all heads.
+    // How long a list is depends on the data, but it is alike for all heads.
     // What counts for attention is that tiles which run at the same time read
     // the same keys.
     if (hasLists)

@@ -38,7 +38,7 @@ protected:
   /// Whether the mask or the score region leaves elements out.
   bool isMasked() { return step.getMask() || masksElements(step.getScore()); }
   /// What `ofPartial` emits where elements of the tile may be left out, else
-  /// what `ofWhole` does; without a condition that asks, the former.
+  /// what `ofWhole` does; without a condition for that, what `ofPartial` emits.
   mlir::Value choosePartial(llvm::function_ref<mlir::Value()> ofPartial,
                             llvm::function_ref<mlir::Value()> ofWhole);
 
@@ -91,7 +91,7 @@ protected:
                           mlir::IRMapping &values);
 
   StepOpInterface step;
-  /// Whether elements of the tile may be left out; null if that is not asked.
+  /// Whether elements of the tile may be left out; null if nothing says so.
   mlir::Value partial;
   const DecomposeOptions &options;
   int64_t queries, keys;
@@ -102,12 +102,12 @@ private:
   /// row of the stepped tile exists, or null if that is so of all.
   mlir::Value isInMask(mlir::ImplicitLocOpBuilder &at, mlir::Value query,
                        mlir::Value key);
-  /// What the score region's guards ask, null if it has none: whether
+  /// The condition of the score region's guards, null if it has none: whether
   /// `isInMask` holds and the row of the fixed tile exists.
   mlir::Value guardOf(mlir::ImplicitLocOpBuilder &at, mlir::Value query,
                       mlir::Value key);
-  /// The position at which the score region may read in place of that of the
-  /// element, which may be padding.
+  /// The position at which the score region may read instead of the element's
+  /// own position, which may be padding.
   ScorePosition readablePosition(mlir::ImplicitLocOpBuilder &at,
                                  mlir::Value query, mlir::Value key);
   mlir::Value transpose(mlir::Value fixed);
@@ -119,7 +119,7 @@ private:
   mlir::Value asProduct(mlir::ImplicitLocOpBuilder &at, mlir::Operation &inner,
                         const mlir::IRMapping &mapping);
 
-  /// Whether what is emitted is for a tile of which none is left out.
+  /// Whether what is emitted is for a tile that nothing is left out of.
   bool isWhole = false;
   Transposed &transposed;
   llvm::DenseMap<mlir::Value, mlir::Value> widened;

@@ -44,7 +44,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     // Programs whose groups of heads are of other sizes share it.
     if (problem.group && *problem.group % schedule.getPackedHeads() != 0)
       schedule.packedHeads.reset();
-    // It has no room for the heads that the program asks for, or the model.
+    // It has no room for the heads that the program or the model packs.
     if (!schedule.packedHeads && *schedule.queryTile < problem.packedHeads)
       return Schedule();
     auto grad = dyn_cast<AttentionGradOp>(op.getOperation());
@@ -75,7 +75,8 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     if (!op.getMask() || !schedule.hasRoles() || schedule.splitKeys ||
         schedule.isFused())
       return std::nullopt;
-    // A loop that asks of each tile whether it is visited cannot overlap steps.
+    // A loop that tests for each tile whether it is visited cannot overlap
+    // steps.
     MaskTiles tiles = computeMaskTiles(
         *op.getMask(), schedule.getQueriesOfTile(), schedule.getKeyStep(),
         problem.queries, problem.keys, schedule.getPackedHeads());

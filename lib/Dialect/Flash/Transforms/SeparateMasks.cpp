@@ -38,8 +38,8 @@ static void separate(Region &score) {
 }
 
 /// Whether an attention has a map of what its mask leaves, or lists of blocks
-/// of which some are left whole. They know nothing of what would be moved into
-/// the mask.
+/// that may leave some of them whole. They know nothing of what would be moved
+/// into the mask.
 static bool hasMap(AttentionOpInterface op) {
   return op.getBlockSizes() ||
          llvm::any_of(op->getOperands(), [](Value operand) {

@@ -69,7 +69,7 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
   using Base::Base;
 
   LogicalResult readSizes(func::FuncOp func);
-  /// The sizes of a tensor in the calls, of which some may stay open; nothing
+  /// The sizes of a tensor in the calls, where some may stay open; nothing
   /// where none is known.
   std::optional<Sizes> getSizes(Value tensor);
   /// The sizes of an op's query and key; nothing where they, or their heads
@@ -328,8 +328,8 @@ void Specialize::refineOperands(AttentionOp op, const Operands &sizes,
   eraseUnusedCasts(op);
 }
 
-/// Packed rows of any lengths over pages share tiles with those of other heads,
-/// of which there have to be known how many.
+/// Packed rows of any lengths over pages share tiles with the rows of other
+/// heads if the number of heads is known.
 void Specialize::fixHeads(AttentionOp op) {
   auto unpack = op.getQuery().getDefiningOp<UnpackOp>();
   UnpageOp unpage = UnpageOp::ofRows(op.getKey());
@@ -452,7 +452,7 @@ void Specialize::openSplits(Schedule &schedule, const Problem &problem) {
     schedule.splitCtas = machine.multiprocessors;
 }
 
-/// Says of which tiles the lengths are multiples.
+/// Writes which tiles' sizes the lengths are multiples of.
 void Specialize::setMultiples(AttentionOp op, const Schedule &schedule) {
   std::optional<Operands> sizes = getOperands(op);
   int64_t last = op.getQuery().getType().getRank() - 2;
@@ -564,7 +564,7 @@ LogicalResult Specialize::select(AttentionGradOp op) {
   int64_t last = sizes->query.size() - 2;
   int64_t queries = sizes->query[last], keys = sizes->key[last];
   problem = getProblem(op);
-  // A typical size, and as ragged as those of the calls.
+  // A typical size, with the same common divisor as the calls' size.
   auto getSize = [](int64_t size) {
     if (size <= largestExactSize) // Divided by itself, which may be 0.
       return size;

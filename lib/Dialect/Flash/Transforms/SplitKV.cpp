@@ -23,7 +23,8 @@
 using namespace mlir;
 using namespace flash;
 
-// Rows that are combined in a unit of parallel work: each is one warp's.
+// Rows that are combined in an iteration of the parallel loop, one by each
+// warp.
 static constexpr int64_t rowsOfCombination = 8;
 
 /// `countSplits`, at run time.

@@ -45,10 +45,10 @@ private:
 
 /// Combines the partial results of the splits, `outputs` of rank 5 and their
 /// log-sum-exps, into `inits`, an output and, if there is a second, its
-/// log-sum-exp. Where there is one split, they stay as they are. A unit of
-/// parallel work has some queries of a head, or some heads of a query. With the
-/// `rows` of a view, partial results are where these lie. Of a batch only the
-/// first splits are read, as many as `countOf` says.
+/// log-sum-exp. Where there is one split, they stay as they are. An iteration
+/// of the parallel loop has some queries of a head, or some heads of a query.
+/// With the `rows` of a view, partial results are where these lie. Of a batch
+/// only the first splits are read, as many as `countOf` says.
 llvm::SmallVector<mlir::Value>
 combineSplits(mlir::OpBuilder &b, mlir::Location loc, const KeySplits &splits,
               mlir::Value outputs, mlir::Value lses, mlir::ValueRange inits,

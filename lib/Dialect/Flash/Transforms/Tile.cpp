@@ -80,7 +80,7 @@ private:
   VisitedTiles getList(const QueryTile &tile, Value split);
   /// The tile of a result, whose queries from `rows` on do not exist.
   Value clearFrom(Value tile, OpFoldResult rows);
-  /// Whether the columns of the values are those of several positions.
+  /// Whether a position has some columns of the values only.
   bool hasValueBlocks() {
     return columns.count < online.getValue().getType().getShape().back();
   }
@@ -92,14 +92,14 @@ private:
   /// Emits a finalize whose output has elements of `elementType`.
   FinalizeOp finalizeTile(ArrayRef<Value> state, Type elementType,
                           bool withLse);
-  /// Stores the rows of a tile of which `rows` exist, if they are `written`:
-  /// queries that do not exist have no rows in memory, or clear ones.
+  /// Stores the first `rows` rows of a tile if they are `written`: queries that
+  /// do not exist have no rows in memory, or clear ones.
   void storeTile(Value tile, Value output, ArrayRef<OpFoldResult> position,
                  Value start, OpFoldResult rows, bool byLengths,
                  function_ref<OpFoldResult(OpFoldResult)> written);
-  /// Whether a split of the keys of a batch begins behind the last one, of
-  /// which only the device knows the length; null where none does. The first
-  /// split never does.
+  /// Whether a split of the keys of a batch begins behind the last key, where
+  /// only the device knows how many there are; null where no split does. The
+  /// first split never does.
   Value isBehindKeys(Value split, Value batch);
   /// How many splits that leaves, at least one.
   OpFoldResult countSplitsOf(OpBuilder &at, Value batch);
@@ -552,7 +552,7 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
               [&](OpFoldResult rows) { return choose(index(0), rows); });
 }
 
-/// Erases a slice of which nothing but sizes is asked.
+/// Erases a slice if only its sizes are used.
 static void eraseUnread(tensor::ExtractSliceOp slice) {
   for (Operation *user : llvm::make_early_inc_range(slice->getUsers())) {
     auto dim = dyn_cast<tensor::DimOp>(user);

@@ -56,9 +56,9 @@ public:
   void run();
 
 private:
-  // Listed tiles of a unit of the first loop, and entries of the list of one of
-  // the second: rows of a tile, of which warps have one or several each.
-  static constexpr int64_t tilesOfUnit = 8;
+  // Listed tiles of an iteration of the first loop, and list entries of an
+  // iteration of the second: rows of a tile, one or several for each warp.
+  static constexpr int64_t tilesOfIteration = 8;
   // Tiles that a row is counted from in a step.
   static constexpr int64_t tilesAtOnce = 128;
   // What a tile has for the number of its elements that are kept until it is
@@ -91,7 +91,7 @@ private:
   /// 1 for each element that is kept of one query, or key, that has lists, and
   /// the tiles from `firstTile` on, else 0.
   Value keptOfRow(Value batch, Value head, Value row, Value firstTile);
-  /// How many elements a tile has, of which all are kept.
+  /// How many elements a tile has; all of them are kept.
   Value countAll(ImplicitLocOpBuilder &at, Value start) {
     Value existing = getValueOrCreateConstantIndexOp(
         at, at.getLoc(), fixed.existing(at, at.getLoc(), start));
@@ -133,9 +133,9 @@ private:
   enum class Rows { FirstAndLast, All };
   /// Decides tiles that are not decided, which are all where `decided` is null.
   Value evaluateTiles(Value decided, Rows evaluated);
-  /// The same for a unit's tiles, from `firstTile` on.
-  Value evaluateUnit(Value decided, Rows evaluated, Value batch, Value map,
-                     Value start, Value firstTile);
+  /// Decides the tiles of one iteration, from `firstTile` on.
+  Value evaluateIteration(Value decided, Rows evaluated, Value batch, Value map,
+                          Value start, Value firstTile);
   /// Adds the elements of each row to `sums`.
   Value addRows(Value tile, Value sums) {
     return generic(
@@ -185,14 +185,14 @@ private:
                                Value count, ValueRange ofEntry)>;
   using NumberCondition = llvm::function_ref<Value(
       ImplicitLocOpBuilder &at, Value number, ValueRange ofEntry)>;
-  /// For each of a unit's entries, of which there are values `ofEntries`, and
-  /// each of `tilesAtOnce` numbers from `start` on 1 if the number is below
-  /// `end` and the condition holds, else 0. `start` is an index for all entries
-  /// or an f32 of each.
+  /// For each entry of an iteration, with its values `ofEntries`, and each of
+  /// `tilesAtOnce` numbers from `start` on: 1 if the number is below `end` and
+  /// the condition holds, else 0. `start` is an index for all entries or an f32
+  /// of each.
   Value markNumbers(Value start, Value end, ValueRange ofEntries,
                     NumberCondition condition);
-  /// For each of a unit's rows how many numbers below `end` a condition holds
-  /// for.
+  /// For each row of an iteration, how many numbers below `end` a condition
+  /// holds for.
   Value countIf(Value end, NumberCondition condition);
   /// `markNumbers` of the listed tiles.
   Value markTiles(const CountedTile &tile, Value start, ValueRange ofEntries,
@@ -201,7 +201,7 @@ private:
   /// own.
   using CountBefore =
       llvm::function_ref<Value(ImplicitLocOpBuilder &at, ValueRange ofEntry)>;
-  /// For each of a unit's entries, the first tile up to which the condition
+  /// For each entry of an iteration, the first tile up to which the condition
   /// holds for more than that count; `most` if that is not before it, and any
   /// tile unless `isUsed`.
   Value findTiles(const CountedTile &tile, ValueRange ofEntries,
@@ -212,24 +212,24 @@ private:
     return emitFloat(
         at, arith::AddIOp::create(at, first, linalg::IndexOp::create(at, 0)));
   }
-  /// What a unit writes to an output: a value for each of its entries.
+  /// What an iteration writes to an output: a value for each of its entries.
   struct Written {
     int64_t output;
     Value ofEntries;
     OpFoldResult offset;
   };
-  /// Which tiles are in a unit's entries, of which the first `numParts` of the
-  /// row are parts.
+  /// Which tiles are in the entries of an iteration. The first `numParts`
+  /// entries of the row are tiles that are left in part.
   Value findTilesOfKinds(const CountedTile &tile, Value firstEntry,
                          Value numParts, Value isUsed);
   /// Whether a run begins with a tile.
   Value emitBeginsRun(ImplicitLocOpBuilder &at, const CountedTile &tile,
                       Value listedTile, Value count);
-  /// The first tiles of the runs in a unit's entries, where their parts end and
-  /// where they do.
+  /// For the runs in an iteration's entries: their first tiles, where their
+  /// partial tiles end, and where they end.
   SmallVector<Value> findRuns(const CountedTile &tile, Value firstEntry,
                               Value isUsed);
-  /// Of the tiles that are a unit's entries, to how many tiles with lists
+  /// For the tiles in an iteration's entries: to how many tiles with lists
   /// behind `tile` they are left.
   Value countRanks(const CountedTile &tile, Value firstEntry);
   CountedTile getCountedTile(ValueRange position, Value kept);
@@ -243,13 +243,13 @@ private:
   SmallVector<OpFoldResult> getShapeOfLists(OpFoldResult columns) {
     return {sizes[0], numMaps, numFixed, columns};
   }
-  /// The first numbers of a unit's entries.
+  /// The first numbers of an iteration's entries.
   Value takeEntries(Value ofEntries, OpFoldResult count);
 
   BlockMapOp op;
   SmallVector<OpFoldResult> sizes;
   int64_t packedHeads;
-  /// The queries or keys of which each tile has a list, and the others.
+  /// The queries or keys whose tiles have a list each, and the others.
   TiledDim fixed, listed;
   OpFoldResult numListed, numFixed;
   /// Of each batch.
@@ -274,7 +274,7 @@ Value MapTiler::keptOfRow(Value batch, Value head, Value row, Value firstTile) {
   if (op.getLengths())
     length = tensor::ExtractOp::create(b, op.getLengths(), batch);
   return generic(
-      {}, empty({tilesOfUnit, listed.tile}), map(2, {0, 1}),
+      {}, empty({tilesOfIteration, listed.tile}), map(2, {0, 1}),
       [&](ImplicitLocOpBuilder &at, ValueRange) -> SmallVector<Value> {
         Location loc = at.getLoc();
         Value tile = arith::AddIOp::create(at, firstTile,
@@ -336,7 +336,7 @@ void MapTiler::emitExtremesOfReads() {
     SmallVector<OpFoldResult> shape = {ofBatches ? sizes[0] : index(1),
                                        ofHeads ? sizes[1] : index(1), numTiles};
     auto kernel =
-        KernelOp::create(b, shape, ArrayRef<int64_t>{1, 1, tilesOfUnit},
+        KernelOp::create(b, shape, ArrayRef<int64_t>{1, 1, tilesOfIteration},
                          ValueRange{tensorOf(shape, b.getF32Type()),
                                     tensorOf(shape, b.getF32Type())});
     OpBuilder::InsertionGuard guard(b);
@@ -362,22 +362,23 @@ void MapTiler::emitExtremesOfReads() {
       return isNegative ? arith::NegFOp::create(in, number).getResult()
                         : number;
     };
-    TiledDim units = {tilesOfUnit, numTiles};
-    OpFoldResult existing = units.existing(b, b.getLoc(), at[2]);
+    TiledDim blocked = {tilesOfIteration, numTiles};
+    OpFoldResult existing = blocked.existing(b, b.getLoc(), at[2]);
     SmallVector<Value> greatest;
     for (bool isNegative : {false, true}) {
       Value all = generic(
-          {}, empty({tilesOfUnit, dim.tile}), map(2, {0, 1}),
+          {}, empty({tilesOfIteration, dim.tile}), map(2, {0, 1}),
           [&](ImplicitLocOpBuilder &in, ValueRange) -> SmallVector<Value> {
             return {numbers(in, isNegative)};
           })[0];
       Value most = generic(
-          all, filled({tilesOfUnit}, -std::numeric_limits<double>::infinity()),
+          all,
+          filled({tilesOfIteration}, -std::numeric_limits<double>::infinity()),
           {map(2, {0, 1}), map(2, {0})},
           [](ImplicitLocOpBuilder &in, ValueRange args) -> SmallVector<Value> {
             return {arith::MaximumFOp::create(in, args[1], args[0])};
           })[0];
-      if (units.isRagged())
+      if (blocked.isRagged())
         most = tensor::ExtractSliceOp::create(
             b, most, ArrayRef<OpFoldResult>{index(0)}, existing, index(1));
       greatest.push_back(most);
@@ -403,7 +404,7 @@ IndexRange MapTiler::getRangeOfRead(ImplicitLocOpBuilder &at,
     return {};
   const Extremes &of = found->second;
   Value zero = arith::ConstantIndexOp::create(at, 0);
-  // A unit may have tiles behind the last one.
+  // An iteration may have tiles behind the last one.
   Value number =
       of.ofListed
           ? emitBelow(at, listedTile, value(numListed))
@@ -497,7 +498,7 @@ TileCondition MapTiler::classify(ImplicitLocOpBuilder &at,
 Value MapTiler::classifyTiles() {
   SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numFixed, numListed};
   auto kernel = KernelOp::create(
-      b, shape, ArrayRef<int64_t>{1, 1, tilesOfUnit, tilesAtOnce},
+      b, shape, ArrayRef<int64_t>{1, 1, tilesOfIteration, tilesAtOnce},
       tensorOf(shape, b.getF32Type()));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(kernel.getStore());
@@ -505,13 +506,13 @@ Value MapTiler::classifyTiles() {
   Value length = getLength(at[0]);
   bool isKnownOfSome = true;
   Value states =
-      generic({}, empty({tilesOfUnit, tilesAtOnce}), map(2, {0, 1}),
+      generic({}, empty({tilesOfIteration, tilesAtOnce}), map(2, {0, 1}),
               [&](ImplicitLocOpBuilder &in, ValueRange) -> SmallVector<Value> {
                 Value number = arith::AddIOp::create(
                           in, at[2], linalg::IndexOp::create(in, 0)),
                       listedTile = arith::AddIOp::create(
                           in, at[3], linalg::IndexOp::create(in, 1));
-                // A unit may have tiles behind the last ones.
+                // An iteration may have tiles behind the last ones.
                 Value start = arith::MulIOp::create(
                     in, emitBelow(in, number, value(numFixed)),
                     arith::ConstantIndexOp::create(in, fixed.tile));
@@ -533,10 +534,10 @@ Value MapTiler::classifyTiles() {
     return {};
   }
   SmallVector<OpFoldResult> extents = {index(1), index(1)};
-  for (auto [units, first] :
-       {std::pair(TiledDim{tilesOfUnit, numFixed}, at[2]),
+  for (auto [blocked, first] :
+       {std::pair(TiledDim{tilesOfIteration, numFixed}, at[2]),
         std::pair(TiledDim{tilesAtOnce, numListed}, at[3])})
-    extents.push_back(units.existing(b, b.getLoc(), first));
+    extents.push_back(blocked.existing(b, b.getLoc(), first));
   states = tensor::ExtractSliceOp::create(
       b, states, SmallVector<OpFoldResult>(2, index(0)),
       ArrayRef(extents).drop_front(2), SmallVector<OpFoldResult>(2, index(1)));
@@ -548,9 +549,9 @@ Value MapTiler::classifyTiles() {
   return kernel.getResult(0);
 }
 
-Value MapTiler::evaluateUnit(Value decided, Rows evaluated, Value batch,
-                             Value map, Value start, Value firstTile) {
-  // As in a tile of packed heads, those of the first query come first.
+Value MapTiler::evaluateIteration(Value decided, Rows evaluated, Value batch,
+                                  Value map, Value start, Value firstTile) {
+  // As in a tile of packed heads, all heads of the first query come first.
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
   auto applyTo = [&](AffineExpr expr, ArrayRef<OpFoldResult> operands) {
     return value(
@@ -573,7 +574,7 @@ Value MapTiler::evaluateUnit(Value decided, Rows evaluated, Value batch,
   };
   if (decided) {
     Value isAny;
-    for (int64_t tile = 0; tile < tilesOfUnit; ++tile) {
+    for (int64_t tile = 0; tile < tilesOfIteration; ++tile) {
       Value number = arith::AddIOp::create(b, firstTile, constant(tile));
       Value is = isUndecided(b, getState(b, number));
       isAny = isAny ? arith::OrIOp::create(b, isAny, is).getResult() : is;
@@ -581,7 +582,7 @@ Value MapTiler::evaluateUnit(Value decided, Rows evaluated, Value batch,
     end = arith::SelectOp::create(b, isAny, end, constant(0));
   }
   auto loop = scf::ForOp::create(b, constant(0), end, constant(1),
-                                 filled({tilesOfUnit}, 0.0));
+                                 filled({tilesOfIteration}, 0.0));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -619,15 +620,15 @@ Value MapTiler::evaluateTiles(Value decided, Rows evaluated) {
   SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numFixed, numListed};
   auto kernel = KernelOp::create(
       b, ArrayRef<OpFoldResult>{sizes[0], numMaps, fixed.end, numListed},
-      ArrayRef<int64_t>{1, 1, fixed.tile, tilesOfUnit},
+      ArrayRef<int64_t>{1, 1, fixed.tile, tilesOfIteration},
       tensorOf(shape, b.getF32Type()));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(kernel.getStore());
   ArrayRef<BlockArgument> at = kernel.getPosition();
   Value start = at[2], firstTile = at[3];
   Value states =
-      evaluateUnit(decided, evaluated, at[0], at[1], start, firstTile);
-  TiledDim tiles = {tilesOfUnit, numListed};
+      evaluateIteration(decided, evaluated, at[0], at[1], start, firstTile);
+  TiledDim tiles = {tilesOfIteration, numListed};
   OpFoldResult existing = tiles.existing(b, b.getLoc(), firstTile);
   if (tiles.isRagged())
     states = tensor::ExtractSliceOp::create(
@@ -668,7 +669,7 @@ Value MapTiler::markNumbers(Value start, Value end, ValueRange ofEntries,
   SmallVector<AffineMap> maps(inputs.size(), map(2, {0}));
   maps.push_back(map(2, {0, 1}));
   return generic(
-      inputs, empty({tilesOfUnit, tilesAtOnce}), maps,
+      inputs, empty({tilesOfIteration, tilesAtOnce}), maps,
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         Value first = start;
         if (hasEachOne)
@@ -689,7 +690,7 @@ Value MapTiler::markNumbers(Value start, Value end, ValueRange ofEntries,
 
 Value MapTiler::countIf(Value end, NumberCondition condition) {
   auto loop = scf::ForOp::create(b, constant(0), end, constant(tilesAtOnce),
-                                 filled({tilesOfUnit}, 0.0));
+                                 filled({tilesOfIteration}, 0.0));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value marks = markNumbers(loop.getInductionVar(), end, {}, condition);
@@ -715,7 +716,7 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
   size_t numOfEntries = ofEntries.size();
   auto fill = [&](Value number) {
     return rows(
-        {}, empty({tilesOfUnit}),
+        {}, empty({tilesOfIteration}),
         [&](ImplicitLocOpBuilder &at, ValueRange) -> SmallVector<Value> {
           return {emitFloat(at, number)};
         })[0];
@@ -725,7 +726,7 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
   Value end = arith::MaxSIOp::create(
       b, arith::SubIOp::create(b, value(numListed), constant(tilesAtOnce)),
       constant(0));
-  Value none = filled({tilesOfUnit}, 0.0);
+  Value none = filled({tilesOfIteration}, 0.0);
   auto groups = scf::ForOp::create(
       b, constant(0), arith::SelectOp::create(b, isUsed, end, constant(0)),
       constant(tilesAtOnce), ValueRange{none, none, none});
@@ -763,7 +764,7 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
   }
   halvings = arith::SelectOp::create(b, isUsed, halvings, constant(0));
   Value last =
-      rows({start, fill(mostOfGroup)}, empty({tilesOfUnit}),
+      rows({start, fill(mostOfGroup)}, empty({tilesOfIteration}),
            [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
              return {arith::AddFOp::create(at, args[0], args[1])};
            })[0];
@@ -773,7 +774,7 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
   b.setInsertionPointToStart(search.getBody());
   Value from = search.getRegionIterArg(0), to = search.getRegionIterArg(1);
   Value middle =
-      rows({from, to}, empty({tilesOfUnit}),
+      rows({from, to}, empty({tilesOfIteration}),
            [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
              Value sum = arith::AddFOp::create(at, args[0], args[1]);
              return {math::FloorOp::create(
@@ -807,7 +808,7 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
   scf::YieldOp::create(b, next);
   b.setInsertionPointAfter(search);
   return rows(
-      {search.getResult(0), fill(most)}, empty({tilesOfUnit}),
+      {search.getResult(0), fill(most)}, empty({tilesOfIteration}),
       [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         return {arith::MinimumFOp::create(at, args[0], args[1])};
       })[0];
@@ -929,7 +930,7 @@ MapTiler::CountedTile MapTiler::getCountedTile(ValueRange position,
 Value MapTiler::takeEntries(Value ofEntries, OpFoldResult count) {
   Type i32 = b.getI32Type();
   Value whole = rows(
-      ofEntries, empty({tilesOfUnit}, i32),
+      ofEntries, empty({tilesOfIteration}, i32),
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         return {arith::FPToSIOp::create(at, i32, args[0])};
       })[0];
@@ -946,7 +947,7 @@ Value MapTiler::countEntries(Value kept) {
   b.setInsertionPoint(kernel.getStore());
   CountedTile tile = getCountedTile(kernel.getPosition(), kept);
   bool hasRanks = static_cast<bool>(op.getRanks());
-  // The first row of the unit counts parts or runs, the second one tiles.
+  // The first row of the iteration counts parts or runs, the second one tiles.
   Value numTiles = value(numListed);
   Value counts = countIf(
       numTiles,
@@ -982,7 +983,7 @@ SmallVector<Value> MapTiler::list(Value kept, Value counts) {
     outputs.push_back(tensorOf(getShapeOfLists(numListed), i32));
   auto kernel = KernelOp::create(
       b, ArrayRef<OpFoldResult>{sizes[0], numMaps, fixed.end, numListed},
-      ArrayRef<int64_t>{1, 1, fixed.tile, tilesOfUnit}, outputs);
+      ArrayRef<int64_t>{1, 1, fixed.tile, tilesOfIteration}, outputs);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(kernel.getStore());
   ArrayRef<BlockArgument> at = kernel.getPosition();
@@ -994,11 +995,11 @@ SmallVector<Value> MapTiler::list(Value kept, Value counts) {
         ValueRange{tile.batch, tile.map, tile.number, constant(which)});
     return arith::IndexCastOp::create(b, b.getIndexType(), count);
   };
-  // Most units of a long list that a mask leaves little of have no entries.
+  // Most iterations of a long list have no entries where a mask leaves little.
   Value isUsed = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, firstEntry,
                                        readCount(hasRanks ? 0 : 1));
-  TiledDim entries = {tilesOfUnit, numListed};
-  OpFoldResult ofUnit = entries.existing(b, b.getLoc(), firstEntry);
+  TiledDim entries = {tilesOfIteration, numListed};
+  OpFoldResult ofIteration = entries.existing(b, b.getLoc(), firstEntry);
   SmallVector<Written> written;
   if (hasRanks) {
     for (auto [plane, ofRuns] :
@@ -1015,13 +1016,13 @@ SmallVector<Value> MapTiler::list(Value kept, Value counts) {
     written.push_back({0, tiles, firstEntry});
   }
   for (Written &each : written)
-    each.ofEntries = takeEntries(each.ofEntries, ofUnit);
+    each.ofEntries = takeEntries(each.ofEntries, ofIteration);
   b.setInsertionPointToEnd(kernel.getStores());
   for (const Written &each : written)
     tensor::ParallelInsertSliceOp::create(
         b, each.ofEntries, kernel.getDestinations()[each.output],
         SmallVector<OpFoldResult>{at[0], at[1], tile.number, each.offset},
-        SmallVector<OpFoldResult>{index(1), index(1), index(1), ofUnit},
+        SmallVector<OpFoldResult>{index(1), index(1), index(1), ofIteration},
         SmallVector<OpFoldResult>(4, index(1)));
   SmallVector<Value> results(kernel.getResults());
   results.insert(results.begin() + 1, counts);

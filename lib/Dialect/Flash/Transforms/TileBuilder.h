@@ -28,7 +28,7 @@ struct TileBuilder {
   }
   mlir::Value empty(llvm::ArrayRef<int64_t> shape, mlir::Type element);
   mlir::Value filled(llvm::ArrayRef<int64_t> shape, double value);
-  /// The map of `loops` loops to those of `dims`.
+  /// The map of `loops` loops to the loops `dims`.
   mlir::AffineMap map(unsigned loops, llvm::ArrayRef<unsigned> dims) {
     return mlir::AffineMap::getMultiDimMapWithTargets(loops, dims,
                                                       b.getContext());

@@ -35,9 +35,9 @@
 using namespace mlir;
 using namespace flash;
 
-/// The elements whose partial sums a unit of work looks for, and how many of
-/// these it looks at in a step, or writes where each has one.
-static constexpr int64_t elementsOfUnit = 8, sumsOfStep = 256;
+/// The elements that an iteration looks for partial sums of, and how many sums
+/// it looks at in a step, or writes where each element has one.
+static constexpr int64_t elementsOfIteration = 8, sumsOfStep = 256;
 
 namespace {
 /// Reads of a tensor at the same indices.
@@ -113,22 +113,22 @@ struct PartialSums {
   int64_t tile = 0;
 };
 
-/// The distances that the mask leaves: those of pairs of tiles, in tiles, and
-/// of the elements of these.
+/// The distances that the mask leaves: distances of pairs of tiles, in tiles,
+/// and distances of the elements of these.
 struct Distances {
   OpFoldResult firstOfTiles, numOfTiles, first, number;
 };
 
 /// Which partial sums belong to an element of the tensor.
 struct Owners {
-  /// For each coordinate of the sums, the dimension of the tensor that is
-  /// indexed by just that, of a distance with something added to it that the
-  /// batch and the head tell: it tells which they are.
+  /// For each coordinate of the sums, the dimension of the tensor whose index
+  /// is that coordinate, or for a distance, differs from it by what the batch
+  /// and the head determine.
   SmallVector<std::optional<unsigned>> dimOf;
   /// Whether an index of the tensor is known in this way. Others are computed
   /// for each partial sum, and compared.
   SmallVector<bool> isKnown;
-  /// The coordinates of which an element takes more than one.
+  /// The coordinates along which an element adds up several partial sums.
   SmallVector<unsigned> looped;
 };
 
@@ -165,19 +165,19 @@ private:
   /// The same where each pair of tiles has sums of its diagonals.
   PartialSums emitSumsOfDiagonals(const ReadGroup &group,
                                   const ScoreDependence &on);
-  /// Adds to the sums of distances from `first` on those of the pairs with the
-  /// tile of keys, whose `rows` follow each other.
+  /// Adds the sums of the pairs with the tile of keys to the sums of distances
+  /// from `first` on. The tile's `rows` follow each other.
   Value addDiagonalsOfKeys(Value batch, Value head, Value keyTile, Value first,
                            Value rows, Value sums);
   Distances findDistances(const ReadGroup &group);
-  /// Sums of the distances from those of tiles at the same distance, of which
-  /// there are `parts` each.
+  /// Sums of the distances, from the `parts` sums of the tiles at each
+  /// distance.
   Value addDiagonals(Value tiles, OpFoldResult batches,
                      const Distances &distances, int64_t parts);
   /// Adds the steps of the tile of queries and all tiles of keys.
   Value addKeys(const ReadGroup &group, Pair pair, Value sum);
-  /// Adds those of the tiles of queries that are `distance` behind a tile of
-  /// keys: of those from `skipped` behind the first one on, so many rows.
+  /// Adds the steps of the tiles of queries that are `distance` behind a tile
+  /// of keys, from `skipped` behind the first such tile on, for so many rows.
   Value addDiagonal(const ReadGroup &group, Pair pair, Value distance,
                     Value skipped, std::optional<int64_t> mostRows, Value sum);
   /// Adds the steps of two tiles in a range of batches or of heads.
@@ -191,7 +191,7 @@ private:
   };
   Value emitStep(const ReadGroup &group, const Pair &pair, Value sum,
                  const Rows &ofQueries, const Rows &ofKeys);
-  /// Of the tile at `pair`, of which so many rows exist.
+  /// The rows of the tile at `pair`; so many of them exist.
   Rows takeQueries(const Pair &pair, OpFoldResult rows);
   Rows takeKeys(const Pair &pair, const TiledDim &dim, OpFoldResult rows);
   OpFoldResult existingQueries(const Pair &pair) {
@@ -212,8 +212,8 @@ private:
   /// the position.
   Value emitAddedToDistance(ImplicitLocOpBuilder &b, Value indexed,
                             ScorePosition position);
-  /// Where tensors have fewer elements than the rows that sequences might have:
-  /// how many of them a coordinate of this kind tells apart.
+  /// How many values a coordinate of this kind has: tensors may have fewer
+  /// elements than the rows that sequences might have.
   OpFoldResult getMost(const ReadGroup &group, Coordinate::Kind kind,
                        OpFoldResult size);
   Value merge(ArrayRef<ReadGroup> readGroups, ArrayRef<PartialSums> partial);
@@ -229,8 +229,8 @@ private:
   /// one partial sum for each of them.
   Value addOwnSums(const ReadGroup &group, const PartialSums &partial,
                    const Owners &owners, ArrayRef<Value> first, Value sum);
-  /// The gradient from sums that were added, if there are any, and those
-  /// partial sums of which each element owns one; rounded.
+  /// The gradient, rounded, from sums that were added, if there are any, and
+  /// from partial sums where each element owns one.
   Value collect(ArrayRef<ReadGroup> readGroups, ArrayRef<PartialSums> partial,
                 ArrayRef<Owners> owners, Value added,
                 ArrayRef<OpFoldResult> sizes);
@@ -559,7 +559,7 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
   auto body = [&](ValueRange position, ValueRange outputs) {
     Pair pair = {position[0], position[1], position[2], position[3],
                  queries,     keys,        keys};
-    // The batch and the head of the unit, or all.
+    // The batch and the head of the iteration, or all.
     Value from = on.onBatch ? position[0] : constant(0);
     Value to = on.onBatch ? apply(b.getAffineDimExpr(0) + 1, {from})
                           : asValue(batches);
@@ -652,8 +652,8 @@ Distances CapturedGradTiler::findDistances(const ReadGroup &group) {
       emitBound(b, /*outerIsMin=*/true, tiles.distanceLo, numQueries, numKeys);
   OpFoldResult end =
       emitBound(b, /*outerIsMin=*/false, tiles.distanceHi, numQueries, numKeys);
-  // Rows of all sequences are more than those of one: tensors are as long as
-  // the longest, and a score that takes part is read in range.
+  // All sequences together have more rows than one: tensors are as long as the
+  // longest, and a score that takes part is read in range.
   for (auto [dim, indexed] : llvm::enumerate(group.indices)) {
     std::optional<int64_t> added = dependences.get(indexed).getDistance();
     if (!areSequences() || !added)
@@ -684,10 +684,10 @@ Distances CapturedGradTiler::findDistances(const ReadGroup &group) {
 /// that there is work for all of a GPU, none of them of fewer than eight tiles.
 static int64_t chooseParts(std::optional<int64_t> numDiagonals,
                            std::optional<int64_t> numTiles) {
-  constexpr int64_t enoughUnits = 1024, fewestTiles = 8;
+  constexpr int64_t enoughIterations = 1024, fewestTiles = 8;
   int64_t parts = 1;
   if (numDiagonals && numTiles)
-    while (*numDiagonals * parts < enoughUnits &&
+    while (*numDiagonals * parts < enoughIterations &&
            *numTiles >= 2 * parts * fewestTiles)
       parts *= 2;
   return parts;
@@ -760,7 +760,7 @@ PartialSums CapturedGradTiler::emitSumsOfDiagonals(const ReadGroup &group,
   OpFoldResult someBatches = on.onBatch ? batches : index(1);
   Distances distances = findDistances(group);
   SmallVector<OpFoldResult> sizes = {someBatches, heads, distances.number};
-  TiledDim units = {sumsOfStep, distances.number};
+  TiledDim blocked = {sumsOfStep, distances.number};
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
   Value rows = tensor::CollapseShapeOp::create(
       b, diagonals, ArrayRef<ReassociationIndices>{{0}, {1}, {2}, {3, 4}});
@@ -780,7 +780,7 @@ PartialSums CapturedGradTiler::emitSumsOfDiagonals(const ReadGroup &group,
     sum = on.onBatch ? ofBatch(position[0], sum)[0]
                      : loop(constant(0), asValue(batches), 1, sum, ofBatch)[0];
     insert(sum, outputs[0], getAsOpFoldResult(position),
-           {index(1), index(1), units.existing(b, loc, position[2])});
+           {index(1), index(1), blocked.existing(b, loc, position[2])});
   };
   Value sums =
       parallelLoop(sizes, {1, 1, sumsOfStep}, emptyOf(sizes, b.getF32Type()),
@@ -855,7 +855,7 @@ Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches,
   Value ahead = asValue(affine::makeComposedFoldedAffineApply(
       b, loc, d0 - d1 * tile, {distances.first, distances.firstOfTiles}));
   SmallVector<OpFoldResult> sizes = {someBatches, heads, distances.number};
-  TiledDim units = {sumsOfStep, distances.number};
+  TiledDim blocked = {sumsOfStep, distances.number};
   AffineMap all = map(2, {0, 1});
   auto body = [&](ValueRange position, ValueRange outputs) {
     // Adds one row after the other of each tile: the elements of neighbouring
@@ -912,7 +912,7 @@ Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches,
     Value sum = loop(constant(0), constant(parts), 1, zeros({1, sumsOfStep}),
                      ofPart)[0];
     insert(sum, outputs[0], getAsOpFoldResult(position),
-           {index(1), index(1), units.existing(b, loc, position[2])});
+           {index(1), index(1), blocked.existing(b, loc, position[2])});
   };
   return parallelLoop(sizes, {1, 1, sumsOfStep}, emptyOf(sizes, b.getF32Type()),
                       Schedule(), body)[0];
@@ -1001,7 +1001,7 @@ Value CapturedGradTiler::emitOwnSum(ImplicitLocOpBuilder &b,
     require(arith::CmpIPredicate::sle, value, last);
     value =
         arith::MinSIOp::create(b, arith::MaxSIOp::create(b, value, zero), last);
-    // A sequence may have no row, but a place.
+    // A sequence may have no row; the first is read then.
     if (isOfSequence)
       value = arith::MaxSIOp::create(b, value, zero);
     place.push_back(value);
@@ -1069,7 +1069,7 @@ Value CapturedGradTiler::addOwnSums(const ReadGroup &group,
                          numKeys)};
     };
     Value terms =
-        generic({}, empty({elementsOfUnit, sumsOfStep}), {all}, term)[0];
+        generic({}, empty({elementsOfIteration, sumsOfStep}), {all}, term)[0];
     return {generic(
         terms, state, {all, map(2, {0})},
         [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -1115,19 +1115,19 @@ Value CapturedGradTiler::merge(ArrayRef<ReadGroup> readGroups,
   for (auto [group, sums] : llvm::zip_equal(readGroups, partial))
     owners.push_back(findOwners(group, sums));
 
-  // Those of whom there is more than one partial sum for each element.
-  TiledDim units = {elementsOfUnit, sizes.back()};
+  // The groups with more than one partial sum for each element.
+  TiledDim blocked = {elementsOfIteration, sizes.back()};
   SmallVector<int64_t> steps(sizes.size(), 1);
-  steps.back() = elementsOfUnit;
+  steps.back() = elementsOfIteration;
   auto addSums = [&](ValueRange position, ValueRange outputs) {
-    Value sum = zeros({elementsOfUnit});
+    Value sum = zeros({elementsOfIteration});
     SmallVector<Value> first(position.take_back(type.getRank()));
     for (auto [group, sums, owner] :
          llvm::zip_equal(readGroups, partial, owners))
       if (!owner.looped.empty())
         sum = addOwnSums(group, sums, owner, first, sum);
     storeRows(b, loc, sum, outputs[0], getAsOpFoldResult(position),
-              units.existing(b, loc, position.back()));
+              blocked.existing(b, loc, position.back()));
   };
   bool hasSums = llvm::any_of(
       owners, [](const Owners &owner) { return !owner.looped.empty(); });
@@ -1156,13 +1156,13 @@ Value CapturedGradTiler::collect(ArrayRef<ReadGroup> readGroups,
   Location loc = b.getLoc();
   auto type = cast<RankedTensorType>(captured.getType());
   Type element = type.getElementType();
-  TiledDim units = {sumsOfStep, sizes.back()};
+  TiledDim blocked = {sumsOfStep, sizes.back()};
   SmallVector<int64_t> steps(sizes.size(), 1);
   steps.back() = sumsOfStep;
   Value numKeys = asValue(keys.end), numQueries = asValue(queries.end);
   AffineMap all = map(2, {0, 1});
   auto body = [&](ValueRange position, ValueRange outputs) {
-    OpFoldResult count = units.existing(b, loc, position.back());
+    OpFoldResult count = blocked.existing(b, loc, position.back());
     SmallVector<OpFoldResult> offsets = getAsOpFoldResult(position),
                               part(offsets.size() - 1, index(1));
     part.push_back(count);

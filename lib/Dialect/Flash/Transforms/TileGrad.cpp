@@ -58,11 +58,11 @@ static Value emitShiftOfGrad(ImplicitLocOpBuilder &b, Value log2, bool isF32) {
       b, isAbove(arith::CmpFPredicate::OEQ, infinity), nothing, less);
 }
 
-/// Rows of dQ whose sums a unit of work rounds. Of sums that are transposed
+/// Rows of dQ whose sums an iteration rounds. Of sums that are transposed
 /// these are neighbours in memory: 32 are a line of the cache.
 static constexpr int64_t sumRows = 16, transposedSumRows = 32;
 
-/// Heads whose sinks a unit of work sums up, and the queries of a step.
+/// Heads whose sinks an iteration sums up, and the queries of a step.
 static constexpr int64_t sinkHeads = 8, sinkQueries = 256;
 
 GradTiler::GradTiler(AttentionGradOp op)
@@ -193,7 +193,7 @@ void GradTiler::emitRows() {
       insertZeros(outputs.back(), position);
   };
   // Bulk copies take whole multiples of 16 bytes. Tiles of keys are claimed by
-  // the counts of one unit at least, also where there are no queries.
+  // the counts of one iteration at least, also where there are no queries.
   AffineExpr whole = b.getAffineDimExpr(0).ceilDiv(deltaRows) * deltaRows;
   if (schedule.addsInOrder())
     sizes.back() = affine::makeComposedFoldedAffineMax(
@@ -210,15 +210,15 @@ void GradTiler::emitRows() {
   for (int64_t i = 0; i < 2; ++i)
     outputs.push_back(tensor::EmptyOp::create(b, ofMemory, b.getF32Type()));
   if (schedule.addsInOrder()) {
-    SmallVector<OpFoldResult> units = getSizesOfTiles(deltaRows);
-    AffineExpr numCounts = b.getAffineDimExpr(0) * getCountsOfUnit();
-    units.back() = affine::makeComposedFoldedAffineMax(
+    SmallVector<OpFoldResult> countSizes = getSizesOfTiles(deltaRows);
+    AffineExpr numCounts = b.getAffineDimExpr(0) * getCountsOfIteration();
+    countSizes.back() = affine::makeComposedFoldedAffineMax(
         b, loc,
-        AffineMap::get(1, 0,
-                       {numCounts, b.getAffineConstantExpr(getCountsOfUnit())},
-                       b.getContext()),
-        {units.back()});
-    outputs.push_back(tensor::EmptyOp::create(b, units, b.getI32Type()));
+        AffineMap::get(
+            1, 0, {numCounts, b.getAffineConstantExpr(getCountsOfIteration())},
+            b.getContext()),
+        {countSizes.back()});
+    outputs.push_back(tensor::EmptyOp::create(b, countSizes, b.getI32Type()));
   }
   SmallVector<Value> results =
       parallelLoop(sizes, {1, 1, deltaRows}, outputs, Schedule(), body,
@@ -258,13 +258,13 @@ SmallVector<OpFoldResult> GradTiler::getSizesOfTiles(int64_t rows) {
 
 void GradTiler::insertZeros(Value counts, ValueRange position) {
   Location loc = b.getLoc();
-  SmallVector<Value> unit =
+  SmallVector<Value> tile =
       emitTile(position[0], position[1], position[2], deltaRows);
-  for (int64_t number = 0; number < getCountsOfUnit(); ++number) {
-    SmallVector<OpFoldResult> offsets = getAsOpFoldResult(unit),
+  for (int64_t number = 0; number < getCountsOfIteration(); ++number) {
+    SmallVector<OpFoldResult> offsets = getAsOpFoldResult(tile),
                               ones(3, index(1));
     offsets.back() = affine::makeComposedFoldedAffineApply(
-        b, loc, b.getAffineDimExpr(0) * getCountsOfUnit() + number,
+        b, loc, b.getAffineDimExpr(0) * getCountsOfIteration() + number,
         {offsets.back()});
     auto type = RankedTensorType::get({1, 1, 1}, b.getI32Type());
     Value part =
@@ -553,7 +553,7 @@ void GradTiler::takeBackwards(ValueRange results) {
 TileOrder GradTiler::getOrderOfKeys() {
   if (op.getQueryTiles())
     return TileOrder::Reverse;
-  // In memory the tiles of all batches are one head's, of which some depend on
+  // In memory the tiles of all batches belong to one head, and some depend on
   // each other.
   bool arePacked = bool(op.getKey().getDefiningOp<AddressOpInterface>());
   if (!op.getMask())
@@ -682,7 +682,7 @@ Value GradTiler::emitSinkGrad() {
           [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
             Value at = visit.getAt();
             OpFoldResult count = columnsOfBatch.existing(b, loc, at);
-            // Columns that do not exist are those of an infinite denominator.
+            // Columns that do not exist get an infinite denominator.
             SmallVector<OpFoldResult> first = emitStatistics(batch, head, at);
             auto take = [&](Value tensor, double padding) {
               auto type = RankedTensorType::get({sizeOf(rows), sizeOf(count)},
@@ -742,7 +742,7 @@ void GradTiler::run() {
   for (Value captured : op.getCaptured())
     results.push_back(
         emitCapturedGrad(op, captured, lseLog2, delta, diagonals));
-  // A result type may be more or less static than what the operands tell.
+  // A result type may be more or less static than the operands' types imply.
   for (auto [result, value] : llvm::zip_equal(op->getResults(), results)) {
     if (value.getType() != result.getType())
       value = tensor::CastOp::create(b, result.getType(), value);

@@ -1,4 +1,4 @@
-//===- TileHeadGrad.cpp - All gradients of a head by one unit of work -----===//
+//===- TileHeadGrad.cpp - All gradients of a head by one iteration --------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace flash;
 
 /// Parts of the keys of a head whose sums are added up one after the other, by
-/// one unit of work, or by as many where there are fewer heads than this.
+/// one iteration, or by as many where there are fewer heads than this.
 static constexpr int64_t partsOfKeys = 8;
 
 SmallVector<Value> GradTiler::emitHeadProgram() {
@@ -37,8 +37,8 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
 
   lseLog2OfSteps = lseLog2;
   deltaOfSteps = delta;
-  // The bits of a row follow from the parts, which lengths alone tell, not from
-  // who adds them up.
+  // The bits of a row follow from the parts, which depend on lengths alone, not
+  // from who adds them up.
   Value tiles = asValue(apply(d0.ceilDiv(keys.tile), {keySizes[2]}));
   Value parts = b.createOrFold<arith::MinUIOp>(
       constant(partsOfKeys),
@@ -48,18 +48,19 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
       b.createOrFold<arith::MulIOp>(asValue(keySizes[0]), asValue(keySizes[1]));
   Value areFew = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::ult, heads,
                                                constant(partsOfKeys));
-  Value units = b.createOrFold<arith::SelectOp>(areFew, parts, constant(1));
-  Value partsOfUnit =
+  Value iterations =
+      b.createOrFold<arith::SelectOp>(areFew, parts, constant(1));
+  Value partsOfIteration =
       b.createOrFold<arith::SelectOp>(areFew, constant(1), parts);
-  sumSizes.insert(sumSizes.begin(), getAsOpFoldResult(units));
+  sumSizes.insert(sumSizes.begin(), getAsOpFoldResult(iterations));
   SmallVector<Value> outputs = {
       emptyLike(op.getKey()), emptyLike(op.getValue()),
       tensor::EmptyOp::create(b, sumSizes, b.getF32Type())};
 
   auto body = [&](ValueRange position, ValueRange outputs) {
-    Value batch = position[0], keyHead = position[1], unit = position[2];
-    Value firstPart = arith::MulIOp::create(b, unit, partsOfUnit);
-    Value endPart = arith::AddIOp::create(b, firstPart, partsOfUnit);
+    Value batch = position[0], keyHead = position[1], iteration = position[2];
+    Value firstPart = arith::MulIOp::create(b, iteration, partsOfIteration);
+    Value endPart = arith::AddIOp::create(b, firstPart, partsOfIteration);
     auto tileOf = [&](Value part) {
       Value tile = arith::MulIOp::create(b, part, tilesOfPart);
       return arith::MinUIOp::create(b, tile, tiles).getResult();
@@ -77,7 +78,7 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
         groups.getQueryHeads(b, loc, keyHead);
     OpFoldResult firstHead = queryHeads.first,
                  group = apply(d0 - d1, {queryHeads.second, firstHead});
-    // What the unit has of the results, without what it has one of.
+    // The iteration's slices of the results, without dimensions of size one.
     struct Share {
       SmallVector<OpFoldResult> offsets, sizes;
     };
@@ -85,7 +86,7 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
     for (Value output : outputs.take_front(2))
       shares.push_back({{batch, keyHead, firstRow, zero},
                         {one, one, rows, sizesOf(output)[3]}});
-    shares.push_back({{unit, batch, firstHead, zero, zero},
+    shares.push_back({{iteration, batch, firstHead, zero, zero},
                       {one, one, group, rowsOfSums, headDim}});
     SmallVector<Value> state;
     for (auto [share, output] : llvm::zip_equal(shares, outputs)) {
@@ -176,10 +177,10 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
   auto round = [&](ValueRange position, ValueRange outputs) {
     OpFoldResult rows = queries.existing(b, loc, position[2]);
     Value sum =
-        loop(constant(0), units, 1, zeros({queries.tile, op.getHeadDim()}),
-             [&](Value unit, ValueRange state) -> SmallVector<Value> {
+        loop(constant(0), iterations, 1, zeros({queries.tile, op.getHeadDim()}),
+             [&](Value iteration, ValueRange state) -> SmallVector<Value> {
                SmallVector<OpFoldResult> first = {
-                   unit, position[0], position[1], position[2], zero};
+                   iteration, position[0], position[1], position[2], zero};
                return {addTiles(extractSums(sumsOfUnits, first, rows, queries),
                                 state[0])};
              })[0];

@@ -38,7 +38,7 @@ static int64_t getPart(int64_t dim, int64_t limit) {
   return part;
 }
 
-/// Rows of a softmax that a unit of work has, each of which is a warp's.
+/// Rows of a softmax in an iteration of a parallel loop, one for each warp.
 static constexpr int64_t softmaxRows = 8;
 
 namespace {
@@ -342,11 +342,11 @@ Value NaiveTiler::modifiedScores(Value products, ValueRange position) {
         here.key = clampBelow(here.key, numKeys);
         Value score = arith::MulFOp::create(nested, loc, args.back(),
                                             constant(op.getScaleOrDefault()));
-        // A full block does not ask what the region keeps.
-        Value asked = isPart && guard
-                          ? arith::AndIOp::create(nested, loc, guard, isPart)
-                          : guard;
-        if (Value keep = emitKeep(nested, op.getScore(), here, asked)) {
+        // A full block keeps all elements, whatever the region says.
+        Value isRead = isPart && guard
+                           ? arith::AndIOp::create(nested, loc, guard, isPart)
+                           : guard;
+        if (Value keep = emitKeep(nested, op.getScore(), here, isRead)) {
           if (isFull)
             keep = arith::OrIOp::create(nested, loc, keep, isFull);
           auto andKeep = [&](Value other) -> Value {
@@ -463,7 +463,7 @@ void NaiveTiler::run() {
   SmallVector<Value> results = {output(weights[0])};
   if (op.getLse())
     results.push_back(weights[1]);
-  // A result type may be more or less static than what the operands tell.
+  // A result type may be more or less static than the operands' types imply.
   for (auto [result, value] : llvm::zip_equal(op->getResults(), results)) {
     if (value.getType() != result.getType())
       value = tensor::CastOp::create(b, loc, result.getType(), value);

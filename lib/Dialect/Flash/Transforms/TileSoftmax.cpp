@@ -49,8 +49,8 @@ public:
   void replace(flash::SoftmaxOp op);
 
 private:
-  /// Part of one dimension: static `size` elements from `offset`, of which the
-  /// first `valid` exist.
+  /// Part of one dimension: static `size` elements from `offset`; the first
+  /// `valid` of them exist.
   struct Span {
     OpFoldResult offset;
     OpFoldResult valid;
@@ -70,7 +70,7 @@ private:
     Value max, sum;
   };
 
-  /// `rows` are those of a block, which may have fewer if `mayCut`.
+  /// `rows` is the number of rows of a block, which may have fewer if `mayCut`.
   void chooseTile(int64_t rows, bool mayCut, const TileSoftmaxOptions &options);
   Span span(Value offset, int64_t dim);
   /// The sizes in all dimensions of what exists of a tile.

@@ -40,9 +40,9 @@ struct ColumnsOfPosition {
 };
 
 /// Emits a `flash.load_rows` of a tile of `tile` rows at `first` = (batch,
-/// head, row), of which `rows` exist, up to the last one of the tensor where
-/// these are `toEnd`; `heads` heads are packed in it. All columns, or those
-/// that a position has.
+/// head, row). The first `rows` exist, up to the last one of the tensor where
+/// these are `toEnd`; `heads` heads are packed in it. The tile has all columns,
+/// or those that a position has.
 mlir::Value loadRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value source,
                      llvm::ArrayRef<mlir::OpFoldResult> first,
                      mlir::OpFoldResult rows, int64_t tile, bool toEnd,
@@ -64,8 +64,8 @@ bool isStoredByLengths(mlir::Value result, mlir::Value lengths);
 mlir::Value getRowsOfKernel(mlir::Value view, mlir::ValueRange results,
                             mlir::Value lengths);
 
-/// Why keys cannot be split for these results: partial ones lie where rows do,
-/// or where those of a batch do. Empty if they can.
+/// Why keys cannot be split for these results: all of them must be stored as
+/// rows of the view, or none. Empty if they can.
 std::string findSplitFault(mlir::Value view, mlir::ValueRange results,
                            mlir::Value lengths);
 

@@ -46,7 +46,7 @@ private:
 
   Block &block;
   const ScoreRanges &ranges;
-  /// The values of which more than the low 32 bits are asked for.
+  /// The values that are used with more than their low 32 bits.
   DenseSet<Value> needed;
   DenseSet<Operation *> wideOps;
   DenseMap<Value, Value> wide;
