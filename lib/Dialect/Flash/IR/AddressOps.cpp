@@ -109,7 +109,7 @@ static AffineExpr getFirstTile(OpBuilder &b, int64_t rows) {
 Value PackedRows::emitTileCount(int64_t rows) {
   Value batches = emitBatches(), none = constant(0);
   Value count = apply(getFirstTile(b, rows), {emitRows(), batches});
-  // Without rows there may be no memory, of which a tile would be loaded.
+  // Without rows there may be no memory from which a tile could be loaded.
   Value least = arith::MinSIOp::create(b, loc, batches, emitRows());
   Value areSome =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, least, none);
@@ -128,11 +128,12 @@ Value PackedRows::emitFirstTile(Value batch, int64_t rows) {
 
 Value PackedRows::emitBatchOfTile(Value number, int64_t rows) {
   // The last batch whose first tile is not behind the tile. Each warp of each
-  // block may ask, so what counts are the instructions: of a stretch of batches
-  // it is found by halving; which stretch it is only many batches ask.
+  // block may compute this, so the number of instructions counts: a batch is
+  // found by bisection in a stretch of batches, and the stretch by a loop,
+  // which has iterations only if there are many batches.
   constexpr int64_t stretch = 64;
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  // In rows in place of tiles, nothing is divided.
+  // In rows instead of tiles, nothing is divided.
   Value first = emitStart(constant(0));
   Value next = apply((d0 + 1) * rows + d1, {number, first});
   auto takeIfBefore = [&](Value batch, Value last) -> Value {
@@ -158,7 +159,7 @@ Value PackedRows::emitBatchOfTile(Value number, int64_t rows) {
   return last;
 }
 
-/// Offsets that the program says are as flash-run asks of those of inputs.
+/// Checks constant offsets by the rules that flash-run has for inputs.
 static LogicalResult verifyConstants(Operation *op, Value offsets,
                                      int64_t rows) {
   DenseIntElementsAttr values;

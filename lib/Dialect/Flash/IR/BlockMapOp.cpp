@@ -20,7 +20,7 @@ using namespace flash::detail;
 
 namespace {
 /// Whether two regions on (..., batch, head, query, key) compute the same,
-/// apart from guards, which ask for what each says itself.
+/// apart from the conditions of guards.
 class SameValues {
 public:
   bool areSame(Value lhs, Value rhs) {

@@ -1,4 +1,4 @@
-//===- ContributionOps.cpp - Sums that units of work add to ---------------===//
+//===- ContributionOps.cpp - Sums that iterations add to ------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,8 @@ using namespace mlir;
 using namespace flash;
 using namespace flash::detail;
 
-/// Dimensions of the sums before those of a tile: batches, heads and tiles.
+/// Dimensions of the sums before the dimensions of a tile: batches, heads and
+/// tiles.
 static constexpr int64_t numPositions = 3;
 
 static LogicalResult verifySums(Operation *op, RankedTensorType sums) {

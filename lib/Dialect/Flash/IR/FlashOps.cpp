@@ -1,5 +1,4 @@
-//===- FlashOps.cpp - Printing of the flash ops, and those of rows
-//---------===//
+//===- FlashOps.cpp - Printing of flash ops, and the ops on rows ----------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

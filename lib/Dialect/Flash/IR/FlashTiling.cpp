@@ -120,7 +120,7 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
   Location loc = getLoc();
   Slicer slice{b, loc, {}};
   int64_t rank = getQuery().getType().getRank();
-  // The loops before the last are (b, h, i) or (i), those of the state.
+  // The loops before the last are the state's loops, (b, h, i) or (i).
   ArrayRef<OpFoldResult> rowOffsets = offsets.drop_back(),
                          rowSizes = sizes.drop_back();
   SmallVector<OpFoldResult> keyOffsets(offsets), keySizes(sizes);

@@ -26,8 +26,8 @@ SmallVector<Value> AttentionGradOp::getDifferentiated() {
   return values;
 }
 
-/// Checks that a gradient has the type of that of which it is the gradient, up
-/// to sizes that may be known only at run time.
+/// Checks that a gradient has the type of what it is the gradient of, up to
+/// sizes that may be known only at run time.
 static LogicalResult verifyGradient(AttentionGradOp op, const Twine &what,
                                     RankedTensorType grad,
                                     RankedTensorType type) {

@@ -61,7 +61,8 @@ static Value expand(OpBuilder &b, Location loc, AffineExpr expr,
     };
     divided[part] = b.getAffineDimExpr(values.size());
     int64_t by = divisor.getValue();
-    // Of a negative number, too, the bits are those of the floor.
+    // Of negative numbers, too, a shift gives the floor, and a mask the
+    // remainder.
     if (isPowerOf2 && isQuotient)
       values.push_back(arith::ShRSIOp::create(b, loc, dividend,
                                               constant(llvm::Log2_64(by))));
@@ -265,7 +266,7 @@ void flash::dropKeep(Region &score) {
     score.front().erase();
 }
 
-/// Clones what computes some values of a region, none of which depends on the
+/// Clones what computes some values of a region, which must not depend on the
 /// score; `replace` gives another value for a guard, or null.
 static SmallVector<Value>
 cloneValues(OpBuilder &b, Region &region, ArrayRef<Value> values,

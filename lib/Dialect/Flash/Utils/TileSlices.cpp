@@ -208,7 +208,7 @@ ArrayAttr flash::getBlockMapping(OpBuilder &b, size_t numDims) {
       }));
 }
 
-/// Swaps the first two dimensions, whose sizes are those of the result.
+/// Swaps the first two dimensions; `sizes` are the sizes of the result.
 static Value swapHeadsAndQueries(OpBuilder &b, Location loc, Value tensor,
                                  ArrayRef<OpFoldResult> sizes) {
   Value empty =

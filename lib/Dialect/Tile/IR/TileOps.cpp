@@ -665,7 +665,7 @@ LogicalResult MmaAsyncOp::verify() {
     return emitOpError("contracts ")
            << inner << (getTransposeA() ? " rows" : " columns") << " of a with "
            << innerOfB << " of b";
-  // Rows behind a tile in shared memory are those of another one.
+  // Rows behind a tile in shared memory belong to another one.
   bool isAlongRows = getTransposeA() || !getTransposeB();
   if (isAlongRows && elementType.getIntOrFloatBitWidth() == 16 &&
       inner % rowMultiple != 0)

@@ -22,7 +22,7 @@ using namespace mlir;
 using namespace flash;
 using namespace flash::tile;
 
-/// Places the kernel's rings one after the other; returns the bytes in all.
+/// Allocates the kernel's rings one after the other; returns the bytes in all.
 static int64_t allocate(gpu::GPUFuncOp kernel) {
   int64_t end = 0;
   Builder b(kernel.getContext());

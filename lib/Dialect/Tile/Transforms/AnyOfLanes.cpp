@@ -21,8 +21,8 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
-/// The lanes' values the largest of which is that of the row, or null. To
-/// multiply by a positive number changes nothing about which is the largest.
+/// Values of the lanes whose maximum is the row's value, or null. A product
+/// with a positive number does not change which is the largest.
 static Value getLanes(OpBuilder &b, Value rows) {
   if (auto reduce = rows.getDefiningOp<ReduceOp>();
       reduce && reduce.getReduction() == Reduction::Max &&

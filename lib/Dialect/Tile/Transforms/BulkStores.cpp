@@ -21,8 +21,8 @@ using namespace mlir;
 using namespace flash;
 using namespace flash::tile;
 
-/// The rows that a bulk copy must be told to store: none where the memory ends
-/// behind them, where it stops.
+/// The number of rows that a bulk copy needs as an operand: none where the
+/// memory ends behind them, where it stops.
 static Value getRowsOfCopy(StoreOp store) {
   return store.getToEnd() ? Value() : store.getRows();
 }
@@ -125,10 +125,10 @@ static SmemType getWholeStage(StoreOp store) {
 }
 
 /// The tile in front of the store whose shared memory the result can take: as
-/// many rows, no fewer bytes, and read by products alone, of which each of
-/// several warpgroups reads its own rows. Null if there is none, or no tile
-/// follows for which the ring would need a stage early. Sizes known at run time
-/// only take the registers that addresses in row stages need.
+/// many rows, no fewer bytes, and read by products alone, where each of several
+/// warpgroups reads its own rows. Null if there is none, or no tile follows
+/// that would need the ring's stage early. Sizes known at run time only take
+/// the registers that addresses in row stages need.
 static RingWaitOp findReused(StoreOp store) {
   if (store.getAdd() || !isa<scf::ForOp>(store->getParentOp()) ||
       !store.getDestination().getType().hasStaticShape())
@@ -144,9 +144,9 @@ static RingWaitOp findReused(StoreOp store) {
   return {};
 }
 
-/// The tile in front of the store in whose place the result can go, because
-/// none follows or the next one can wait: one like it, of which each warpgroup
-/// reads its own rows.
+/// The tile in front of the store whose memory can take the result, because
+/// none follows or the next one can wait: it has the same type, and each
+/// warpgroup reads its own rows.
 static RingWaitOp findLast(StoreOp store) {
   bool isLast = isa<WarpSpecializeOp>(store->getParentOp());
   bool isClaimed = !store->getBlock()->getOps<ClaimOp>().empty();

@@ -41,7 +41,7 @@ static scf::ForOp getFirstLoop(RingWaitOp wait) {
 
 /// Whether the first use in a loop is deferred: it takes with the tile what an
 /// iteration before put, so that there is time until then. Other uses would
-/// wait for a copy that is behind those of the first iteration.
+/// wait for a copy that is behind the copies of the first iteration.
 static bool isUsedLate(RingWaitOp wait) {
   scf::ForOp loop = getFirstLoop(wait);
   if (!loop)

@@ -28,7 +28,7 @@ using namespace flash::tile;
 /// way between them.
 constexpr int64_t registersBesidesTiles = 32;
 
-/// Those of a thread for a tile; 0 if the type has none.
+/// A thread's registers for a tile; 0 if the type has none.
 static int64_t getNumRegisters(Type type) {
   if (auto pending = dyn_cast<PendingType>(type))
     type = pending.getValue();
@@ -48,7 +48,8 @@ namespace {
 class Scheduler {
 public:
   explicit Scheduler(Block &block) : block(block) {}
-  /// `registers` are those of a thread, if statistics are to be loaded early.
+  /// `registers` is how many a thread has, if statistics are to be loaded
+  /// early.
   void run(std::optional<int64_t> registers);
 
 private:
@@ -57,10 +58,10 @@ private:
   /// Has statistics that are computed with a product's result loaded earlier,
   /// if a thread of that many registers has some left.
   void loadEarly(ArrayRef<MmaAsyncOp> products, int64_t registers);
-  /// Places what products take from registers, and the puts of what is
+  /// Schedules what products take from registers, and the puts of what is
   /// computed. Others wait for these, and for the products only this warpgroup.
   void placeOperands(ArrayRef<MmaAsyncOp> products, ArrayRef<RingPutOp> puts);
-  /// Places the puts of what products give, each before the ends of younger
+  /// Schedules the puts of what products give, each before the ends of younger
   /// products, which run meanwhile.
   void placePutsOfResults(ArrayRef<MmaAsyncOp> products,
                           ArrayRef<RingPutOp> puts);
@@ -125,9 +126,9 @@ static bool isCopiedAhead(Operation *op) {
 }
 
 /// Statistics of the first product come before it starts: while products read
-/// shared memory, loads wait for them. Those of the others come before their
-/// end, behind what is computed from the first: ptxas moves ends of products
-/// up, but over no load, so that runs beside them.
+/// shared memory, loads wait for them. Statistics of other products come before
+/// the ends of these, behind what is computed from the first: ptxas moves ends
+/// of products up, but over no load, so that this computation runs beside them.
 void Scheduler::loadEarly(ArrayRef<MmaAsyncOp> products, int64_t registers) {
   int64_t needed = registersBesidesTiles;
   for (BlockArgument carried : block.getArguments())

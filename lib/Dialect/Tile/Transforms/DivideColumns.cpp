@@ -231,7 +231,7 @@ Halves Divider::operator()(OpBuilder &b, MapOp op, ManyValues<MapOp> from) {
     OpBuilder::InsertionGuard guard(b);
     IRMapping mapping;
     op.getBody().cloneInto(&map.getBody(), mapping);
-    // Columns are those of the whole tile.
+    // The body's columns count from the start of the whole tile.
     Block &body = map.getBody().front();
     b.setInsertionPointToStart(&body);
     Value inHalf = body.getArguments().back();

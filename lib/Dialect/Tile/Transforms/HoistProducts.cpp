@@ -48,8 +48,8 @@ static bool isExponential(Value value) {
   return isa_and_nonnull<math::Exp2Op, math::ExpOp>(value.getDefiningOp());
 }
 
-/// Whether the tile is exponentials, of which a row has no NaN or infinite one
-/// unless its sum is so, too: with zeros they add nothing.
+/// Whether the tile is exponentials: a row of them has no NaN or infinite one
+/// unless its sum is so, too; with zeros they add nothing.
 static bool areExponentials(Value tile) {
   while (isa_and_nonnull<arith::TruncFOp, arith::ExtFOp>(tile.getDefiningOp()))
     tile = tile.getDefiningOp()->getOperand(0);

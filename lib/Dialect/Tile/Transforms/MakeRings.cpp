@@ -53,7 +53,7 @@ static Kind getKind(Operation *source) {
           fetch.getNumParts()};
 }
 
-/// The kinds of the sources, those of two sources twice.
+/// The kind of each source.
 static SmallVector<Kind> getKinds(ArrayRef<Operation *> sources) {
   return llvm::map_to_vector(sources, getKind);
 }
@@ -101,8 +101,8 @@ static bool endsBeforeNext(Operation *source, ArrayRef<scf::ForOp> loops) {
 
 namespace {
 /// Where rings go on: by one step in each iteration of a loop, or by one step
-/// of sources that stand in the block, as those of a loop of one iteration that
-/// was inlined.
+/// of sources that stand in the block, such as those that a loop of one
+/// iteration leaves when it is inlined.
 struct Site {
   scf::ForOp loop;
   SmallVector<Operation *> sources;
@@ -346,12 +346,11 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     return innermost;
   }
 
-  /// Expands sources of the block of `source` that follow one another; if there
-  /// are none, the source, with those that share rings with it: those of its
-  /// loop, of the loops next to that which have the same, and of steps beside
-  /// these loops. A ring of some loops
-  /// only would lack the steps of the others, so loops with other sources have
-  /// rings of their own.
+  /// Expands sources of the block of `source` that follow one another. If there
+  /// are none, expands the source and those that share rings with it: sources
+  /// in its loop, in neighbouring loops that have the same sources, and in
+  /// steps beside these loops. A ring of some loops only would lack the steps
+  /// of the others, so loops with other sources have rings of their own.
   void expand(Operation *source) {
     Block &block = *source->getBlock();
     auto loop = dyn_cast<scf::ForOp>(source->getParentOp());

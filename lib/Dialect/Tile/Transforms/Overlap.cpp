@@ -42,10 +42,11 @@ struct DeferredProduct {
   }
 };
 
-/// A loop of products, some of which can run during the next iteration.
+/// A loop with products that can run during the next iteration.
 struct Products {
   scf::ForOp loop;
-  /// Those that need nothing of other products, nor of what is put into a ring.
+  /// Products that need nothing of other products, nor of what is put into a
+  /// ring.
   SmallVector<MmaAsyncOp, 1> leading;
   SmallVector<DeferredProduct, 1> deferred;
 
@@ -131,17 +132,17 @@ static bool isOfRounding(Operation *op, MmaAsyncOp product) {
 static bool comesLast(Operation *op, Products &parts) {
   return llvm::any_of(parts.deferred, [&](DeferredProduct &part) {
     // In a ring of one stage the tile comes only when that product has ended.
-    bool asks = op->walk([&](RingOpInterface inner) {
-                    return inner.hasRingEffect(RingEffect::Ask) &&
-                                   inner.getRing() == part.wait.getRing()
-                               ? WalkResult::interrupt()
-                               : WalkResult::advance();
-                  }).wasInterrupted();
+    bool readsCheck = op->walk([&](RingOpInterface inner) {
+                          return inner.hasRingEffect(RingEffect::Ask) &&
+                                         inner.getRing() == part.wait.getRing()
+                                     ? WalkResult::interrupt()
+                                     : WalkResult::advance();
+                        }).wasInterrupted();
     // The operands of a product in flight must stay where they are, so the next
     // are rounded to their registers behind it. Exponentials, which ptxas
     // puts behind the wait for it anyway, stand beside the rounding: work for
     // while the next of them is computed.
-    return asks || isOfRounding(op, part.product);
+    return readsCheck || isOfRounding(op, part.product);
   });
 }
 
@@ -162,8 +163,8 @@ static void addSlice(Operation *op, scf::ForOp loop,
 /// Gives what is of stage 0 and reads the tile of a deferred product a look at
 /// it: in front of the first leading product that reads it, if there is one;
 /// else where a choice reads it, or all is in one branch of a choice, there, so
-/// that other branches do not wait for it; else at the place of the wait, which
-/// is of stage 1.
+/// that other branches do not wait for it; else where the wait is, which is of
+/// stage 1.
 static void peek(DeferredProduct &part, Products &parts) {
   auto isOfNext = [&](OpOperand &use) {
     return !parts.isDeferred(use.getOwner());

@@ -52,7 +52,7 @@ public:
 
 private:
   void add(Value value);
-  /// Adds what is carried or chosen in the place of `number`.
+  /// Adds what is carried or chosen as result `number`.
   void addCarried(scf::ForOp loop, unsigned number);
   void addChosen(scf::IfOp choice, unsigned number);
   /// Whether the use makes a sum of another one.
@@ -153,7 +153,7 @@ bool Web::isWorthIt() {
 void Web::makePartial() {
   RankedTensorType rows = cast<RankedTensorType>(values.front().getType());
   RankedTensorType lanes = getLanesType(rows);
-  // Whole sums where others ask for them, and where sums start.
+  // Whole sums where others use them, and where sums start.
   llvm::DenseMap<Value, Value> started;
   auto start = [&](OpOperand &operand) {
     Value value = operand.get();

@@ -28,8 +28,8 @@ using namespace flash;
 using namespace flash::tile;
 
 /// The ops that are not the same for all blocks, or do more than to compute
-/// scalars, and the conditions that only these ask for: kernels are passed
-/// numbers, which can then be compared.
+/// scalars, and the conditions that only these use: kernels are passed numbers,
+/// which can then be compared.
 static llvm::SetVector<Operation *> getOpsOfBlocks(Block &body) {
   llvm::SmallPtrSet<Operation *, 32> ops;
   for (Operation &op : body.without_terminator())
@@ -108,9 +108,9 @@ static AddInOrderOp findOrderedAdd(gpu::GPUFuncOp kernel) {
   return found;
 }
 
-/// Emits a loop over the waves of blocks, of which the arguments say how many
-/// all blocks take part in, and how many blocks from which on in one more;
-/// returns it, with the number of the block that there would be.
+/// Emits a loop over the waves of blocks: all blocks take part in `whole`
+/// waves, and `rest` blocks from `firstOfRest` on in one more; returns it, with
+/// the number that a block would have in a launch without a loop.
 static std::pair<scf::ForOp, Value> emitWaves(OpBuilder &b, Location loc,
                                               Value whole, Value rest,
                                               Value firstOfRest) {

@@ -48,14 +48,14 @@ struct PingPong : flash::tile::impl::PingPongBase<PingPong> {
       return;
     SmallVector<MmaAsyncOp> products;
     WalkResult walk = getOperation().walk([&](WarpSpecializeOp roles) {
-      // Those of the role that has register tiles.
+      // Role 0 has the register tiles.
       if (roles.getNumWarpgroups(0) == 1) {
         roles.emitOpError("has one warpgroup of consumers, and ping-pong takes "
                           "two or three");
         return WalkResult::interrupt();
       }
       roles.walk([&](MmaAsyncOp product) {
-        // Those that give scores; the others follow them.
+        // Products that give scores; the others follow them.
         if (isa<SmemType>(product.getA().getType()))
           products.push_back(product);
       });

@@ -1,4 +1,4 @@
-//===- Pipeline.cpp - Loops of which an iteration has work of two ---------===//
+//===- Pipeline.cpp - Loops whose iterations have work of two -------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -158,7 +158,7 @@ static void shift(OpBuilder &b, RingOp ring, const Reader &reader) {
 
 /// Expands the works on what is put into one ring. Since nothing but the ring
 /// carries what they need, stage 0 of the first iteration need not come before
-/// the loops: zeros are put instead, and nobody asks for what comes of them. So
+/// the loops: zeros are put instead, and nothing uses the results for them. So
 /// all count a step more for each tile.
 static LogicalResult expand(MutableArrayRef<WorkOnPut> works,
                             bool isPersistent) {
@@ -236,7 +236,7 @@ public:
 
   /// Emits stage 0 of the first iteration.
   Carried emitFirst(OpBuilder &b);
-  /// Emits the loop from `start` on, each iteration of which has stage 1 of the
+  /// Emits the loop from `start` on, where each iteration has stage 1 of the
   /// one before.
   Carried emitOthers(OpBuilder &b, Value start, const Carried &carried);
   /// Emits stage 1 of the last iteration; returns the loop's values.
@@ -253,8 +253,8 @@ public:
   scf::ForOp op;
 
 private:
-  /// Clones stage 0 with the values of `it` and stage 1 with those of `before`,
-  /// where these are given.
+  /// Clones stage 0 with the values of `it` and stage 1 with the values of
+  /// `before`, where these are given.
   void clone(OpBuilder &b, IRMapping *it, IRMapping *before);
   Carried getCarried(IRMapping &it);
   /// Calls the function for each value that the operation, of the body, takes
@@ -471,8 +471,8 @@ static SmallVector<RingReleaseOp> getEarlyReleases(ArrayRef<Loop> chain,
   return releases;
 }
 
-/// Pipelines loops of which each goes on where the one before has stopped:
-/// there is one beginning and one end.
+/// Pipelines loops that each go on where the one before has stopped: there is
+/// one beginning and one end.
 static void expand(MutableArrayRef<Loop> chain) {
   scf::ForOp first = chain.front().op, last = chain.back().op;
   scf::IfOp guard = getEntryGuard(first);
@@ -482,8 +482,8 @@ static void expand(MutableArrayRef<Loop> chain) {
     assert(chain.size() == 1 && "of several loops the first is always entered");
     guard = emitGuard(first);
   }
-  // No register has the result while the queries are awaited, unless others ask
-  // for it, too.
+  // So no register holds the condition while the queries are awaited, unless it
+  // has other uses.
   if (guard && guard.getCondition().hasOneUse())
     if (Operation *condition = guard.getCondition().getDefiningOp())
       condition->moveBefore(guard);

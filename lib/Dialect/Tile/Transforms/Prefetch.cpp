@@ -46,13 +46,12 @@ struct Loop {
 };
 
 /// Where the copy to a ring goes in the body of a loop.
-struct Place {
+struct CopyPoint {
   Operation *after;
   int64_t ahead; ///< How many steps ahead it is.
 };
 
-/// Loops over the same rings, each of which counts steps on from the one
-/// before.
+/// Loops over the same rings that each count steps on from the one before.
 class Chain {
 public:
   explicit Chain(Loop first) { loops.push_back(std::move(first)); }
@@ -71,7 +70,7 @@ private:
     Value iteration; ///< The induction variable, most often the row.
     Value rows;      ///< How many of its rows exist; null: all.
     Value exists;    ///< Whether a loop has an iteration for it.
-    /// The same of the loops from one on, each by itself.
+    /// The same for each of the loops from the copy's own on, by itself.
     SmallVector<Value> existsIn = {};
   };
 
@@ -83,7 +82,7 @@ private:
   Value emitRows(OpBuilder &b, size_t index, Value ring, size_t part,
                  const Tile &tile);
 
-  /// The op in front of which the copies of the first steps go.
+  /// The op before which the copies of the first steps are inserted.
   Operation *getStart();
   /// Emits `jumps`.
   void emitJumps(OpBuilder &b);
@@ -167,7 +166,7 @@ static RingWaitOp getWaitForDequantized(RingUse &use) {
 /// behind the wait for what it was dequantized to, or the first wait for
 /// another ring that follows the release, in this iteration or the next, or
 /// else behind the release.
-static Place getPlace(Loop &loop, Value ring) {
+static CopyPoint getCopyPoint(Loop &loop, Value ring) {
   RingUse &use = loop.rings[ring];
   int64_t stages = cast<RingType>(ring.getType()).getStages();
   if (RingWaitOp wait = getWaitForDequantized(use))
@@ -210,7 +209,8 @@ bool Chain::append(Loop &loop) {
     return false;
   for (auto [mine, theirs] : llvm::zip_equal(loop.rings, last.rings)) {
     if (mine.first != theirs.first ||
-        getPlace(loop, mine.first).ahead != getPlace(last, mine.first).ahead ||
+        getCopyPoint(loop, mine.first).ahead !=
+            getCopyPoint(last, mine.first).ahead ||
         mine.second.copies.size() != theirs.second.copies.size())
       return false;
     for (auto [copy, before] :
@@ -452,13 +452,13 @@ void Chain::prefetch() {
   emitJumps(b);
   int64_t furthest = 0;
   for (auto &[ring, use] : loops.front().rings)
-    furthest = std::max(furthest, getPlace(loops.front(), ring).ahead);
+    furthest = std::max(furthest, getCopyPoint(loops.front(), ring).ahead);
   Value row = first.getLowerBound(), firstStep = first.getInitArgs().back();
   for (int64_t step = 0; step < furthest; ++step) {
     Value offset = arith::ConstantIndexOp::create(b, loc, step);
     Value number = b.createOrFold<arith::AddIOp>(loc, firstStep, offset);
     for (auto &[ring, use] : loops.front().rings)
-      if (step < getPlace(loops.front(), ring).ahead)
+      if (step < getCopyPoint(loops.front(), ring).ahead)
         emitCopies(b, 0, ring, emitTile(b, 0, ring, row), number);
     row = b.createOrFold<arith::AddIOp>(loc, row, first.getStep());
   }
@@ -468,11 +468,11 @@ void Chain::prefetch() {
   for (size_t i = 0; i < loops.size(); ++i)
     for (auto &[ring, use] : llvm::reverse(loops[i].rings)) {
       Loop &loop = loops[i];
-      Place place = getPlace(loop, ring);
-      b.setInsertionPointAfter(place.after);
+      CopyPoint point = getCopyPoint(loop, ring);
+      b.setInsertionPointAfter(point.after);
       Value row = loop.op.getInductionVar(), step = loop.getStep();
-      if (place.ahead == 0) {
-        // This tile itself: what its copy needs may stand behind the place.
+      if (point.ahead == 0) {
+        // This tile itself: what its copy needs may stand behind the point.
         IRMapping mapping;
         mapping.map(row, row);
         Value rows = readsRows() ? Value() : use.copies.front().getRows();
@@ -482,7 +482,7 @@ void Chain::prefetch() {
             step);
         continue;
       }
-      Value ahead = arith::ConstantIndexOp::create(b, loc, place.ahead);
+      Value ahead = arith::ConstantIndexOp::create(b, loc, point.ahead);
       Value distance =
           b.createOrFold<arith::MulIOp>(loc, ahead, first.getStep());
       row = arith::AddIOp::create(b, loc, row, distance);
@@ -503,7 +503,7 @@ struct Prefetch : flash::tile::impl::PrefetchBase<Prefetch> {
     SmallVector<Chain> chains;
     getOperation().walk<WalkOrder::PreOrder>([&](scf::ForOp op) {
       std::optional<Loop> loop = analyze(op);
-      // Loops over other rings may be between those of a chain.
+      // Loops over other rings may be between the loops of a chain.
       if (loop && llvm::none_of(chains, [&](Chain &chain) {
             return chain.append(*loop);
           }))

@@ -80,9 +80,9 @@ static SmallVector<Operation *> getOpsOfRoles(Block &body) {
 }
 
 namespace {
-/// The rings that are to be checked or made finite, and the waits for those of
-/// their tiles that somebody asks about, with the condition under which
-/// somebody does; null if it is always asked.
+/// The rings that are to be checked or made finite, and the waits for tiles
+/// whose check somebody reads, with the condition under which that is so; null
+/// if it always is.
 struct CheckedRings {
   llvm::SetVector<RingOp> rings;
   llvm::SmallDenseMap<Operation *, Value> waits;
@@ -110,7 +110,7 @@ static FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel, int64_t &others) {
 }
 
 /// Leaves it to other warps to make tiles finite, and to check whether they
-/// are: consumers ask them.
+/// are: consumers read the results of checks.
 static FailureOr<CheckedRings> findCheckedRings(gpu::GPUFuncOp kernel) {
   CheckedRings checked;
   SmallVector<IsFiniteOp> checks;
@@ -217,7 +217,7 @@ static bool readsList(Region &role) {
       .wasInterrupted();
 }
 
-/// The rings whose tiles are copied in parts, each from a place of its own.
+/// The rings whose tiles are copied in parts, each from an address of its own.
 static SmallVector<RingOp> findRingsOfParts(gpu::GPUFuncOp kernel) {
   llvm::SetVector<RingOp> rings;
   kernel.walk([&](CopyAsyncOp copy) {
@@ -262,28 +262,28 @@ static RoleSlice getCheckSlice(OpBuilder b, const CheckedRings &checked) {
     auto wait = cast<RingWaitOp>(op);
     Value ring = mapping.lookupOrDefault(wait.getRing()),
           step = mapping.lookupOrDefault(wait.getStep());
-    auto check = [&](bool isAsked) {
+    auto check = [&](bool isRead) {
       RingCheckFiniteOp::create(b, wait.getLoc(), ring, step,
-                                /*unchecked=*/!isAsked);
+                                /*unchecked=*/!isRead);
     };
     if (wait.getRing().getDefiningOp<RingOp>().getFinite()) {
       RingMakeFiniteOp::create(b, wait.getLoc(), ring, step);
       return;
     }
-    auto asked = checked.waits.find(wait);
+    auto reader = checked.waits.find(wait);
     // What the role does not compute, it need not know.
-    Value condition = asked != checked.waits.end() && asked->second
-                          ? mapping.lookupOrNull(asked->second)
+    Value condition = reader != checked.waits.end() && reader->second
+                          ? mapping.lookupOrNull(reader->second)
                           : Value();
     if (!condition)
-      return check(asked != checked.waits.end());
+      return check(reader != checked.waits.end());
     auto choice = scf::IfOp::create(b, wait.getLoc(), condition,
                                     /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
-    for (bool isAsked : {true, false}) {
-      b.setInsertionPointToStart(isAsked ? choice.thenBlock()
-                                         : choice.elseBlock());
-      check(isAsked);
+    for (bool isRead : {true, false}) {
+      b.setInsertionPointToStart(isRead ? choice.thenBlock()
+                                        : choice.elseBlock());
+      check(isRead);
     }
   };
   return RoleSlice(b, isOwn, /*firstWarp=*/std::nullopt, emit);

@@ -33,17 +33,17 @@ public:
   unsigned getConstant(int64_t value);
   /// Of the truth of `lhs < rhs`, as signed numbers.
   unsigned getLess(unsigned lhs, unsigned rhs);
-  /// The condition, or its negation, that `value` stands for; the flag tells
-  /// which.
+  /// The number of the condition that `value` is, or is the negation of; the
+  /// flag says which.
   std::pair<unsigned, bool> getCondition(Value value);
   void setInductionVar(Value iv, unsigned lower, unsigned upper, unsigned step);
   /// How much greater `to` is than `from`, if that is a known constant.
   std::optional<int64_t> getDistance(unsigned from, unsigned to);
-  /// What plus `amount` is the number, if that can be told.
+  /// The number to which `amount` must be added for `number`, if it is known.
   std::optional<unsigned> subtract(unsigned number, unsigned amount);
   std::optional<int64_t> getConstantValue(unsigned number) const;
-  /// Whether `lhs == rhs`, as a condition of that number, asks if the loop of
-  /// the induction variable `lhs` is in its first iteration.
+  /// Whether the condition of that number is `lhs == rhs`: for an induction
+  /// variable and its lower bound, whether the loop is in its first iteration.
   bool isEqual(unsigned condition, unsigned lhs, unsigned rhs) const;
   unsigned getInductionVar(unsigned lower, unsigned upper, unsigned step);
 
@@ -160,8 +160,8 @@ unsigned Numbering::getOfLoop(scf::ForOp loop, unsigned result) {
     operands.push_back(get(operand));
   setInductionVar(loop.getInductionVar(), operands[0], operands[1],
                   operands[2]);
-  // In loops of the same bounds and initial values, bodies that compute the
-  // same of what is carried do so in each iteration.
+  // In loops with equal bounds and initial values, bodies that compute equal
+  // values from what is carried do so in each iteration.
   for (auto [i, carried] : llvm::enumerate(loop.getRegionIterArgs())) {
     SmallVector<int64_t> ofCarried(operands);
     ofCarried.push_back(i);
@@ -247,7 +247,7 @@ public:
 
 private:
   Numbering &numbers;
-  /// The ring of which the op does a step, or null.
+  /// The ring that the op does a step of, or null.
   std::function<Value(Operation *)> getRing;
   SmallVector<Factor> around;
 };
@@ -349,10 +349,10 @@ static bool unite(Term &a, const Term &b, Numbering &numbers) {
   return true;
 }
 
-/// Leaves out choices that ask whether the loop in them has an iteration, which
-/// change nothing, and counts the iterations of loops that are known to have so
-/// many, unless choices in them may differ from one to the next; returns false
-/// if the op is in a loop that is known to have none.
+/// Leaves out choices by whether the loop in them has an iteration, which
+/// change nothing, and counts the iterations of loops where they are known,
+/// unless choices in them may differ from one to the next; returns false if the
+/// op is in a loop that is known to have none.
 static bool dropLoops(Term &term, Numbering &numbers) {
   SmallVector<Factor> factors;
   for (auto [i, factor] : llvm::enumerate(term.factors)) {

@@ -159,11 +159,11 @@ TileOfHead flash::tile::emitLongestFirst(OpBuilder &builder, Location loc,
 }
 
 /// How many times two waves are in pairs. The rest goes by length: m waves,
-/// of which p (less than two) do not fill the last two. Tiles of length p / m
-/// to 0 are in these p, so the block that gets the longest of them has more
-/// than all have on average by p (2 - p) / 2m. Of w waves, whose tiles have a
-/// length of 1/2 on average, that is a part of p (2 - p) / mw. Where it is too
-/// large for m = 2 + p, two waves more go by length.
+/// where p (less than two) do not fill the last two. Tiles of length p / m to 0
+/// are in these p, so the block that gets the longest of them has more than all
+/// have on average by p (2 - p) / 2m. Of w waves, whose tiles have a length of
+/// 1/2 on average, that is a part of p (2 - p) / mw. If it is too large for m =
+/// 2 + p, two waves more go by length.
 static Value emitPairsOfWaves(IndexBuilder &b, const MaskedTiles &tiles,
                               Value perHead) {
   constexpr int64_t partsOfWork = 50;
@@ -225,8 +225,9 @@ TileOfHead flash::tile::emitSnakeOrder(OpBuilder &builder, Location loc,
   Value behind = choose(position, behindLower, b.sub(behindLower, inInner));
   Value width = choose(outerWidth, b.max(innerWidth, one), outerWidth);
 
-  // Head by head, to the end: short heads of which two waves hold a whole
-  // number. To go through more of them together costs more than it balances.
+  // Short heads, if two waves hold a whole number of them, go one after the
+  // other to the end. To go through more of them together costs more than it
+  // balances.
   Value areWhole = b.isEqual(b.rem(twoWaves, perHead), zero);
   Value isShort =
       b.both(areWhole, b.isAtMost(perHead, b.constant(mostTilesOfShortHead)));
