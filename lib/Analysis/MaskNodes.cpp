@@ -25,8 +25,8 @@ static DenseMap<Attribute, unsigned> countUses(MaskAttrInterface mask) {
 
 std::vector<MaskNode> flash::getMaskNodes(MaskAttrInterface mask) {
   DenseMap<Attribute, unsigned> uses = countUses(mask);
-  // The distinct parts of a union or intersection, those of the same kind that
-  // belong to no other in place.
+  // The distinct parts of a union or intersection. A part of the same kind that
+  // is used once is replaced by its own parts.
   auto getParts = [&](MaskForm form) {
     SetVector<MaskAttrInterface> parts;
     SmallVector<MaskAttrInterface> left(llvm::reverse(form.parts));

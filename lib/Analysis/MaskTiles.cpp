@@ -34,12 +34,12 @@ namespace {
 /// diagonal that is the distance from the key tile to the query tile.
 enum Column : unsigned { kOne, kB, kH, kFixed, kT, kNq, kNk, kEnd };
 
-/// What the tiles that are asked about have in common.
+/// What the tiles that are classified have in common.
 enum class Path { OfQueryTile, Diagonal };
 
 class Analysis {
 public:
-  /// Tiles are of `heads` heads; 1 where the mask does not ask for heads.
+  /// Tiles are of `heads` heads; 1 where the mask does not depend on heads.
   Analysis(MLIRContext *context, Path path, int64_t Q, int64_t K,
            std::optional<int64_t> nq, std::optional<int64_t> nk, int64_t heads)
       : context(context), path(path), Q(Q), K(K), heads(heads), nq(nq), nk(nk),
@@ -73,9 +73,9 @@ private:
     return Projector(kEnd - 1, getContextRows(), method);
   }
   System getTile();
-  /// The tiles with a pair of the mask, or of its complement. `facts` are known
-  /// of the tiles that are asked about.
   void dropLargeRows(Union &result);
+  /// The tiles with a pair of the mask, or of its complement. `facts` are known
+  /// of the tiles that are classified.
   Union project(NormalForm &form, bool isComplement, ArrayRef<Row> facts = {});
 
   std::pair<AffineExpr, int64_t> getScaledExpr(ArrayRef<int64_t> row) const;
@@ -335,8 +335,8 @@ void Analysis::setVisitedRange(const Union &visited, MaskTiles &tiles) {
   for (const Split &split : splits) {
     // Leave out the first and last tile where the mask's own bounds are
     // tighter; neither may be the reason to leave out the other. A hull needs
-    // both, for its own bounds may be those of an empty interval, and a failed
-    // guard is the empty range up to tile 0.
+    // both, for its own bounds may bound an empty interval, and a failed guard
+    // is the empty range up to tile 0.
     SmallVector<Row> facts(known);
     llvm::append_range(facts, split.guard);
     llvm::append_range(facts, split.lower);
@@ -393,7 +393,7 @@ void Analysis::setDistances(const Union &visited, MaskTiles &tiles) const {
     llvm::append_range(known, conjunct);
     System system;
     for (Row row : known) {
-      // Of quotients nothing is asked here.
+      // Rows with quotients play no part here.
       if (row.size() > kEnd)
         continue;
       row.resize(kEnd);
@@ -494,7 +494,7 @@ MaskTiles Analysis::run(MaskAttrInterface mask) {
   tiles.exact = isExact();
   tiles.gaveUp = !tiles.exact && llvm::is_contained(visited, Conjunct());
 
-  // Only visited tiles are asked about.
+  // Only visited tiles need the answer.
   ArrayRef<Row> facts;
   if (visited.size() == 1)
     facts = visited.front();

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Writes a mask, or its complement, as a union of systems of affine
-// constraints. An intersection of n unions has exponentially many pieces if it
-// is multiplied out, most of which are empty or part of another; those are
+// constraints. If an intersection of n unions is multiplied out, it has
+// exponentially many pieces. Most are empty or part of another; those are
 // dropped on the way. What is then still too much is replaced by less that
 // holds at least what it should: an intersection leaves out what one of its
 // parts demands, a union puts several pieces into one.
@@ -36,7 +36,7 @@ public:
              MakeRow makeRow);
 
   /// The pairs of the tile in the mask, or those not in it, as a union. The
-  /// projector tells which systems are empty.
+  /// projector decides which systems are empty.
   std::vector<System> get(bool isComplement, Projector &projector);
 
   /// False if the last union may hold more than it should.

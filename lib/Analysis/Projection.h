@@ -74,7 +74,7 @@ public:
 
   /// Rewrites the union with fewer disjuncts and constraints, equal inside the
   /// context. Constraints without parameter `solveFor` are dropped first, and
-  /// divisions of that parameter are turned into bounds where possible.
+  /// divisions of that parameter become bounds where possible.
   void simplify(llvm::SmallVectorImpl<Conjunct> &conjuncts, unsigned solveFor);
 
   /// True if it is known that no rational point of the context satisfies the

@@ -46,7 +46,7 @@ constexpr double stepsOfEmptyBlock = 0.5, stepsOfLastTile = 0.75;
 // alone.
 constexpr double usOfMap = 16, usPerElement = 3.7e-7, partThatMapsSave = 0.5;
 
-/// Microseconds that a problem takes, without those of a launch.
+/// Microseconds that a problem takes, without the time of a launch.
 class Clock {
 public:
   Clock(const Problem &problem, const Machine &target);

@@ -22,8 +22,8 @@
 namespace flash {
 
 /// Whether the problem makes so few tiles of `queryTile` queries that their
-/// rate alone does not tell how long they take together. Not if their number is
-/// not known.
+/// rate alone does not determine how long they take together. Not if their
+/// number is not known.
 bool hasFewTiles(const Problem &problem, const Machine &target,
                  int64_t queryTile);
 

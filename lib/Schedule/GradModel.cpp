@@ -23,8 +23,8 @@ static constexpr int64_t defaultStages = 2;
 // computed need beside the tiles (as assembled, test/Ptxas).
 static constexpr int64_t registersBesideTiles = 32;
 
-// The statistics of a step of queries are copied as rows of eight, of which a
-// tile in shared memory has eight.
+// The statistics of a step of queries are copied as rows of eight, and a tile
+// in shared memory has a multiple of eight rows.
 static constexpr int64_t queryStepMultiple = 64;
 
 // Of a gradient that blocks add up in memory, f32.
@@ -55,8 +55,8 @@ struct Gain {
   /// The same where scores are kept, and each program would compute them again;
   /// never, if absent, where there are no registers for them.
   std::optional<int64_t> shortestKept, shortestMaskedKept;
-  /// How many keys a query sees at least where a mask leaves ranges and there is
-  /// no score function: in narrower windows most tiles are masked.
+  /// How many keys a query sees at least where a mask leaves ranges and there
+  /// is no score function: in narrower windows most tiles are masked.
   int64_t fewestKeys;
   /// Whether there are registers for elements of each query and key.
   bool readsPairs;
@@ -70,8 +70,8 @@ struct Gain {
 /// sample of queries: under a causal mask of 512 keys it is 509.
 static constexpr int64_t fewestKeysOfQuery = 500;
 
-/// Rows shorter than this, without a mask and with one, ask for so many tiles
-/// of keys in place of heads.
+/// Rows shorter than this, without a mask and with one, need so many tiles of
+/// keys instead of heads.
 static constexpr int64_t longRow = 2048, longMaskedRow = 1024,
                          fewestTilesOfShortRows = 1024;
 
@@ -86,7 +86,7 @@ static constexpr Candidate candidates[] = {{64, 128, 128, 128, 64, 2},
 static constexpr ScheduleFeatures claimed =
     ScheduleFeatures::DeferProducts | ScheduleFeatures::Persistent;
 
-/// Those of one program, which has no tiles of queries of its own.
+/// The candidates for one program, which has no tiles of queries of its own.
 static constexpr Candidate fusedCandidates[] = {
     {64, 128, 128, 128, 128, 2, {}, {}, claimed}, {128, 128, 128, 128, 64, 2}};
 
@@ -97,11 +97,12 @@ static constexpr Gain gains[] = {
     {112, 1024, 2048, 16, 1024, 1024, 2000, false, 0},
     {128, 1024, 2048, 16, 512, 1024, 500, true, 1}};
 
-/// Of keys and values, whose gradients one program without roles sums up.
+/// Columns of keys and values whose gradients one program without roles sums
+/// up.
 static constexpr int64_t mostColumnsTogether = 512;
 
-/// The sums of diagonals may take so many times the memory that those of the
-/// gradients of queries take.
+/// The sums of diagonals may take so many times the memory of the gradients of
+/// queries.
 static constexpr int64_t mostOfDiagonals = 2;
 
 /// The queries of a step whose diagonals one warp adds up in time, and up to
@@ -267,13 +268,13 @@ static Schedule chooseTiles(const Problem &problem, const Machine &target,
 Schedule flash::chooseGradSchedule(const Problem &problem,
                                    const Machine &target,
                                    const Schedule &given) {
-  // Features are those of some program.
+  // Given features say whether there is one program.
   bool isFused = given.products || given.features || given.keyPrograms
                      ? given.isFused()
                      : paysToFuse(problem);
   const Candidate *candidate = findCandidate(
       problem, isFused ? llvm::ArrayRef(fusedCandidates) : candidates);
-  // Tiles that only warps without roles can have ask for such.
+  // Given tiles may be such that only warps without roles can have them.
   auto canBe = [](std::optional<int64_t> tile, std::optional<int64_t> step) {
     return canBeWarpgroupTiles(tile.value_or(0), step.value_or(0));
   };
@@ -294,8 +295,8 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   if (isFused) {
     schedule.products = Schedule::oneProgram;
     *schedule.features |= candidate->fused;
-    // Which sequence a tile is of, and how long, only the data tell, and so it
-    // is with lists of tiles.
+    // Which sequence a tile is of, and how long it is, depends on the data, and
+    // so do lists of tiles.
     if (problem.hasPackedRows || !problem.leavesRanges)
       *schedule.features |=
           ScheduleFeatures::Persistent | ScheduleFeatures::ClaimTiles;
@@ -304,7 +305,7 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
     if (paysToSumDiagonals(problem, *candidate))
       *schedule.features |= ScheduleFeatures::SumDiagonals;
   }
-  // Masked programs have no registers left for it, and neither have those of
+  // Masked programs have no registers left for it, and neither have programs of
   // open sizes (as assembled, test/Ptxas). Their tiles are taken as they become
   // free.
   if (!problem.isMasked && problem.queries && problem.keys && !isFused)
@@ -324,19 +325,20 @@ struct Program {
   int64_t rowBytes, stepBytes;
   /// Products of a step in registers at the same time.
   int64_t products;
-  /// Of one program for all gradients: the columns of those of queries, which
-  /// go to others through shared memory as the gradients of scores do; else 0.
+  /// Of one program for all gradients: the columns of the gradients of queries,
+  /// which go to others through shared memory as the gradients of scores do;
+  /// else 0.
   int64_t queryColumns = 0;
 
   int64_t getWarpgroups() const { return rows / rowsOfWarpgroup; }
-  /// Those of a thread in the tiles of a step. Of 64 rows each of 128 threads
-  /// has half as many elements as there are columns; what is multiplied next is
-  /// rounded to 16 bits.
+  /// A thread's registers for the tiles of a step. Of 64 rows each of 128
+  /// threads has half as many elements as there are columns; what is multiplied
+  /// next is rounded to 16 bits.
   int64_t getStepRegisters() const {
     if (queryColumns == 0)
       return products * step / 2 + step / 4;
-    // Scores and their gradients are rounded before those of queries are
-    // computed.
+    // Scores and their gradients are rounded before the gradients of queries
+    // are computed.
     return std::max(products * step / 2,
                     products * step / 4 +
                         step * queryColumns / (128 * getWarpgroups()));

@@ -29,7 +29,7 @@ int64_t countValueBlocks(const Problem &problem, const Schedule &schedule);
 /// where the keys are in shared memory.
 bool haveKeysValues(const Problem &problem, int64_t valueColumns);
 
-/// Asks for split-KV where the tiles of queries may be few, for warps without
+/// Chooses split-KV where the tiles of queries may be few, for warps without
 /// roles. Tiles become smaller where that makes a CTA for more of the
 /// multiprocessors, or fewer partial results because there are fewer splits.
 void chooseSplitKV(const Problem &problem, const Machine &target,
@@ -56,9 +56,9 @@ Schedule chooseSm80Schedule(const Problem &problem, const Machine &target);
 std::string completeSm80Schedule(const Problem &problem, const Machine &target,
                                  Schedule &schedule);
 
-/// The same for products of warpgroups and bulk copies, of which there are
-/// some for the problem if `hasSm90Tiles` says so. Who divides the columns of
-/// wide values `given` may say.
+/// The same for products of warpgroups and bulk copies, if `hasSm90Tiles` says
+/// that the problem has tiles for them. `given` may say whether warpgroups
+/// divide the columns of wide values.
 bool hasSm90Tiles(const Problem &problem, const Machine &target,
                   const Schedule &given);
 Schedule chooseSm90Schedule(const Problem &problem, const Machine &target,

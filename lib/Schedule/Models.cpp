@@ -139,7 +139,7 @@ static Schedule chooseTiles(const Problem &problem, const Machine &target,
                             const Schedule &given) {
   if (!target.isGpu())
     return chooseCpuSchedule(problem);
-  // Tiles that only warps without roles can have ask for such.
+  // Given tiles may be such that only warps without roles can have them.
   bool hasRoles = given.features
                       ? given.hasRoles()
                       : canBeWarpgroupTiles(given.queryTile.value_or(0),

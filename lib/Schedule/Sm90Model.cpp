@@ -82,8 +82,8 @@ constexpr Candidate maskedCandidates[] = {
 /// Tiles for wider heads than the candidates are of: of 64 queries, whose
 /// columns of values two warpgroups divide, or if they are too many blocks of
 /// one warpgroup, with as many keys as shared memory has room for; nothing if
-/// it has for none. `given` may ask for fewer columns, or for nobody to divide
-/// them.
+/// it has for none. `given` may have fewer columns, or no warpgroups that
+/// divide them.
 static std::optional<Candidate> makeWideCandidate(const Problem &problem,
                                                   const Machine &target,
                                                   const Schedule &given) {
@@ -97,7 +97,7 @@ static std::optional<Candidate> makeWideCandidate(const Problem &problem,
   wanted.features =
       (divides ? divided : specialized) | ScheduleFeatures::Persistent;
   // Where values are columns of the keys, steps that overlap would need the
-  // place of the keys that are copied meanwhile.
+  // memory of the keys that are copied meanwhile.
   if (!haveKeysValues(problem, getValueColumns(problem, wanted)))
     wanted.features = *wanted.features | ScheduleFeatures::Overlap;
   for (int64_t keyTile : {64, 48, 32, 16}) {
@@ -140,9 +140,9 @@ static Schedule makeSchedule(const Candidate &candidate, int64_t queryTile) {
   return schedule;
 }
 
-/// Those of `fits`, best first, that differ in their tiles of queries, with at
-/// least `leastQueries` and at most `mostQueries`, and the smallest one with
-/// one warpgroup.
+/// The schedules of `fits`, best first, that differ in their tiles of queries,
+/// with at least `leastQueries` and at most `mostQueries`, and the smallest one
+/// with one warpgroup.
 static std::vector<Schedule> getTiles(ArrayRef<const Candidate *> fits,
                                       int64_t leastQueries,
                                       int64_t mostQueries) {
@@ -203,7 +203,7 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   if (std::optional<int64_t> rows = problem.countRows())
     mostQueries = std::clamp<int64_t>(llvm::alignTo(*rows, rowsOfWarpgroup),
                                       rowsOfWarpgroup, maxQueryTile);
-  // With packed heads, whole queries of which may leave rows.
+  // With packed heads a tile has whole queries, which may leave rows empty.
   auto isShorter = [&](int64_t queryTile) {
     return problem.queries && queryTile >= problem.packedHeads &&
            problem.countQueryTiles(queryTile) ==
@@ -228,7 +228,7 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
     tilesOfFew = getTiles(fits, problem.packedHeads, mostQueries);
   if (!tilesOfFew.empty())
     schedule = chooseForFewTiles(problem, target, tilesOfFew);
-  // How long the tiles of a wave are only the data tell, so that whichever
+  // How long the tiles of a wave are depends on the data, so that whichever
   // multiprocessor is free takes the next one; few need nothing to count them.
   if (schedule.has(ScheduleFeatures::Persistent)) {
     bool hasLists =

@@ -68,7 +68,7 @@ public:
       : problem(problem), target(target) {}
 
   void add(Schedule schedule) {
-    // How long tiles of packed rows are only the data tell.
+    // How long tiles of packed rows are depends on the data.
     if (problem.hasPackedRows && schedule.has(ScheduleFeatures::Persistent))
       *schedule.features |= ScheduleFeatures::ClaimTiles;
     auto complete =
@@ -124,7 +124,7 @@ public:
 
 } // namespace
 
-/// Those of the programs of gradients, but for what is proposed.
+/// The schedules of gradients, but for what is proposed.
 static std::vector<Schedule> listGradSchedules(const Problem &problem,
                                                const Machine &target) {
   Space space(problem, target);
@@ -144,7 +144,8 @@ static std::vector<Schedule> listGradSchedules(const Problem &problem,
           schedule.features = features | ScheduleFeatures::SumDiagonals;
           space.add(schedule);
         }
-        // One program for all gradients has those of keys and values.
+        // One program for all gradients includes the gradients of keys and
+        // values.
         schedule.keyPrograms = 2;
         if (!schedule.isFused())
           space.add(schedule);

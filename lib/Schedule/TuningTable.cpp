@@ -50,7 +50,7 @@ TuningKey TuningKey::get(const Problem &problem, const Machine &target,
   key.queries = getClass(problem.queries, minLengthClass);
   key.keys = getClass(problem.keys, minLengthClass);
   key.keysPerQuery = getClass(problem.mostKeysPerQuery, minKeysPerQueryClass);
-  // A CPU's table does not ask, but has the key.
+  // A CPU's table does not depend on it, but has the key.
   int64_t multiprocessors =
       target.isGpu() ? target.multiprocessors : getDefaultGpu().multiprocessors;
   if (std::optional<int64_t> blocks = problem.countQueryTiles(queriesPerBlock))

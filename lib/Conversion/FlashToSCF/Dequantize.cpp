@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace flash;
 
-/// The one place that says what a dequantized element is.
+/// Defines what a dequantized element is, for all callers.
 static Value emitElement(OpBuilder &b, Location loc, Value element, Value scale,
                          Type type) {
   Value product =

@@ -14,7 +14,7 @@ namespace flash {
 
 /// Makes a tile that is loaded of dequantized rows one of quantized rows, which
 /// are dequantized as a tile: in one operation if kernels alone run. Returns
-/// the load that takes its place.
+/// the load that replaces `load`.
 LoadRowsOp loadQuantized(LoadRowsOp load, DequantizeOp op, bool onlyKernels);
 
 /// Replaces the op where it is used as a tensor, which is an error if kernels

@@ -30,7 +30,7 @@ using namespace mlir;
 using namespace flash;
 
 /// Emits the tile whose rows, from `first` of the view on, lie in parts of
-/// `contiguous` rows, or in one. Rows that do not exist may have no place in
+/// `contiguous` rows, or in one. Rows that do not exist may have no address in
 /// memory.
 static Value extractParts(OpBuilder &b, AddressOpInterface address,
                           ArrayRef<OpFoldResult> first, OpFoldResult rows,
@@ -297,7 +297,7 @@ static void eraseFilled(RewriterBase &b, Value memory, linalg::FillOp fill) {
   }
 }
 
-/// Makes a slice of a view the same of the rows where they lie.
+/// Makes a slice of a view a slice of the memory where its rows lie.
 static void moveToAddress(OpBuilder &b, tensor::ParallelInsertSliceOp insert,
                           AddressOpInterface address) {
   SmallVector<OpFoldResult> offsets = insert.getMixedOffsets();
@@ -449,16 +449,16 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels,
   return success();
 }
 
-/// Which units of a batch contribute to a tile is said by their numbers in the
-/// batch; in the loop the units of all batches follow each other.
-static void numberUnits(RowLoop loop) {
+/// A contribution names the iterations that it is among by their numbers in the
+/// batch; in the loop the iterations of all batches follow each other.
+static void numberContributors(RowLoop loop) {
   loop.forall.walk([&](ContributeOp contribution) {
     OpBuilder b(contribution);
-    for (MutableOperandRange unit :
+    for (MutableOperandRange bound :
          {contribution.getFirstMutable(), contribution.getEndMutable()})
-      if (!unit.empty())
-        unit.assign(arith::AddIOp::create(b, contribution.getLoc(),
-                                          loop.firstTile, unit.begin()->get()));
+      if (!bound.empty())
+        bound.assign(arith::AddIOp::create(
+            b, contribution.getLoc(), loop.firstTile, bound.begin()->get()));
   });
 }
 
@@ -480,8 +480,8 @@ static Value emitLoop(OpBuilder &b, Location loc, Value end, int64_t step,
   return loop.getResult(0);
 }
 
-/// Copies the rows of each batch from `from` to `to`, of which one is the view
-/// and the other is in memory: all at once, or each part of them.
+/// Copies the rows of each batch from `from` to `to`, where one is the view and
+/// the other is in memory: all at once, or each part of them.
 static Value copyBatches(OpBuilder &b, AddressOpInterface address, Value from,
                          Value to) {
   Location loc = address.getLoc();
@@ -558,7 +558,7 @@ static LogicalResult refuseCopy(AddressOpInterface address, Value taken,
   return error;
 }
 
-/// Replaces what programs ask of a view but its rows, and makes the view where
+/// Replaces the uses of a view other than of its rows, and makes the view where
 /// it is used as a tensor, unless kernels alone run.
 static LogicalResult lower(AddressOpInterface address, bool onlyKernels) {
   OpBuilder b(address);
@@ -636,7 +636,7 @@ struct ConvertFlashToSCF
       VisitLowering(visit).run();
     }
     for (RowLoop loop : rowLoops)
-      numberUnits(loop);
+      numberContributors(loop);
     SmallVector<LoadRowsOp> loads;
     getOperation().walk([&](LoadRowsOp load) { loads.push_back(load); });
     for (LoadRowsOp &load : loads)

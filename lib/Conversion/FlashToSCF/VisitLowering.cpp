@@ -163,20 +163,20 @@ void VisitLowering::shareTiles(Value at) {
 }
 
 void VisitLowering::narrow(ContributeOp contribution, Value at) {
-  TilesAttr units = visit.getContributors().value_or(TilesAttr());
-  if (!units || !contribution.getFirst())
+  TilesAttr contributors = visit.getContributors().value_or(TilesAttr());
+  if (!contributors || !contribution.getFirst())
     return;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(contribution);
-  // As a visit of the units of the tile would see them.
+  // As a visit of the iterations that contribute to the tile would see them.
   llvm::SaveAndRestore ofTile(position,
                               SmallVector<Value>{position[0], position[1], at}),
-      ofUnits(extents, SmallVector<Value>{extents[1], extents[0]});
+      ofContributors(extents, SmallVector<Value>{extents[1], extents[0]});
   Value first = contribution.getFirst(), end = contribution.getEnd();
-  contribution.getFirstMutable().assign(
-      max(combine(/*outerIsMin=*/true, units.getLo(), constant(0)), first));
-  contribution.getEndMutable().assign(
-      min(combine(/*outerIsMin=*/false, units.getHi(), constant(0)), end));
+  contribution.getFirstMutable().assign(max(
+      combine(/*outerIsMin=*/true, contributors.getLo(), constant(0)), first));
+  contribution.getEndMutable().assign(min(
+      combine(/*outerIsMin=*/false, contributors.getHi(), constant(0)), end));
 }
 
 SmallVector<Value> VisitLowering::copyStep(Value at, Value rank,
@@ -313,9 +313,9 @@ void VisitLowering::enterIfLess(Value from, Value to,
 //===----------------------------------------------------------------------===//
 
 /// The tiles that need care are visited first, beginning with the last one,
-/// whether it does or not: a loop that is entered wherever there is a tile at
-/// all, which a choice around all loops asks for. So the pipeline of a kernel
-/// is filled once, and does not end where masked tiles do. If `isLastOnly`, no
+/// whether it does or not: the loop is then entered wherever there is a tile at
+/// all, as a choice around all loops requires. So the pipeline of a kernel is
+/// filled once, and does not end where masked tiles do. If `isLastOnly`, no
 /// tile but the last one needs care, whatever the sizes are: there is no loop
 /// for it.
 void VisitLowering::putLastFirst(Value lo, Value fullLo, Value whole, Value hi,
@@ -377,7 +377,7 @@ static bool reachesLast(Value bound, Value hi) {
 
 Value VisitLowering::isFixedWhole() {
   auto grad = dyn_cast<KeyGradStepOp>(step.getOperation());
-  // Gradients of queries are sums over the keys, of which zeros may have an
+  // Gradients of queries are sums over the keys, and a key of zeros may have an
   // infinite probability.
   if (!grad || !grad.getQueryGrad() || !grad.getKeys())
     return {};
@@ -439,7 +439,7 @@ SmallVector<Value> VisitLowering::testTile(ArrayRef<Value> point, Value isWhole,
                 [&] { return SmallVector<Value>(carried); });
 }
 
-/// Otherwise one loop covers the hull and asks at each tile.
+/// Otherwise one loop covers the hull and tests each tile.
 void VisitLowering::testEachTile(Value lo, Value hi) {
   loopOver(lo, hi, [&](Value key, ValueRange carried) {
     Value number = apply(b.getAffineDimExpr(0).floorDiv(tile), {key}), isWhole;
@@ -506,7 +506,7 @@ Value VisitLowering::isWholePair() {
   return all;
 }
 
-/// Whether one of the sets asks for the dimension.
+/// Whether one of the sets depends on the dimension.
 static bool dependOn(ArrayAttr sets, unsigned dim) {
   return llvm::any_of(sets.getAsRange<IntegerSetAttr>(), [&](auto set) {
     return llvm::any_of(set.getValue().getConstraints(), [&](AffineExpr expr) {
@@ -516,8 +516,8 @@ static bool dependOn(ArrayAttr sets, unsigned dim) {
 }
 
 /// Two tiles are left out, whole or neither. Where that is the same for all
-/// batches or heads of the loop, it becomes two of which one is empty, or both
-/// are.
+/// batches or heads of the loop, it becomes two loops, and at least one of them
+/// is empty.
 void VisitLowering::visitPair() {
   Value from = visit.getFrom(), to = visit.getTo(), by = visit.getBy();
   unsigned dim = visit.getKind() == VisitKind::Batches ? 0 : 1;

@@ -14,7 +14,7 @@
 
 namespace flash {
 
-/// Replaces one `flash.visit` by loops, of which each has a copy of the step.
+/// Replaces one `flash.visit` by loops, each with a copy of the step.
 ///
 /// The visit of `queries` is the visit of `keys` under the transposed mask, so
 /// that what is written here of keys and queries holds for it with the words
@@ -36,7 +36,7 @@ private:
     /// Some rows of the tile that stays may not exist, where it has a count.
     bool fixedRagged = true;
     /// Whether the tile may lack any of its elements, as a condition that the
-    /// step asks; null if it need not ask.
+    /// step tests; null if it need not.
     mlir::Value partial = {};
   };
   /// What becomes of the state at the tile that a loop has come to.
@@ -83,11 +83,11 @@ private:
   /// The rows of the tile of queries (0) or keys (1) that all batches or heads
   /// have.
   int64_t getRowsOfPair(unsigned dim);
-  /// Says of the tile that starts at `at` which units a contribution to it is
-  /// among: those of the other dimension that visit it.
+  /// Sets the range of iterations that a contribution to the tile that starts
+  /// at `at` is among: the iterations of the other dimension that visit it.
   void narrow(ContributeOp contribution, mlir::Value at);
   /// The arguments that count rows on which the step depends. Null for a count
-  /// that is none of the arguments, of which nothing is known.
+  /// that is none of the arguments and so not known.
   llvm::SmallVector<mlir::BlockArgument> getCounts();
   /// How many of the tiles have all their rows that `count` counts: those
   /// before it have, and none behind them.
@@ -95,7 +95,8 @@ private:
   /// Whether the rows of the tile that stays all exist, where a step that is
   /// not masked would leave out the others; null where it leaves none out.
   mlir::Value isFixedWhole();
-  /// Whether all rows of both tiles exist; null if only an iteration tells.
+  /// Whether all rows of both tiles exist; null if that may differ between
+  /// iterations.
   mlir::Value isWholePair();
   /// The first of `first`, `first + by`, ... that is not before `from`. None of
   /// them is negative.
@@ -120,14 +121,15 @@ private:
   void visitRange();
   void splitIntoRanges(mlir::Value lo, mlir::Value hi);
   /// Whether tiles that need care and others may be in one loop, whose step
-  /// asks: not with a score region, which would be in both branches.
+  /// tests which they are: not with a score region, which would be in both
+  /// branches.
   bool sharesStep();
   void putLastFirst(mlir::Value lo, mlir::Value fullLo, mlir::Value whole,
                     mlir::Value hi, bool isLastOnly);
   void loopOverAll(mlir::Value lo, mlir::Value fullLo, mlir::Value from,
                    mlir::Value hi);
-  /// Asks of the tile at `point`, of which all rows exist where `isWhole`,
-  /// whether to visit it and how.
+  /// Tests whether to visit the tile at `point` and how. All of its rows exist
+  /// where `isWhole`.
   llvm::SmallVector<mlir::Value> testTile(llvm::ArrayRef<mlir::Value> point,
                                           mlir::Value isWhole, mlir::Value at,
                                           mlir::ValueRange carried);

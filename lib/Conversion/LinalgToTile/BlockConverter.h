@@ -147,7 +147,7 @@ private:
   };
   mlir::FailureOr<SharedColumns> getSharedColumns(mlir::Value tile,
                                                   mlir::Operation *user);
-  /// Stores a tile in registers to its place in an output.
+  /// Stores a tile in registers to its part of an output.
   mlir::LogicalResult store(mlir::Operation *op, mlir::Value source,
                             const MemoryTile &destination);
   /// A store of one element, which all threads make alike.

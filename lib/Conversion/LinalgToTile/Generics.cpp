@@ -38,7 +38,7 @@ FailureOr<Value> BlockConverter::getOperand(linalg::LinalgOp op,
   if (!map.isProjectedPermutation() || map.getNumResults() == 0)
     return refuse(op, "the elements of an operand are not those of the tile, "
                       "its rows or its columns");
-  // Of warp rows, memory's values for columns are read as a matrix, and those
+  // In warp rows, memory's values for columns are read as a matrix, and values
   // of 16 bits for rows as f32: no layout holds them.
   bool isOfColumns = map.getDimPosition(0) == columns;
   auto type = cast<RankedTensorType>(tile.getType());

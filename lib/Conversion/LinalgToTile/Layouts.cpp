@@ -34,8 +34,8 @@ static bool isTensor(Value value, int64_t rank) {
   return type && type.getRank() == rank;
 }
 
-/// The warps over which all matrices of the loop can be spread, those of
-/// memory, too, which may be read to registers.
+/// The warps over which all matrices of the loop can be spread, including
+/// matrices in memory, which may be read to registers.
 static int64_t chooseWarps(scf::ForallOp loop) {
   int64_t groups = 0;
   loop.walk([&](Operation *op) {

@@ -18,7 +18,7 @@
 using namespace mlir;
 using namespace flash;
 
-/// The dimensions of the memory with those of the tile last.
+/// The dimensions of the memory, with the tile's dimensions last.
 static SmallVector<unsigned> getOrder(const MemoryTile &tile) {
   int64_t rank = tile.offsets.size();
   SmallVector<unsigned> order;
@@ -148,8 +148,8 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
   auto shape =
       tile::SmemType::get(type.getDimSize(0), columns, type.getElementType());
 
-  // Another value of the program may be the same tile: as keys and as values,
-  // say, of which only the padding is written twice.
+  // Another value of the program may be the same tile, for example as keys and
+  // as values where only the padding is written twice.
   Operation *definition =
       parts.size() > 1 ? value.getDefiningOp() : first.definition;
   Block *block = definition ? definition->getBlock() : nullptr;
@@ -507,7 +507,7 @@ static LogicalResult verifyStates(Value state) {
     for (OpOperand &use : state.getUses()) {
       if (isa<tensor::DimOp>(use.getOwner()))
         continue;
-      // The output of which this is a slice.
+      // The output that this is a slice of.
       if (auto store = dyn_cast<tensor::ParallelInsertSliceOp>(use.getOwner());
           store && use.get() == store.getDest())
         continue;
@@ -627,7 +627,7 @@ BlockConverter::convertInsertion(tensor::ParallelInsertSliceOp op) {
 }
 
 LogicalResult BlockConverter::convertIsFinite(IsFiniteOp op) {
-  // Of columns of a tile the whole tile is asked, which is finite less often.
+  // Columns of a tile are finite if the whole tile is, which is less often.
   FailureOr<SharedColumns> columns = getSharedColumns(op.getTile(), op);
   if (failed(columns))
     return failure();

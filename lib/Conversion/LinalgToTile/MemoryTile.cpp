@@ -139,7 +139,7 @@ bool MemoryTile::isSameAs(const MemoryTile &other) const {
          });
 }
 
-/// The dimensions of the memory along which those of the tile lie.
+/// The dimensions of the memory along which the tile's dimensions lie.
 static SmallVector<unsigned> getKeptDims(const llvm::SmallBitVector &dropped) {
   SmallVector<unsigned> kept;
   for (unsigned dim = 0; dim < dropped.size(); ++dim)

@@ -47,15 +47,15 @@ struct MemoryTile {
   /// Whether copies to shared memory can make the tile: it is dense, and the
   /// rest is zero.
   bool isPlain() const;
-  /// Whether rows of `columns` elements, which all exist, start at multiples
-  /// of so many elements. Strides that only the call tells are taken to be: it
-  /// asserts that.
+  /// Whether rows of `columns` elements, which all exist, start at multiples of
+  /// so many elements. Strides that are known at run time only are assumed to
+  /// be such multiples: the call asserts that.
   bool isAligned(int64_t columns, int64_t elements) const;
   /// Whether two dimensions of the memory lie along one of the tile.
   bool isPacked() const {
     return llvm::any_of(dims, [](const Dim &dim) { return dim.packed > 0; });
   }
-  /// Whether the elements that exist are the same, in the same place.
+  /// Whether the elements that exist are the same, at the same positions.
   bool isSameAs(const MemoryTile &other) const;
 };
 
@@ -63,7 +63,7 @@ struct MemoryTile {
 /// form that a block program has: which rule it breaks.
 mlir::InFlightDiagnostic refuse(mlir::Operation *op, const llvm::Twine &rule);
 
-/// The tiles of which a tile is put together, one behind the other; else the
+/// The tiles that a tile is put together from, one behind the other; else the
 /// tile alone.
 llvm::SmallVector<mlir::Value> getParts(mlir::Value tile);
 
@@ -82,8 +82,8 @@ mlir::RankedTensorType getMemoryType(mlir::Value tile,
 llvm::FailureOr<MemoryTile> getMemoryTile(mlir::Value tile,
                                           mlir::scf::ForallOp loop);
 
-/// The same for the place in an output that an insertion writes to, or what its
-/// source is before it was expanded and transposed. That becomes `source`.
+/// The part of an output that an insertion writes to. `source` becomes what it
+/// was before it was expanded and transposed.
 llvm::FailureOr<MemoryTile>
 getMemoryTile(mlir::tensor::ParallelInsertSliceOp store, mlir::Value &source);
 
@@ -105,7 +105,7 @@ mlir::Value getWrittenSlice(mlir::Value tensor, mlir::scf::ForallOp loop);
 /// others are added to them, in loops or not; null if that is no such value.
 ParallelAddOp getAddition(mlir::Value contributions);
 
-/// The place of a tile that is inserted into such a slice.
+/// The part of memory of a tile that is inserted into such a slice.
 MemoryTile getMemoryTile(mlir::tensor::InsertSliceOp store,
                          mlir::scf::ForallOp loop);
 

@@ -27,7 +27,7 @@ struct Contraction {
 };
 } // namespace
 
-/// Three loops, one of which is a reduction, over two matrices; or nothing.
+/// Three loops, including one reduction, over two matrices; or nothing.
 static std::optional<Contraction> match(linalg::LinalgOp op) {
   if (op.getNumLoops() != 3 || op.getNumReductionLoops() != 1 ||
       op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1)
@@ -225,7 +225,7 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
   // Warpgroups read 16-bit tiles transposed from shared memory.
   bool transposesA = product->transposedA && !element.isF32() &&
                      getSchedule(forall).has(ScheduleFeatures::SpecializeWarps);
-  // Rows behind a tile in shared memory are those of another one.
+  // Rows behind a tile in shared memory belong to another one.
   for (auto [operand, isAlongRows] : {std::pair(product->a, transposesA),
                                       {product->b, !product->transposedB}}) {
     auto type = cast<RankedTensorType>(operand->get().getType());

@@ -16,12 +16,13 @@ using namespace flash;
 
 /// With up to so many steps the descriptors of queries, which many products
 /// read, are kept in uniform registers. More would leave too few of these for
-/// others: they are computed for each product, as those of keys and values are.
+/// others: they are computed for each product, as the descriptors of keys and
+/// values are.
 constexpr size_t mostStepsInRegisters = 4;
 
 namespace {
-/// Collects the operands of an inline assembly, whose numbers start with those
-/// of its results.
+/// Collects the operands of an inline assembly, whose numbers follow the
+/// numbers of its results.
 class Assembly {
 public:
   Assembly(OpBuilder &b, Location loc) : b(b), loc(loc) {}

@@ -306,7 +306,7 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
   SmallVector<Value> grid = asIndices(launch.getGridSizeOperandValues()),
                      threads = asIndices(launch.getBlockSizeOperandValues());
   // Loops with a mapping are not folded into the host's function, not even
-  // those of one block: a function of many kernels takes more than linear time
+  // loops of one block: a function of many kernels takes more than linear time
   // to compile.
   ArrayAttr mapping = b.getArrayAttr(
       {gpu::GPUBlockMappingAttr::get(b.getContext(), gpu::MappingId::DimZ),
@@ -318,8 +318,8 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
   Value number;
   scf::ForallOp loop;
   if (addsInOrder) {
-    // Blocks wait for those of smaller numbers: one after the other, each finds
-    // that the blocks before have added, or they never would.
+    // Blocks wait for blocks of smaller numbers: one after the other, each
+    // finds that the blocks before have added, or they never would.
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };

@@ -143,8 +143,8 @@ mlir::Value createGeneric(mlir::ImplicitLocOpBuilder &b,
                           llvm::ArrayRef<mlir::AffineMap> maps,
                           BodyBuilder body);
 
-/// Some columns of a tile in memory, from those of a panel on; of the first one
-/// if there is no `panel`.
+/// Some columns of a tile in memory, from the first column of a panel on; of
+/// the first panel if there is no `panel`.
 mlir::Value takeColumns(mlir::ImplicitLocOpBuilder &b, mlir::Value buffer,
                         SmemType type, mlir::ValueRange panel, int64_t columns);
 

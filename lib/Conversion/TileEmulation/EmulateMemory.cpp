@@ -56,7 +56,7 @@ static Value emitRows(ImplicitLocOpBuilder &b, Value rows, int64_t tileRows) {
   return arith::MinSIOp::create(b, atLeastNone, all);
 }
 
-/// The same of the rows, and of the columns unless the tile is a vector.
+/// How many rows exist, and how many columns unless the tile is a vector.
 template <typename Operands>
 static std::pair<Value, Value>
 emitExtents(ImplicitLocOpBuilder &b, Operands operands, RankedTensorType type) {
@@ -566,8 +566,7 @@ static SmallVector<Value> emulateStoreBulk(StoreBulkOp op,
   return {};
 }
 
-/// All roles of a block ask for the number of a step, and the first one claims
-/// it.
+/// All roles of a block read the number of a step, and the first one claims it.
 static SmallVector<Value> emulateClaim(ClaimOp, ManyValues<ClaimOp> operands,
                                        EmulationBuilder &b) {
   Value counts = single(operands.getCounts());

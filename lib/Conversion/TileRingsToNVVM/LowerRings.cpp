@@ -67,7 +67,7 @@ struct State {
   /// both.
   void join(const State &other);
   /// Goes on to where `values` are what `was` was here, and out of `region`, if
-  /// one is given: its values mean nothing there, or those of another
+  /// one is given: its values mean nothing there, or belong to another
   /// iteration.
   void pass(ValueRange was, ValueRange values, Region *region);
   /// Whether a group that fills the stage of a step may be pending.

@@ -30,8 +30,8 @@ static CopyAsyncOp getCopyBefore(CopyAsyncOp copy) {
 }
 
 /// Whether the block has waited for the same step of the other ring, and gives
-/// the stage back itself after threads have loaded from it: a step that asks
-/// for both rings finds the stages of those before free.
+/// the stage back itself after threads have loaded from it: a step that waits
+/// for both rings finds the stages of earlier steps free.
 static bool isBehindWait(RingWaitOp wait, RingOp other) {
   RingReleaseOp release = wait.getRelease();
   if (!release || release->getBlock() != wait->getBlock() ||

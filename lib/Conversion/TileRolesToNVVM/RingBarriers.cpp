@@ -83,7 +83,7 @@ Value RoleLowering::getBarrier(RingOp ring, Value fill, Of kind) {
           numBarriers =
               kind == Of::Full ? numFullBarriers.lookup(ring) : stages;
   Value number = arith::RemUIOp::create(b, loc, fill, index(numBarriers));
-  // Those of a second warp are behind the empty ones.
+  // The barriers of a second warp are behind the empty ones.
   if (numBarriers > stages)
     number = arith::AddIOp::create(
         b, loc, number,

@@ -102,8 +102,8 @@ private:
   /// How many arrivals fill a stage and free it, each of a warp that puts rows
   /// into it, reads or checks it; or of a copy.
   int64_t getNumWriters(RingOp ring);
-  /// Whether parts fill the stages that are told apart here: then the copy of
-  /// the first one arrives for all.
+  /// Whether all copies to the ring fill parts whose numbers are constants:
+  /// then the copy of the first part arrives for all.
   bool arrivesOnce(RingOp ring);
   int64_t getNumReaders(RingOp ring);
   int64_t getNumCheckWarps(RingOp ring);

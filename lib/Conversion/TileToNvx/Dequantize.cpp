@@ -52,8 +52,8 @@ static Value widenE4M3(ThreadBuilder &t, Value pair) {
   word = both(word, shift(word, 8));
   Value magnitude = keep(word, 0x007f007f);
   Value halves = both(shift(magnitude, 7), shift(keep(word, 0x00800080), 8));
-  // A magnitude of ones is NaN: one more has the eighth digit, of which ones
-  // become in the exponent of f16 and behind it.
+  // A magnitude of seven ones is NaN: adding one sets the eighth digit, from
+  // which ones are made for the exponent of f16 and the digits behind it.
   Value isNaN =
       keep(arith::AddIOp::create(b, t.loc, magnitude, t.i32(0x00010001)),
            0x00800080);
@@ -68,7 +68,7 @@ static double getUnit(ThreadBuilder &t, Type element) {
   return isa<IntegerType>(element) || t.machine().convertsE4M3 ? 1 : 0x1p8;
 }
 
-/// Two neighbours of 8 bits, in a word of 16, as f32, over the unit.
+/// Two neighbours of 8 bits, in a word of 16, as f32, divided by `getUnit`.
 static std::array<Value, 2> widenPair(ThreadBuilder &t, Value pair,
                                       Type element) {
   OpBuilder &b = t.b;
@@ -132,8 +132,7 @@ std::pair<Value, Value> Chunks::getPosition(ThreadBuilder &t,
   return {row, t.mul(chunk, columnsOfChunk)};
 }
 
-/// The scale of a row, of which the op's region says what it is, times the
-/// unit.
+/// The scale of a row, which the op's region computes, times `getUnit`.
 static Value emitScale(ThreadBuilder &t, tile::PutDequantizedOp op, Value row) {
   Block &body = op.getScale().front();
   IRMapping mapping;

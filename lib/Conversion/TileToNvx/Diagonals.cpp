@@ -27,7 +27,7 @@ using namespace flash;
 /// Rows and columns of a matrix, and how many are loaded, and stored, together.
 static constexpr int64_t sizeOfMatrix = 8, matricesAtATime = 4;
 
-/// Rows and columns of matrices of which all are added up at the same time.
+/// Rows and columns of the matrices that are added up at the same time.
 static constexpr int64_t numRows = rowsOfDiagonals / sizeOfMatrix,
                          numColumns = 64 / sizeOfMatrix;
 
@@ -43,15 +43,17 @@ public:
       : t(t), b(t.b), type(type), tile(tile), output(output), lane(t.lane()),
         g(t.div(lane, 4)), inRow(t.rem(lane, 4)) {}
 
-  /// Those of the columns of matrices from `firstColumn` on. What is there of
-  /// those that begin behind the first of them is added to.
+  /// Adds up the diagonals of the columns of matrices from `firstColumn` on.
+  /// Diagonals that begin behind the first matrix may have sums already, which
+  /// are added to.
   void run(int64_t firstColumn);
 
 private:
   /// Adds the matrices of a row to `sums`, one for each of its columns.
   void addRow(Value row, int64_t firstColumn, MutableArrayRef<Pair> sums);
-  /// The sum for the lane of the diagonals that begin in four matrices, those
-  /// of diagonals of matrices that follow each other, or `next` behind them.
+  /// The sum for the lane of the diagonals that begin in four matrices. `sums`
+  /// are of diagonals of matrices that follow each other, and `next` is behind
+  /// them.
   Value addDiagonals(ArrayRef<Pair> sums, const Pair &next);
   /// Where it goes if `first` is the number of the first of these, its column
   /// less its row.
@@ -66,7 +68,7 @@ private:
     return arith::SelectOp::create(b, t.loc, condition, x, y);
   }
   Value add(Value x, Value y) { return arith::AddFOp::create(b, t.loc, x, y); }
-  /// What the lane of that row and place in the row has.
+  /// The value of the lane in that row of lanes, and at that number in it.
   Value shuffle(Value x, Value row, Value inRow) {
     Value from = t.add(t.mul(row, 4), t.rem(inRow, 4));
     from = arith::IndexCastOp::create(b, t.loc, b.getI32Type(), from);

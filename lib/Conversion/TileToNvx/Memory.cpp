@@ -239,7 +239,7 @@ static FailureOr<Value> convertLoadRow(tile::LoadRowOp op,
 }
 
 /// The threads that share the chunks of a tile, and the number among them of
-/// this one: all of the block, or those of its last warps, as many as are
+/// this one: all threads of the block, or of its last warps, as many as are
 /// given.
 static FailureOr<std::pair<int64_t, Value>>
 getShare(ThreadBuilder &t, Operation *op, std::optional<int64_t> warps) {
@@ -269,7 +269,7 @@ static FailureOr<Value> convertIsFinite(tile::IsFiniteOp op,
   auto [threads, thread] = *share;
   tile::SmemType type = op.getSource().getType();
   // Zero times a number is zero, unless that is NaN or infinite. Bulk copies
-  // fill whole panels, so that their chunks need not be told from others.
+  // fill whole panels, so that all of their chunks can be read.
   VectorType wordType = getWordType(type);
   Value zero = arith::ConstantOp::create(b, t.loc, b.getZeroAttr(wordType));
   bool isLinear = op.getWarps().has_value();
@@ -445,9 +445,8 @@ static SmallVector<Value> getRow(ThreadBuilder &t, tile::StoreOp op,
   return ofRow;
 }
 
-/// Of the threads that hold a value the first stores it: of those of a row
-/// the first of four lanes, of those of a column the first of eight in the
-/// first warp.
+/// Among the threads that hold a value the first stores it: for a row the first
+/// of four lanes, for a column the first of eight in the first warp.
 static void storeVector(ThreadBuilder &t, tile::StoreOp op,
                         GlobalMemory &memory, ArrayRef<Value> registers,
                         ArrayRef<Value> indices, Value limit) {

@@ -99,8 +99,8 @@ Product::Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b,
     registersOfA = t.unpack(a);
   }
   // The instruction takes the two registers of a fragment from neighbours, so
-  // the matrices are loaded in this order: those of the first columns (inner
-  // bytes 0 to 15, then 16 to 31), then of the next. In any other order each
+  // the matrices of the first columns are loaded first (inner bytes 0 to 15,
+  // then 16 to 31), then the matrices of the next. In any other order each
   // fragment costs two moves, 7 % of the time of a kernel.
   if (op.getTransposeB())
     loaderB.emplace(t, tileB, b, t.add(t.rem(lane, 8), t.mul(upper, 8)),
@@ -338,7 +338,7 @@ static FailureOr<Value> convertMmaWait(tile::MmaWaitOp op,
 }
 
 /// Matrices of 16-bit elements of the result from a row and column on: the
-/// upper and the lower one of a block of columns, then those of the next.
+/// upper and the lower one of a block of columns, then both of the next block.
 /// Each lies in the source with its columns as rows.
 static SmallVector<Value> loadTransposed(ThreadBuilder &t, tile::SmemType type,
                                          Value source, Value warp, int64_t row,

@@ -43,8 +43,7 @@ static bool is16Bit(Type type) {
   return isa<Float16Type, BFloat16Type>(element);
 }
 
-/// The elements of a tile that the thread has, of which two of 16 bits share a
-/// register.
+/// The elements of a tile that the thread has. Two of 16 bits share a register.
 static SmallVector<Value> getElements(ThreadBuilder &t, Value vector,
                                       Type element) {
   SmallVector<Value> registers = t.unpack(vector), elements;
@@ -219,8 +218,8 @@ static Value combineAll(ThreadBuilder &t, tile::Reduction kind,
   return values.front();
 }
 
-/// Registers behind the columns of warp rows hold anything: what changes
-/// nothing takes their place.
+/// Registers behind the columns of warp rows hold anything: they become the
+/// reduction's neutral element.
 static void neutralize(ThreadBuilder &t, tile::FoldOp op,
                        MutableArrayRef<Value> x) {
   RankedTensorType type = op.getX().getType();
@@ -279,8 +278,8 @@ convertFold(tile::FoldOp op, tile::FoldOp::Adaptor adaptor, ThreadBuilder &t) {
   return t.pack(result);
 }
 
-/// Combines each register with those of the lanes whose numbers differ in the
-/// bits from `least` to below `end`.
+/// Combines each register with the registers of lanes whose numbers differ in
+/// the bits from `least` to below `end`.
 static void combineLanes(ThreadBuilder &t, tile::Reduction kind,
                          MutableArrayRef<Value> registers, int64_t least,
                          int64_t end) {
@@ -402,8 +401,8 @@ static LogicalResult combineWarps(ThreadBuilder &t, tile::ReduceRowsOp op,
   return success();
 }
 
-/// The rows of a thread, then those of the eight lanes that have its columns,
-/// then those of the other warps, which leave theirs in shared memory.
+/// Adds the rows of a thread, then of the eight lanes that have its columns,
+/// then of the other warps, which leave their sums in shared memory.
 static FailureOr<Value> convertReduceRows(tile::ReduceRowsOp op,
                                           tile::ReduceRowsOp::Adaptor adaptor,
                                           ThreadBuilder &t) {

@@ -47,7 +47,7 @@ public:
   /// The address of an element; one of two rows that `row` says.
   Value getAddress(Value row, Value column);
   Value getRow(int64_t index);
-  /// A row that may be read in place of the `index`-th one of the thread: that
+  /// A row that may be read instead of the `index`-th one of the thread: that
   /// one if it exists, else the thread's first, which starts at a multiple of
   /// as many bytes, or where that does not exist either, the tile's.
   Value getRowToRead(int64_t index);
@@ -292,8 +292,8 @@ static FailureOr<Value> convertRead(tile::ReadOp op,
   WarpRowsAccess access(t, memory, type, start, rows,
                         single(adaptor.getColumns()));
   Type result = getRegisterType(type);
-  // Chunks are read where some element exists, which is read in the place of
-  // those that do not; so no read waits for a question.
+  // Chunks are read where some element exists, which is read instead of those
+  // that do not; so no read waits for a test.
   Value whole = op.getAligned() ? Value() : access.hasWholeChunks();
   if (!op.getNonempty())
     whole = both(t, whole, access.isNonempty());

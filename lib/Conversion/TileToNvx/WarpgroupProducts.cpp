@@ -9,8 +9,8 @@
 // shared memory are given by matrix descriptors: an address and the distances
 // between the blocks of eight rows of a swizzle's pattern that the operand
 // consists of (PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory
-// Layout"). With one row of fragments in each warp the registers of a fragment
-// are those of the instruction.
+// Layout"). With one row of fragments in each warp the instruction takes the
+// registers of a fragment as they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -105,8 +105,8 @@ convertWarpgroupMmaAsync(tile::MmaAsyncOp op, tile::MmaAsyncOp::Adaptor adaptor,
             ? rowsOfWarpgroup / typeA.getPanelColumns() * typeA.getPanelBytes()
             : rowsOfWarpgroup * typeA.getSwizzle();
     if (op.getTransposeA() || typeA.getRows() != rowsOfWarpgroup) {
-      // One value for all threads of a warp asks for a register of its own,
-      // which programs with more steps do not have.
+      // One value for all threads of a warp needs a register of its own, which
+      // programs with more steps do not have.
       Value warpgroup = steps > mostStepsOfUniform
                             ? t.div(t.thread(), threadsOfWarpgroup)
                             : t.warpgroup();
