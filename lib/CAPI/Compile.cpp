@@ -22,7 +22,7 @@ using llvm::formatv;
 /// The options of a caller that may have been compiled with an older header.
 static llvm::Expected<FlashCompileOptions>
 complete(const FlashCompileOptions &given) {
-  // Those of the first version of the struct.
+  // The members that the first version of the struct had.
   constexpr size_t least = offsetof(FlashCompileOptions, device);
   FlashCompileOptions all = {};
   if (given.struct_size < least || given.struct_size > sizeof(all))
@@ -188,7 +188,7 @@ FlashStatus flashKernelCompile(const char *text, size_t length,
   std::string diagnostics;
   if (llvm::Error error = result->compile(diagnostics))
     return flash::capi::failProgram(std::move(error), diagnostics);
-  // What the kernel compiles later asks nobody.
+  // What the kernel compiles later cannot be interrupted.
   result->isInterrupted = nullptr;
   *kernel = result.release();
   return FLASH_SUCCESS;
@@ -196,7 +196,7 @@ FlashStatus flashKernelCompile(const char *text, size_t length,
 
 void flashKernelDestroy(FlashKernel *kernel) { delete kernel; }
 
-/// Leaves a message if there is no kernel to ask.
+/// Leaves a message if there is no kernel.
 static bool isKernel(const FlashKernel *kernel, llvm::StringRef function) {
   if (!kernel)
     fail(FLASH_INVALID_ARGUMENT, function + ": kernel must not be null");

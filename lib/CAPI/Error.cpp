@@ -1,4 +1,4 @@
-//===- Error.cpp - Failures as the C library tells them -------------------===//
+//===- Error.cpp - Failures as the C library reports them -----------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -50,7 +50,7 @@ struct FlashKernel {
   llvm::Error withProgram(
       std::string &diagnostics,
       llvm::function_ref<llvm::Error(flash::compile::Program &)> use) const;
-  /// Compiles the text; `options` may ask for dumps. On failure `diagnostics`
+  /// Compiles the text; `options` may enable dumps. On failure `diagnostics`
   /// says why.
   llvm::Error compile(std::string &diagnostics);
 };
@@ -63,7 +63,7 @@ FlashStatus fail(FlashStatus status, const llvm::Twine &message);
 /// their own.
 FlashStatus fail(FlashStatus status, llvm::Error error);
 
-/// The same of a program that does not compile, with its diagnostics.
+/// The same for a program that does not compile, with its diagnostics.
 FlashStatus failProgram(llvm::Error error, llvm::StringRef diagnostics);
 
 /// Why a tensor is none of this rank: the rank, or what is null. Empty if it

@@ -202,7 +202,7 @@ llvm::Error FlashCall::prepare() {
   return llvm::Error::success();
 }
 
-/// `results` are places, or there are none.
+/// `results` are tensors to write to, or there are none.
 static FlashStatus prepare(const char *function, FlashCall *call,
                            const FlashTensor *arguments, size_t numArguments,
                            llvm::ArrayRef<FlashTensor> results) {

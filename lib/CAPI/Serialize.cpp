@@ -66,7 +66,7 @@ template <typename A> void describe(A &archive, HostProgram &value) {
 
 namespace compile {
 
-/// Cubins are made when a file of them is asked for.
+/// Cubins are made when a file with them is written.
 template <typename A> void describe(A &archive, GpuProgram::Module &module) {
   archive(module.name, module.ptx);
 }

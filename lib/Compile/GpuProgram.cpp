@@ -28,7 +28,7 @@ llvm::StringRef GpuProgram::Module::getImage() const {
                : llvm::StringRef(ptx);
 }
 
-/// Those of the attentions, which level 1 has in pieces.
+/// The schedules of the attentions, which level 1 has in pieces.
 static std::vector<std::string> getSchedules(ModuleOp module) {
   std::vector<std::string> schedules;
   llvm::DenseSet<std::pair<Location, flash::ScheduleAttr>> seen;

@@ -81,7 +81,7 @@ void flash::compile::inlineCalls(func::FuncOp entry) {
   }
 }
 
-/// The name at a place of the text, without the `%`; empty if there is none.
+/// The name at a location of the text, without the `%`; empty if there is none.
 static StringRef getNameAt(llvm::SourceMgr &sources, Location location) {
   auto at = dyn_cast<FileLineColLoc>(location);
   unsigned buffer = sources.getMainFileID();
@@ -112,7 +112,7 @@ static void nameArguments(ModuleOp module, llvm::SourceMgr &sources) {
 }
 
 /// The function of this name or, without a name, the only public one; the first
-/// if what is asked for is made of all.
+/// if `isForAll`.
 static llvm::Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name,
                                               bool isForAll) {
   SmallVector<std::string> names;
@@ -321,9 +321,9 @@ flash::compile::assumeSizes(ModuleOp program, StringRef entry,
             .getResult());
     op.erase();
   }
-  // What is asked for are sizes of attention. Of slices on tiles that leave out
-  // dimensions, LLVM 22's canonicalizer may take other ones for those (mended
-  // in llvm-project#178118); then it fails or does not end.
+  // Sizes are read for attention. In slices on tiles that leave out dimensions,
+  // LLVM 22's canonicalizer may take other dimensions for them (mended in
+  // llvm-project#178118); then it fails or does not end.
   auto hasAttention = module->walk(
       [](flash::AttentionOpInterface) { return WalkResult::interrupt(); });
   if (!hasAttention.wasInterrupted())

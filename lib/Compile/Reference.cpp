@@ -114,7 +114,7 @@ ReferenceResults flash::compile::getReferenceResults(func::FuncOp func) {
   return added;
 }
 
-/// The values with signs like those of coins, of which each sample has others.
+/// The values with random signs, different ones for each sample.
 static Value changeSigns(OpBuilder &b, Location loc, Value tensor,
                          Value sample) {
   auto type = cast<RankedTensorType>(tensor.getType());
@@ -155,10 +155,10 @@ static Value changeSigns(OpBuilder &b, Location loc, Value tensor,
       .getResult(0);
 }
 
-/// The gradients with other signs of the output's gradient: sums of many terms
-/// may be small by chance, those of the same terms with other signs hardly are
-/// as well. Without `hasOutput` they are those of p * dp in place of
-/// p * (dp - delta), which may be far smaller than both.
+/// The gradients with other signs of the output's gradient: a sum of many terms
+/// may be small by chance, but hardly is for other signs, too. Without
+/// `hasOutput` they are the gradients of p * dp instead of p * (dp - delta),
+/// which may be far smaller than both.
 static AttentionGradOp getTerms(OpBuilder &b, AttentionGradOp op,
                                 bool hasOutput, Value sample) {
   Location loc = op.getLoc();
@@ -179,10 +179,10 @@ static AttentionGradOp getTerms(OpBuilder &b, AttentionGradOp op,
   return terms;
 }
 
-/// How many samples tell the size of what cancels in a result: 32 numbers, of
-/// which all are small by chance once in millions of times, and at least four
-/// samples, since the numbers of one may depend on each other. Unknown sizes
-/// are taken for those of few heads.
+/// How many samples show the size of what cancels in a result: 32 numbers,
+/// since all of so many are small by chance once in millions of times, and at
+/// least four samples, since the numbers of one may depend on each other.
+/// Unknown sizes are assumed to be as small as those for few heads are.
 static int64_t getNumSamples(RankedTensorType type) {
   constexpr int64_t leastNumbers = 32, leastSamples = 4, sizeIfUnknown = 8;
   int64_t numbers = 1;

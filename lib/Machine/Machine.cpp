@@ -25,7 +25,7 @@ struct Key {
   int64_t (*get)(const Machine &);
   void (*set)(Machine &, int64_t);
   llvm::ArrayRef<StringLiteral> words = {};
-  /// Whether it is of instructions, of which a chip has no more than its
+  /// Whether it says which instructions there are: a chip has no more than its
   /// description says.
   bool isOfChip = false;
 };

@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace flash;
 
-// The dialect itself asks for the mnemonic.
+// The dialect reads mnemonics itself, and does not use the generated parser.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #define GET_ATTRDEF_CLASSES

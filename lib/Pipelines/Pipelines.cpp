@@ -137,10 +137,10 @@ void flash::buildNaiveTilePipeline(OpPassManager &pm) {
 }
 
 void flash::buildBlockPipeline(OpPassManager &pm) {
-  // Eight rows, each of which is a warp's, or of long rows fewer, which warps
-  // share. A lane has up to twice 16 bytes in a step, and 64 elements of rows
-  // that are read once: with more, fewer warps would be there to hide the
-  // latency of memory.
+  // Eight rows, one for each warp, or fewer long rows, which warps share. A
+  // lane has up to twice 16 bytes in a step, and 64 elements of rows that are
+  // read once: with more, fewer warps would be there to hide the latency of
+  // memory.
   TileSoftmaxOptions softmax;
   softmax.rowTile = 8;
   softmax.reductionBytes = 1024;
@@ -151,7 +151,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   func.addPass(createConvertFlashToSCF({/*onlyKernels=*/true}));
   func.addPass(createTileSoftmax(softmax));
   func.addPass(createDecompose(decompose));
-  // No canonicalization before the loops are scheduled: it would inline those
+  // No canonicalization before the loops are scheduled: it would inline loops
   // of one iteration, and what is prefetched and overlapped are loops.
   pm.addPass(createCSEPass());
   pm.addPass(createConvertLinalgToTile());

@@ -99,7 +99,7 @@ static std::string getHint(mlir::ModuleOp program) {
   return hint;
 }
 
-/// What is known of results that are gradients; `terms` are those of each.
+/// What is known of results that are gradients; `terms` are the terms of each.
 static std::map<unsigned, Gradient>
 describeGradients(mlir::func::FuncOp entry, llvm::ArrayRef<HostTensor> terms) {
   std::map<unsigned, Gradient> gradients;

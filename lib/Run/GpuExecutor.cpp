@@ -63,7 +63,7 @@ llvm::Error GpuExecutor::allocate(llvm::ArrayRef<HostTensor> inputs,
   BufferOptions options;
   options.redZoneBytes = checked ? cuda::checkedRedZoneBytes : 0;
   options.poison = checked;
-  // By turns, so that a check, which has two runs, sees both ends of all.
+  // Alternately, so that a check, which has two runs, sees both ends of all.
   if (checked)
     options.guard = checkedRuns++ % 2 ? cuda::Guard::End : cuda::Guard::Start;
   gpu.device.resetPeakMemory();

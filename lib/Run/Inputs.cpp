@@ -38,7 +38,7 @@ static std::optional<int64_t> getMostRows(BlockArgument argument,
   return most;
 }
 
-/// The number of rows of which the argument says where sequences start.
+/// The number of rows, if the argument says where sequences among them start.
 static std::optional<int64_t> getPackedRows(BlockArgument argument,
                                             ArrayRef<TensorSpec> specs) {
   for (flash::AddressOpInterface address : getPackedBy(argument))
@@ -136,8 +136,8 @@ static llvm::Error applyFill(const Fill &fill,
   return llvm::Error::success();
 }
 
-/// The operations that dequantize a tensor, or of which it is the scale,
-/// whether through a view or not.
+/// The operations that dequantize a tensor, or with `isScale` those that scale
+/// by it, whether through a view or not.
 static SmallVector<flash::DequantizeOp>
 getDequantizations(BlockArgument argument, bool isScale) {
   SmallVector<flash::DequantizeOp> found;

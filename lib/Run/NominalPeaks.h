@@ -14,9 +14,9 @@
 namespace flash::run {
 
 /// Operations of dense products per second at the highest clock. `kind` says
-/// which units compute the products of this type; with `tf32`, those of f32
+/// which units compute the products of this type; with `tf32`, products of f32
 /// from rounded operands. Nothing for devices and types that the table lacks,
-/// or if the driver does not tell the clock.
+/// or if the driver does not report the clock.
 std::optional<double> getPeakFlops(const cuda::DeviceInfo &device, DType dtype,
                                    bool tf32, std::string &kind);
 

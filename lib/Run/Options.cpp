@@ -386,7 +386,7 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
 }
 
 /// Whether every quote of a line is closed and every backslash has something to
-/// quote, as llvm::cl::TokenizeGNUCommandLine reads them; it does not tell.
+/// quote, which llvm::cl::TokenizeGNUCommandLine does not report.
 static bool isComplete(StringRef line) {
   char quote = '\0';
   for (size_t i = 0; i != line.size(); ++i) {
@@ -427,7 +427,7 @@ llvm::Expected<Options> flash::run::parseCase(StringRef line,
   std::string message;
   llvm::raw_string_ostream os(message);
   if (!cl::ParseCommandLineOptions(arguments.size(), arguments.data(), "", &os))
-    // Malformed values are told to stderr, not to the stream.
+    // Messages about malformed values go to stderr, not to the stream.
     return createStringError(message.empty() ? "a flag's value is malformed"
                                              : StringRef(message).trim());
   Options options = defaults;

@@ -44,7 +44,7 @@ bool flash::run::areInPages(func::FuncOp entry, unsigned argument) {
   });
 }
 
-/// Calls `visit` with each place of the table at which a sequence has rows, and
+/// Calls `visit` with each entry of the table at which a sequence has rows, and
 /// how many of them the page has.
 static void forEachPage(
     const PagedInput &input, ArrayRef<HostTensor> inputs,

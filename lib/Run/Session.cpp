@@ -119,7 +119,7 @@ llvm::Expected<Kernel> Session::compileForAny(const Program &program,
     return createStringError(
         formatv("--{0} needs a GPU, and the program does not run on one: {1}",
                 gpuOption, reason));
-  // Who asks for the CPU's stages or tiles knows where they come from.
+  // Who chooses the CPU's stages or tiles knows why it runs there.
   if (getReasonForCpu(options).empty())
     llvm::WithColor::note(llvm::errs(), "flash-run")
         << "running on the CPU: " << reason << "\n";

@@ -51,7 +51,7 @@ static void resolvePaths(Options &options, StringRef suite) {
       resolve(path);
 }
 
-/// A line of the suite, and what it asks for.
+/// A line of the suite, and its options.
 struct SuiteCase {
   std::string line;
   /// None if the line is malformed, which the message explains.

@@ -62,7 +62,7 @@ private:
   unsigned getFunction(const HostProgram::Launch &launch) {
     return llvm::find(kernels, launch.kernel) - kernels.begin();
   }
-  /// The most that its launches are known to need; others ask for it when they
+  /// The most that its launches are known to need; others request it when they
   /// are made.
   int64_t getSharedBytes(StringRef kernel) {
     int64_t most = 0;
@@ -212,9 +212,9 @@ void HeaderPrinter::printComment(const KernelOrigin &origin) {
   printOrigin(origin);
   line(" * Needs the CUDA driver's header, and libcuda to link. Every function "
        "returns");
-  line(" * CUDA_SUCCESS or an error, of which *message (where message is not "
-       "NULL) is");
-  line(" * then a description.");
+  line(" * CUDA_SUCCESS or an error; *message (where message is not NULL) is "
+       "then");
+  line(" * its description.");
   line(" *");
   line(" * Tensors lie in device memory; strides count elements. Sizes and "
        "strides");

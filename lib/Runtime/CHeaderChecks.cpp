@@ -100,9 +100,8 @@ void CheckPrinter::printResultChecks(unsigned index) {
 }
 
 void CheckPrinter::printAccept() {
-  line(
-      "\n/* Whether the program can write to the results, of which it has said "
-      "the sizes. */");
+  line("\n/* Whether the program can write to the results, whose sizes it has "
+       "said. */");
   line("static inline CUresult $_accept(const $_call *call,");
   line("                                const $_tensor *const *arguments,");
   line("                                const $_tensor *const *results,");

@@ -46,7 +46,7 @@ static std::string getProblem(const HostProgram::Launch &launch,
                  field.owner);
 }
 
-/// The place of a size or stride behind the two values of the address.
+/// The variable of a size or stride, behind the two values of the address.
 static std::string getSize(unsigned first, size_t d) {
   return formatv("v[{0}]", first + 2 + d);
 }
@@ -136,7 +136,7 @@ void TensorMapPrinter::printTensorMapHelpers() {
   line("  return $_mul(stride, elementBytes, &bytes) && bytes >= 0 &&");
   line(formatv("         bytes % {0} == 0 && bytes < {1};\n}",
                tensorMapAlignment, literal(tensorMapStrideLimit)));
-  line("\n/* The first place for a tensor map. */");
+  line("\n/* The first aligned address for a tensor map. */");
   line("static inline CUtensorMap *$_align(unsigned char *storage) {");
   line(formatv("  return (CUtensorMap *)(storage +\n"
                "                         ((0 - (uintptr_t)storage) & {0}));\n}",

@@ -215,7 +215,7 @@ public:
     for (std::thread &worker : workers)
       worker.join();
   }
-  /// The threads that were asked for.
+  /// The number of threads that the caller has chosen.
   unsigned size() const { return count; }
 
   void run(Job &job) {

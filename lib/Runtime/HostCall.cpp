@@ -136,8 +136,8 @@ static Error prepareField(HostCall &call, unsigned number, unsigned index,
   bool isMap = field.abi.type == AbiType::TensorMap;
   firstByte += field.byteOffset;
   if (!isMap && field.abi.type != AbiType::Pointer) {
-    // The bytes in front are those of the smaller type: the device and every
-    // host it has are little-endian.
+    // The first bytes are the smaller type's value: the device and every host
+    // it has are little-endian.
     std::memcpy(invocation.parameters.data() + firstByte, values,
                 getBytes(field.abi.type));
     return checkField(launch, field, *values);
@@ -290,7 +290,7 @@ void HostProgram::Launch::addTensorMap(Field field, TensorMapRecipe recipe) {
 }
 
 unsigned HostProgram::getArgumentInput(unsigned argument) const {
-  // The first input says whether there are places for results.
+  // The first input says whether there are buffers for results.
   unsigned input = 1;
   for (const Argument &before : ArrayRef(arguments).take_front(argument))
     input += 1 + 2 * before.sizes.size();

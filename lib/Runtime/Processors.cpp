@@ -57,8 +57,8 @@ unsigned flash::runtime::readProcessorQuota(const std::string &groups,
       continue;
     std::string hierarchy = names.empty() ? mount : mount + "/" + names;
     std::string path = line.substr(second + 1);
-    // Each group above limits it, too. In a container, the path may be that of
-    // the host, of which the top alone is mounted.
+    // Each group above limits it, too. In a container, the path may be the
+    // host's, whose top alone is mounted.
     for (;;) {
       unsigned found = readGroup(hierarchy + path);
       if (found && (!least || found < least))

@@ -51,7 +51,7 @@ int64_t flash::runtime::getBytes(TensorMapElement element) {
   llvm_unreachable("an element type without a size");
 }
 
-/// What the box and its place in shared memory break.
+/// Which rule the box and its layout in shared memory break.
 static std::string findBrokenBoxRule(const TensorMapOptions &options) {
   for (auto [d, size] : llvm::enumerate(options.box))
     if (size < 1 || size > maxTensorMapBox)

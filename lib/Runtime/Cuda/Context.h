@@ -36,8 +36,8 @@ public:
   /// also waits for the running kernels.
   llvm::Error enterAndDrain();
 
-  /// Calls the driver. An error starts with `doing`, unless it turns out to be
-  /// a kernel's.
+  /// Calls the driver. An error starts with `doing`, unless it is found to be a
+  /// kernel's.
   template <typename... Parameters, typename... Arguments>
   llvm::Error call(const llvm::Twine &doing, const Entry<Parameters...> &entry,
                    Arguments... arguments) {
@@ -51,8 +51,8 @@ public:
   llvm::Error failCall(CUresult result, llvm::StringRef call,
                        const llvm::Twine &doing);
 
-  /// For destructors: calls the driver unless the device is lost, and has
-  /// nobody to tell if that fails.
+  /// For destructors: calls the driver unless the device is lost, and does not
+  /// report it if that fails.
   template <typename... Parameters, typename... Arguments>
   void release(const Entry<Parameters...> &entry, Arguments... arguments) {
     finishRelease(enter(), entry, arguments...);
@@ -104,7 +104,7 @@ private:
     (void)entry.function(arguments...);
   }
 
-  /// Returns the error that tells the reason.
+  /// Returns the error that says the reason.
   llvm::Error lose(ErrorKind kind, const llvm::Twine &reason);
   void retire(CUstream stream, uint64_t launches);
   /// "kernel 'a'" or "one of the kernels 'a', 'b'"; "" if none can be running.
@@ -124,7 +124,7 @@ private:
   MemoryUse memory;
 };
 
-/// Asks the driver for everything that `DeviceInfo` holds.
+/// Reads from the driver everything that `DeviceInfo` holds.
 llvm::Expected<DeviceInfo> queryDevice(const Driver &driver, CUdevice device,
                                        int ordinal);
 

@@ -46,16 +46,17 @@ std::string DeviceInfo::getWarning(const Machine *target) const {
 }
 
 namespace {
-/// Asks question after question; after the first failure the rest is skipped.
-class Questions {
+/// Queries one thing after another; after the first failure the rest is
+/// skipped.
+class Queries {
 public:
-  Questions(const Driver &driver, CUdevice device, int ordinal)
+  Queries(const Driver &driver, CUdevice device, int ordinal)
       : driver(driver), api(driver.getApi()), device(device), ordinal(ordinal) {
   }
 
   template <typename... Parameters, typename... Arguments>
-  void ask(const llvm::Twine &what, const Entry<Parameters...> &entry,
-           Arguments... arguments) {
+  void query(const llvm::Twine &what, const Entry<Parameters...> &entry,
+             Arguments... arguments) {
     if (failure)
       return;
     CUresult result = entry.function(arguments...);
@@ -67,7 +68,7 @@ public:
 
   int64_t get(const char *what, CUdevice_attribute attribute) {
     int value = 0;
-    ask(what, api.cuDeviceGetAttribute, &value, attribute, device);
+    query(what, api.cuDeviceGetAttribute, &value, attribute, device);
     return value;
   }
 
@@ -94,19 +95,19 @@ private:
 llvm::Expected<DeviceInfo>
 flash::cuda::queryDevice(const Driver &driver, CUdevice device, int ordinal) {
   const DriverApi &api = driver.getApi();
-  Questions q(driver, device, ordinal);
+  Queries q(driver, device, ordinal);
   DeviceInfo info;
   info.ordinal = ordinal;
   info.driverVersion = driver.getVersion();
 
   char text[256] = {};
-  q.ask("name", api.cuDeviceGetName, text, int(sizeof(text)) - 1, device);
+  q.query("name", api.cuDeviceGetName, text, int(sizeof(text)) - 1, device);
   info.name = text;
-  q.ask("PCI bus id", api.cuDeviceGetPCIBusId, text, int(sizeof(text)) - 1,
-        device);
+  q.query("PCI bus id", api.cuDeviceGetPCIBusId, text, int(sizeof(text)) - 1,
+          device);
   info.pciBusId = text;
   size_t totalBytes = 0;
-  q.ask("memory", api.cuDeviceTotalMem_v2, &totalBytes, device);
+  q.query("memory", api.cuDeviceTotalMem_v2, &totalBytes, device);
   info.totalBytes = totalBytes;
 
   info.major =

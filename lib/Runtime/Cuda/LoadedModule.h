@@ -31,9 +31,9 @@ struct Function::Loaded {
   llvm::StringMap<int> parameters;
 
   std::mutex mutex; // Of the member below.
-  /// How much dynamic shared memory each kernel may have that somebody has
-  /// asked for: all objects of a kernel have it from here, and the driver is
-  /// not asked at each launch.
+  /// How much dynamic shared memory each kernel may have, as far as it has been
+  /// read: all objects of a kernel take it from here, and no launch calls the
+  /// driver for it.
   llvm::StringMap<std::atomic<int>> sharedLimits;
 };
 

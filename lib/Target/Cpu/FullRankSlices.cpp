@@ -18,9 +18,9 @@ namespace flash {
 using namespace mlir;
 
 /// Whether a dimension that the tile of a slice has may have one element, like
-/// one behind it that the tile lacks; where elements are left out between those
-/// of the slice, like any other one: views of memory are distinguished by the
-/// strides that the tile has in common with the tensor.
+/// one behind it that the tile lacks; if the slice's strides are not one, like
+/// any other one: views of memory are distinguished by the strides that the
+/// tile has in common with the tensor.
 static bool isAmbiguous(OffsetSizeAndStrideOpInterface slice,
                         const llvm::SmallBitVector &dropped) {
   ArrayRef<int64_t> sizes = slice.getStaticSizes();

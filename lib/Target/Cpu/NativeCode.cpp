@@ -21,7 +21,7 @@
 
 using namespace llvm;
 
-/// Asked for once.
+/// Detects the host once.
 static Expected<orc::JITTargetMachineBuilder> detectHost() {
   static const auto host =
       []() -> std::variant<orc::JITTargetMachineBuilder, std::string> {

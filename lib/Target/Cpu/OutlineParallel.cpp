@@ -213,7 +213,7 @@ LogicalResult OutlineParallel::outline(scf::ForallOp loop) {
   Value body = LLVM::AddressOfOp::create(b, function);
   LLVM::CallOp::create(b, *runtime, ValueRange{asLLVM(total), body, storage});
 
-  // The body reloads the captures and finds its place in the loop.
+  // The body reloads the captures and finds its iterations.
   Block *entry = function.addEntryBlock(b);
   b.setInsertionPointToStart(entry);
   IRMapping mapping;

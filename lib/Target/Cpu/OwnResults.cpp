@@ -24,7 +24,7 @@ static bool isView(Operation *op) {
   return isa_and_nonnull<tensor::CastOp, tensor::CollapseShapeOp,
                          tensor::ExpandShapeOp, tensor::ExtractSliceOp>(op);
 }
-/// The tensor of which `value` is the same or a part, seen otherwise.
+/// The tensor that `value` is, or is a part of, seen through views.
 static Value getViewed(Value value) {
   while (isView(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
@@ -81,9 +81,9 @@ static bool sharesBuffer(Value tensor) {
 
 /// A parallel loop stores its tiles at its end, one after the other, and
 /// tensors that are empty at first may be parts of what it stores to. One-shot
-/// bufferization takes it that no store is in the way of another, but for tiles
-/// that share a buffer, as one of which there is a newer one, or two that start
-/// from the same values: that goes to the same place.
+/// bufferization assumes that no store changes what another one stores. That is
+/// not so for tiles that share a buffer: a tile that has a newer version, or
+/// two that start from the same values.
 static void copySharedTiles(scf::InParallelOp stores) {
   OpBuilder b(stores);
   for (auto store : stores.getOps<tensor::ParallelInsertSliceOp>()) {

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The functions that are called are those of Runtime/HostCall.h.
+// The functions that are called are in Runtime/HostCall.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -177,7 +177,7 @@ LogicalResult Converter::convert(Operation *op) {
               SmallVector<Value> operands = {argument, text,
                                              constant(op.getValues().size())};
               llvm::append_range(operands, op.getValues());
-              // In registers, of which it takes as many as there may be values.
+              // The function takes as many registers as there may be values.
               while (operands.size() < 3 + CheckOp::maxValues)
                 operands.push_back(constant(0));
               call("flash_host_fail", operands);

@@ -17,7 +17,7 @@ static constexpr double infinity = std::numeric_limits<double>::infinity();
 static constexpr double pi = llvm::numbers::pi;
 
 namespace {
-/// The sine and cosine of what is left of an angle after n quarter turns.
+/// The sine and cosine of what is left of an angle after n rotations by pi/2.
 struct Angle {
   Value sine, cosine;
   /// n, in the low bits.
@@ -53,7 +53,7 @@ static Value testBit(FloatEmitter &e, Value n, int64_t bit) {
                                e.bits(0));
 }
 
-/// The sine of an angle, `quarters` quarter turns on.
+/// The sine of the angle plus `quarters` times pi/2.
 static Value sineAfter(FloatEmitter &e, const Angle &angle, int64_t quarters) {
   Value n =
       arith::AddIOp::create(e.builder(), angle.quarters, e.bits(quarters));
@@ -74,9 +74,9 @@ Value wide::tan(FloatEmitter &e, Value x) {
   return e.div(sineAfter(e, angle, 0), sineAfter(e, angle, 1));
 }
 
-/// The angle of the quotient of the smaller and the larger coordinate, then
-/// the octants. Quotients above tan(pi/8) are turned by pi/4, so that the
-/// argument of the series is below 0.415.
+/// The angle of the quotient of the smaller and the larger coordinate, then the
+/// octants. Quotients above tan(pi/8) are rotated by pi/4, so that the argument
+/// of the series is below 0.415.
 Value wide::atan2(FloatEmitter &e, Value y, Value x) {
   Value width = e.abs(x), height = e.abs(y), one = e.constant(1.0);
   Value isSteep = e.compare(arith::CmpFPredicate::OGT, height, width);

@@ -34,9 +34,9 @@ Error flash::checkOperations(mlir::Operation *module, StringRef chip) {
   return error;
 }
 
-/// LLVM's code generator makes a load that is only stored again a copy in the
-/// place of the store from 128 bytes on (NVPTXLowerAggrCopies), behind any
-/// barrier in between.
+/// LLVM's code generator makes a load that is only stored again a copy where
+/// the store is, from 128 bytes on (NVPTXLowerAggrCopies), behind any barrier
+/// in between.
 static Error checkLoad(const LoadInst &load) {
   constexpr unsigned maxBytes = 64;
   uint64_t bytes = load.getDataLayout().getTypeStoreSize(load.getType());

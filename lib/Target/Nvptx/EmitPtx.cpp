@@ -55,7 +55,7 @@ std::unique_ptr<Module> translate(mlir::Operation *op, LLVMContext &context,
   return module;
 }
 
-/// Flushing denormal numbers is what `ex2.approx.ftz` and its like ask for.
+/// Instructions like `ex2.approx.ftz` need denormal numbers to be flushed.
 /// Calls that LLVM may not speculate can be meant for all threads of a warp or
 /// block at once. Neither inline assembly nor mma.sync says so by itself, and
 /// simplifycfg would give each way to a barrier a barrier of its own.

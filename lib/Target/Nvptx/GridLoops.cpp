@@ -45,7 +45,7 @@ static const char *getRead(Value *value) {
   }
 }
 
-/// Loops ask for the number of blocks to know which tile is next.
+/// Loops over tiles read the number of blocks to know which tile is next.
 static bool usesGridSize(Loop &loop) {
   auto isGridSize = [](Value *value) {
     while (auto *cast = dyn_cast<CastInst>(value))

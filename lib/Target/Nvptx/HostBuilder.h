@@ -27,7 +27,7 @@ public:
   mlir::Value constantBit(bool value);
   /// An input of the call (host.input).
   mlir::Value input(unsigned index);
-  /// Whether the caller has given places for results.
+  /// Whether the caller has given buffers for results.
   mlir::Value hasResults();
 
   mlir::Value create(host::Arithmetic kind, mlir::Value lhs, mlir::Value rhs);

@@ -357,8 +357,8 @@ void HostViews::require(StringRef who, Value actual, int64_t expected,
 }
 
 /// What the result's type knows and the source's does not is checked: for an
-/// argument when the call starts, otherwise at this place. The rank is known
-/// here even where the type does not say it.
+/// argument when the call starts, otherwise where the cast is. The rank is
+/// known here even where the type does not say it.
 std::optional<HostView> HostViews::cast(memref::CastOp op) {
   HostView view = get(op.getSource());
   auto type = dyn_cast<MemRefType>(op.getType());
@@ -369,12 +369,12 @@ std::optional<HostView> HostViews::cast(memref::CastOp op) {
   SmallVector<int64_t> strides;
   int64_t offset;
   (void)type.getStridesAndOffset(strides, offset);
-  bool asksCaller = view.isWhole && isUnconditional;
+  bool checksCall = view.isWhole && isUnconditional;
   HostProgram::Argument *argument =
-      asksCaller && view.argument ? &builder.program.arguments[*view.argument]
+      checksCall && view.argument ? &builder.program.arguments[*view.argument]
                                   : nullptr;
-  const ReturnedBuffer *returned = asksCaller ? view.returned : nullptr;
-  // The place where a stride is asked of the caller.
+  const ReturnedBuffer *returned = checksCall ? view.returned : nullptr;
+  // Where the stride that the caller must give is stored.
   auto getOpenStride = [&](unsigned d) -> int64_t * {
     if (argument)
       return &argument->strides[d];

@@ -12,8 +12,8 @@
 
 namespace flash {
 
-/// A sum of indices, or of offsets made of them, and of a constant. Those of a
-/// kernel do not overflow, so the order of summation is free.
+/// A sum of indices, or of offsets made of them, and of a constant. A kernel's
+/// sums do not overflow, so the order of summation is free.
 struct IndexSum {
   /// Whether f32 holds the constant, and the sum of two of them.
   static bool isSmall(int64_t constant);

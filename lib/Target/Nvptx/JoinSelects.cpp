@@ -20,7 +20,7 @@ using namespace PatternMatch;
 namespace {
 /// `chosen` where all of some conditions hold, a constant otherwise.
 struct Selection {
-  /// None if `select` is not of two values of which one is constant.
+  /// None unless `select` is of two values and one of them is constant.
   static std::optional<Selection> get(SelectInst *select);
 
   SelectInst *select;

@@ -45,8 +45,8 @@ struct ElementLoad {
   int64_t getBytes() { return op.getType().getIntOrFloatBitWidth() / 8; }
 };
 
-/// Two loads, of which the second is of the next element unless one of
-/// `bounded` reaches its bound.
+/// Two loads. The second is of the next element unless one of `bounded` reaches
+/// its bound.
 struct Pair {
   ElementLoad first, second;
   SmallVector<Bounded> bounded;
@@ -140,8 +140,8 @@ static bool canMoveBefore(LLVM::GEPOp address, Operation *place) {
                       [](Operation *op) { return isPure(op); });
 }
 
-/// The pairs of a block that are loaded behind one branch, at the first one's
-/// place.
+/// The pairs of a block that are loaded behind one branch, where the first one
+/// is.
 using Group = SmallVector<Pair>;
 
 static SmallVector<Group> findGroups(Block &block) {
@@ -196,8 +196,8 @@ static SmallVector<Group> findGroups(Block &block) {
   return groups;
 }
 
-/// The offset where nothing reaches its bound. Those of neighbours are sums
-/// that differ by constants.
+/// The offset where nothing reaches its bound. The offsets of neighbours are
+/// sums that differ by constants.
 static Value emitUnbounded(OpBuilder &b, Value offset,
                            ArrayRef<Bounded> bounded, IRMapping &known) {
   if (Value found = known.lookupOrNull(offset))

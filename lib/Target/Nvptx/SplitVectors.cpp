@@ -37,7 +37,7 @@ private:
 
   DenseMap<Value *, ArrayRef<Value *>> parts;
   BumpPtrAllocator allocator;
-  /// Those with scalars in their place, in the order of the program.
+  /// Instructions that scalars replace, in the order of the program.
   SmallVector<Instruction *> splits;
   SmallVector<InsertElementInst *> insertions;
 };
@@ -218,7 +218,7 @@ void VectorSplitter::run(Function &function) {
     auto *phi = dyn_cast<PHINode>(instruction);
     if (!phi)
       continue;
-    // A copy: asking for the parts of others moves the map's entries.
+    // A copy: reading the parts of others moves the map's entries.
     ArrayRef<Value *> scalars = parts.lookup(phi);
     for (auto [value, block] : zip_equal(phi->incoming_values(), phi->blocks()))
       for (auto [scalar, part] : zip_equal(scalars, getParts(value)))
