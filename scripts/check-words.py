@@ -1,9 +1,9 @@
-"""Finds words that pages and headers do not use for what is technical.
+"""Finds words that pages and comments do not use for what is technical.
 
 Usage: check-words.py LIST
 
 LIST has sections: a line `[GLOB ...]` names files, from the root of the sources, and each line behind it has a regular
-expression, ` -> ` and what to write instead. Of headers and .td files, comments and descriptions are read; of pages all
+expression, ` -> ` and what to write instead. Of sources, comments and descriptions of .td files are read; of pages all
 but addresses of links, and code, which is between backticks, indented, or between lines of three. Ends with 1 where there is such a word.
 """
 import bisect
