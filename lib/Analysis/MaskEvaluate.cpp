@@ -160,7 +160,7 @@ public:
       : nodes(getMaskNodes(mask)), found(nodes.size()), symbols{nq, nk},
         budget(budget), isRange(nodes.size() == 1 && isRangeOfKeys(nodes[0])) {}
 
-  /// Of the first `numKeys` keys.
+  /// Counts among the first `numKeys` keys.
   int64_t count(int64_t b, int64_t h, int64_t i, int64_t numKeys) {
     dims[0] = b;
     dims[1] = h;

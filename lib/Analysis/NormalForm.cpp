@@ -277,7 +277,7 @@ NormalForm::Pieces NormalForm::intersect(const Pieces &lhs, const Pieces &rhs,
       insert(products, std::move(product));
       if (isFew(products, projector))
         continue;
-      // Of the right side, only what holds in all of its pieces.
+      // Take from the right side only what holds in all of its pieces.
       exact = false;
       if (rhs.size() == 1 || budget < 0)
         return lhs;

@@ -61,14 +61,14 @@ private:
   llvm::ArrayRef<MaskNode> nodes;
   const System &tile;
   unsigned firstQuotient; ///< The number of existentials before the quotients.
-  /// Of each node that is a set, its inequalities and equalities; none for what
+  /// The inequalities and equalities of each node that is a set; none for what
   /// is beyond the limits.
   struct FlatConstraint {
     std::optional<Constraint> constraint;
     bool isEquality;
   };
   std::vector<std::vector<FlatConstraint>> sets;
-  /// Of each quotient, the two bounds of its remainder.
+  /// The two bounds of each quotient's remainder.
   std::vector<Piece> definitions;
   bool exact = true;
   int64_t budget = 0;

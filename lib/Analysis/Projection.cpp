@@ -328,7 +328,7 @@ Constraint Projector::combineBounds(const System &system,
     isExact = false;
     return dark;
   }
-  // Of two possible quotients take the simpler one.
+  // If both quotients are possible, take the simpler one.
   auto numVariables = [](const Row &row) {
     return count_if(drop_begin(row), [](int64_t v) { return v != 0; });
   };

@@ -157,7 +157,7 @@ llvm::Error FlashKernel::compile(std::string &diagnostics) {
                                           Variant::Flash, options);
       if (!compiled)
         return compiled.takeError();
-      compiled->level0 = nullptr; // Of the context that ends here.
+      compiled->level0 = nullptr; // It belongs to the context that ends here.
       program = std::move(*compiled);
       return llvm::Error::success();
     }

@@ -23,7 +23,7 @@ struct FlashKernel {
 
   std::string text, target, function, schedule, versions, device, tuningFile;
   int64_t multiprocessors = 0;
-  /// Of the options of a caller, while it waits.
+  /// From the options of a caller, while it waits.
   int (*isInterrupted)() = nullptr;
   /// The same as flash-run has them.
   flash::compile::CompileOptions options;
@@ -37,7 +37,7 @@ struct FlashKernel {
   std::map<std::string, std::string> stages;
   std::string serialized;
 
-  std::mutex mutex; // Of the member below.
+  std::mutex mutex; // Guards the member below.
   /// By device.
   std::map<int, std::shared_ptr<flash::compile::LoadedProgram>> loaded;
 

@@ -21,10 +21,10 @@ using llvm::SmallVector;
 struct FlashCall {
   const HostProgram &host;
   std::shared_ptr<LoadedProgram> program;
-  /// Of the arguments, and of the results where the caller says so; `tensors`
-  /// and `places` refer to it.
+  /// Shapes of the arguments, and of the results where the caller gives them;
+  /// `tensors` and `resultTensors` refer to it.
   SmallVector<int64_t, 64> shapes;
-  SmallVector<TensorArgument, 8> tensors, places;
+  SmallVector<TensorArgument, 8> tensors, resultTensors;
   flash::runtime::Invocation invocation;
   /// What the last launch was given.
   SmallVector<uint64_t, 8> results, scratch;
@@ -140,7 +140,7 @@ void FlashCall::copyShapes(llvm::ArrayRef<FlashTensor> arguments,
       total += 2 * tensor.rank;
   shapes.resize_for_overwrite(total);
   tensors.clear();
-  places.clear();
+  resultTensors.clear();
   int64_t *next = shapes.data();
   auto copy = [&](const int64_t *values, size_t count) {
     llvm::MutableArrayRef<int64_t> copied(next, count);
@@ -159,17 +159,17 @@ void FlashCall::copyShapes(llvm::ArrayRef<FlashTensor> arguments,
     auto strides = copy(result.strides, result.rank);
     flash::runtime::setIdleStrides(sizes, strides);
     limitStrides(host.results[i], sizes, strides);
-    places.push_back({0, sizes, strides});
+    resultTensors.push_back({0, sizes, strides});
   }
 }
 
 llvm::Error FlashCall::checkResult(size_t index) const {
   flash::runtime::Invocation::Result result = invocation.getResult(host, index);
-  if (!places.empty() && result.sizes != places[index].sizes)
+  if (!resultTensors.empty() && result.sizes != resultTensors[index].sizes)
     return llvm::createStringError(
         formatv("result {0} has other sizes than the place for it", index));
   auto order = llvm::to_vector<8>(llvm::seq<unsigned>(result.sizes.size()));
-  if (!places.empty())
+  if (!resultTensors.empty())
     llvm::sort(order, [&](unsigned left, unsigned right) {
       return std::pair(result.strides[right], left) <
              std::pair(result.strides[left], right);
@@ -183,7 +183,7 @@ llvm::Error FlashCall::checkResult(size_t index) const {
   int64_t bytes = count * host.results[index].elementBytes;
   if (bytes == result.bytes && (isDense || bytes == 0))
     return llvm::Error::success();
-  if (!places.empty())
+  if (!resultTensors.empty())
     return llvm::createStringError(
         formatv("the place for result {0} is not dense", index));
   return llvm::createStringError(
@@ -193,7 +193,7 @@ llvm::Error FlashCall::checkResult(size_t index) const {
 }
 
 llvm::Error FlashCall::prepare() {
-  if (llvm::Error error = host.prepare(tensors, invocation, places))
+  if (llvm::Error error = host.prepare(tensors, invocation, resultTensors))
     return error;
   for (size_t i = 0; i != host.results.size(); ++i)
     if (llvm::Error error = checkResult(i))

@@ -97,7 +97,7 @@ namespace {
 /// version can say which one wrote the bytes.
 struct Header {
   std::string kind, version, processor, features;
-  /// Of the bytes behind the header.
+  /// The hash of the bytes behind the header.
   uint64_t hash = 0;
 };
 

@@ -79,7 +79,7 @@ llvm::Expected<CpuProgram> CpuProgram::compile(ModuleOp source, StringRef entry,
     if (name == "linalg")
       stage("front");
   };
-  // Of several programs for one run, the first alone is printed.
+  // If one run has several programs, the first alone is printed.
   bool isPrinted = isFlash || emulates || options.isReference;
   if (llvm::Error error = runStages(
           *module, stages, isPrinted ? options : CompileOptions(), after))

@@ -33,7 +33,7 @@ struct FailureRecorder : PassInstrumentation {
   std::string &name;
 };
 
-/// Of the thread's compilation.
+/// Whether the thread's compilation was interrupted.
 thread_local bool wasInterrupted = false;
 
 } // namespace

@@ -13,7 +13,7 @@
 using namespace flash::run;
 
 Tolerance Tolerance::get(DType dtype, double scoreMagnitude, int64_t headDim) {
-  // Of f32, with 256 columns half of its bound is measured.
+  // At 256 columns half of the bound of f32 is measured.
   constexpr double widestUsual = 256;
   switch (dtype) {
   case DType::F16:

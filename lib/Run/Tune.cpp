@@ -211,7 +211,7 @@ llvm::Error Search::timeAll(llvm::ArrayRef<flash::Schedule> schedules) {
 
 SmallVector<size_t> Search::getFastest(size_t count) const {
   auto order = llvm::to_vector(llvm::seq<size_t>(0, candidates.size()));
-  // Of equals the first.
+  // The first of equals comes first.
   llvm::sort(order, [&](size_t a, size_t b) {
     return std::pair(candidates[a].seconds, a) <
            std::pair(candidates[b].seconds, b);

@@ -75,7 +75,7 @@ private:
 
   /// Each kernel once.
   std::vector<StringRef> kernels;
-  /// Of the parameters.
+  /// Names of the parameters.
   std::vector<std::string> argumentNames, resultNames;
 };
 } // namespace
@@ -88,7 +88,7 @@ private:
 /// the name.
 static bool isTaken(StringRef candidate, StringRef name) {
   static const llvm::StringSet<> taken = {
-      // Of the functions that have parameters of the program's names.
+      // Names in the functions that have parameters of the program's names.
       "arguments", "call", "message", "module", "result", "results", "stream",
       "workspace", "workspaceBytes",
       // Macros of compilers, and of headers.

@@ -48,7 +48,7 @@ void flash::emulation::copyTile(const TileStorage &destination,
 //===----------------------------------------------------------------------===//
 
 static std::atomic<bool> isRecording;
-static std::mutex recordMutex; ///< Of the next two.
+static std::mutex recordMutex; ///< Guards the next two.
 static std::vector<Event> recorded;
 static int64_t launches;
 static thread_local const char *currentRole = "";

@@ -18,7 +18,7 @@ using llvm::formatv;
 namespace {
 /// The values of a recipe in a call, as the hardware takes them.
 struct TensorMapShape {
-  /// Of the sizes, which the strides follow.
+  /// `shape` has the sizes, then the strides.
   TensorMapShape(const HostProgram::TensorMapRecipe &recipe,
                  const int64_t *shape);
   TensorMapOptions getOptions(uint64_t address) const;

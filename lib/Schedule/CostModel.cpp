@@ -105,7 +105,7 @@ double Clock::countSteps(const Schedule &schedule, int64_t splits) const {
 }
 
 double Clock::getMicroseconds(const Schedule &schedule, int64_t splits) const {
-  // Of a product of a block, in the mean.
+  // Columns of a product of a block, on average.
   int64_t columns = (problem.headDim +
                      problem.valueDim / countValueBlocks(problem, schedule)) /
                     2;

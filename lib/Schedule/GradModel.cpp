@@ -19,15 +19,15 @@ using llvm::formatv;
 // Stages where nobody says.
 static constexpr int64_t defaultStages = 2;
 
-// Of a thread, what addresses, rows of statistics and elements that are being
-// computed need beside the tiles (as assembled, test/Ptxas).
+// Registers of a thread that addresses, rows of statistics and elements that
+// are being computed need beside the tiles (as assembled, test/Ptxas).
 static constexpr int64_t registersBesideTiles = 32;
 
 // The statistics of a step of queries are copied as rows of eight, and a tile
 // in shared memory has a multiple of eight rows.
 static constexpr int64_t queryStepMultiple = 64;
 
-// Of a gradient that blocks add up in memory, f32.
+// Bytes of an element, f32, of a gradient that blocks add up in memory.
 static constexpr int64_t bytesOfSum = 4;
 
 // Shared memory that the barriers of a block's rings need, rounded up.
@@ -136,7 +136,7 @@ static bool paysToSumDiagonals(const Problem &problem,
   if (!problem.sumsByDistance || !problem.leavesRanges || !problem.keys ||
       !problem.queries)
     return false;
-  // Of steps of 128 queries two warps add up the diagonals, and where some keys
+  // Two warps add up the diagonals of steps of 128 queries, and where some keys
   // may be left out one of these looks for what is not finite.
   bool leavesKeysOut = problem.isMasked || problem.hasLengths ||
                        *problem.keys % candidate.keyTile != 0;
@@ -319,15 +319,15 @@ namespace {
 struct Program {
   llvm::StringLiteral rowsName, stepName;
   int64_t rows, step, stages;
-  /// Of the gradients that are summed up in registers.
+  /// Columns of the gradients that are summed up in registers.
   int64_t gradColumns;
   /// What a tile of rows and one of a step have in shared memory.
   int64_t rowBytes, stepBytes;
   /// Products of a step in registers at the same time.
   int64_t products;
-  /// Of one program for all gradients: the columns of the gradients of queries,
-  /// which go to others through shared memory as the gradients of scores do;
-  /// else 0.
+  /// The columns of the gradients of queries where one program has all
+  /// gradients: they go to others through shared memory as the gradients of
+  /// scores do; else 0.
   int64_t queryColumns = 0;
 
   int64_t getWarpgroups() const { return rows / rowsOfWarpgroup; }

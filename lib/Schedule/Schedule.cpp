@@ -26,7 +26,7 @@ namespace {
 /// Whose key it is, and what its value may be.
 struct Key {
   llvm::StringLiteral name;
-  /// Of `ScheduleOwner`.
+  /// A set of `ScheduleOwner`.
   unsigned owners;
   /// Null for `features`, the only key that is no number.
   std::optional<int64_t> Schedule::*number = nullptr;

@@ -17,7 +17,8 @@ using namespace flash;
 /// A size in a range whose common divisor is `divisor`.
 static std::optional<int64_t> findSize(int64_t first, int64_t last,
                                        int64_t divisor) {
-  // Of two multiples in a row, one at most is that of a larger divisor.
+  // Among two multiples in a row, one at most is a multiple of a larger
+  // divisor.
   int64_t size = llvm::alignTo(first, divisor);
   for (int64_t candidate : {size, size + divisor})
     if (candidate <= last && getCommonDivisor(candidate) == divisor)

@@ -32,7 +32,7 @@ int64_t countWarpsPerMultiprocessor(const Machine &target) {
   return target.registers / (target.registersPerThread + 1) / threadsPerWarp;
 }
 
-/// Of a thread, for the scores and the accumulator in f32.
+/// Registers of a thread for the scores and the accumulator in f32.
 int64_t countTileRegisters(const Problem &problem, const Schedule &schedule) {
   int64_t values = *schedule.queryTile *
                    (*schedule.keyTile + getValueColumns(problem, schedule));

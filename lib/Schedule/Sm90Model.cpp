@@ -32,10 +32,10 @@ constexpr int64_t barrierBytesPerBlock = 1024;
 // A panel of a tile in shared memory (128-byte swizzle), through which results
 // are stored.
 constexpr int64_t panelBytesPerRow = 128;
-// Of a thread: what addresses, the state of the rows and the softmax need
-// beside the tiles; and what ptxas keeps beside the result of a product, which
-// needs all its registers at once. Both as assembled for all head dimensions
-// (test/Ptxas).
+// Registers of a thread: what addresses, the state of the rows and the softmax
+// need beside the tiles; and what ptxas keeps beside the result of a product,
+// which needs all its registers at once. Both as assembled for all head
+// dimensions (test/Ptxas).
 constexpr int64_t registersBesideTiles = 24, registersBesideResult = 30;
 
 constexpr ScheduleFeatures specialized = ScheduleFeatures::SpecializeWarps |
@@ -222,7 +222,7 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
                           << " of at most " << mostQueries << " queries\n");
   bool areFew = keys && !schedule.ctasPerSm &&
                 hasFewTiles(problem, target, *schedule.queryTile);
-  // Of wide heads no tile may have room for all that are packed.
+  // For wide heads no tile may have room for all that are packed.
   std::vector<Schedule> tilesOfFew;
   if (areFew)
     tilesOfFew = getTiles(fits, problem.packedHeads, mostQueries);
@@ -294,9 +294,10 @@ std::string flash::completeSm90Schedule(const Problem &problem,
                    "so query_tile must be 64, got {0}",
                    *schedule.queryTile);
   int64_t warps = *schedule.queryTile / rowsOfWarp;
-  // Of each of the warpgroups that compute.
+  // The warpgroups that compute.
   int64_t warpgroups = divides ? 2 : *schedule.queryTile / rowsOfWarpgroup;
-  // Of the one that computes the scores, which has no fewer than the other.
+  // Columns of the warpgroup that computes the scores: no fewer than the
+  // other's.
   int64_t ownColumns =
       divides ? getFirstColumns(valueColumns,
                                 panelBytesPerRow / problem.getElementBytes())
@@ -316,7 +317,7 @@ std::string flash::completeSm90Schedule(const Problem &problem,
   int64_t sharedBytesOfBlock = std::max<int64_t>(
       0, getSharedLimit(target, blocks) - barrierBytesPerBlock);
 
-  // Of 64 rows each of 128 threads has half as many elements as there are
+  // Each of 128 threads has half as many elements of 64 rows as there are
   // columns; probabilities are rounded to 16 bits.
   int64_t registers = *schedule.keyTile / 2 + *schedule.keyTile / 4 +
                       ownColumns / 2 + registersBesideTiles;

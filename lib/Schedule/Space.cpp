@@ -58,7 +58,7 @@ constexpr ScheduleFeatures gradRoleFeatures[] = {
     gradSpecialized | ScheduleFeatures::DeferProducts,
     gradSpecialized | ScheduleFeatures::DeferProducts |
         ScheduleFeatures::Persistent};
-/// Of those without, and of the CPU.
+/// Tiles of gradients on the CPU, and where warps have no roles.
 constexpr int64_t gradTiles[] = {64, 32, 16, 128};
 
 /// Collects schedules that fit, each once.

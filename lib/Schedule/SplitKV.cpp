@@ -28,8 +28,8 @@ static constexpr int64_t mostSplitsOfLargeTile = 8;
 // distance between their tiles.
 static constexpr int64_t queryTileStep = 64;
 
-// Of lengths that are log-uniform between 1/327 of their bound and all of it,
-// as prompts of 100 to 32768 tokens are, the mean is such a part of the bound.
+// The mean of lengths that are log-uniform between 1/327 of their bound and all
+// of it, as prompts of 100 to 32768 tokens are, is such a part of the bound.
 static constexpr int64_t boundOfMeanKeys = 6;
 // A split is at most such a part of what a multiprocessor gets in the mean: the
 // last ones end at different times.

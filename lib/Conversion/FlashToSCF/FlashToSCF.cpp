@@ -150,7 +150,7 @@ static LogicalResult verifyTiles(VisitOp visit) {
   };
   bool isKnown = llvm::all_of(step.getMixedExtents(), isOutside);
   VisitKind kind = visit.getKind();
-  // Of (b, h, i, j), what the visit goes over; a diagonal has two.
+  // The index in (b, h, i, j) that the visit goes over; a diagonal has two.
   unsigned own = kind == VisitKind::Batches ? 0
                  : kind == VisitKind::Heads ? 1
                  : kind == VisitKind::Keys  ? 3

@@ -114,7 +114,7 @@ SmallVector<BlockArgument> VisitLowering::getCounts() {
   if (!step)
     return counts;
   add(step.getCount());
-  // Of the tile that stays, the rows that exist are the same for all tiles.
+  // The number of rows of the tile that stays is the same for all tiles.
   if (visit.getNumRowArgs() > 1)
     add(step.getFixedCount());
   return counts;

@@ -213,8 +213,8 @@ FailureOr<Value> BodyEmitter::emit(Value wanted) {
   bool isArithmeticOnly = llvm::all_of(ops, [&](Operation *inner) {
     return isTileArithmetic(inner) || inner->hasTrait<OpTrait::ConstantLike>();
   });
-  // Of a function that takes many instructions a thread has one element at a
-  // time: for all at once it has no registers.
+  // A function that takes many instructions is computed for one element at a
+  // time: a thread has no registers for all at once.
   bool isLong = shape.size() == 2 && llvm::any_of(ops, [](Operation *inner) {
                   return isa<math::MathDialect>(inner->getDialect()) &&
                          !isa<math::Exp2Op, math::FmaOp, math::AbsFOp>(inner);

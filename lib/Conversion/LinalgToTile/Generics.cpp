@@ -14,8 +14,8 @@ using namespace mlir;
 using namespace flash;
 
 LogicalResult BlockConverter::convertFill(linalg::FillOp fill) {
-  // Of tiles alone, which may not have a layout where a product starts from
-  // zero.
+  // A fill without a layout, such as zeros that a product starts from, needs no
+  // value.
   if (RankedTensorType type = layouts.getType(fill.getResult(0)))
     mapping.map(fill.getResult(0),
                 emitSplat(b, fill.getLoc(), lookup(fill.getInputs()[0]), type));

@@ -18,10 +18,10 @@
 using namespace mlir;
 using namespace flash;
 
-// Of the columns that belong together in a fragment.
+// Columns that belong together in a fragment.
 static constexpr int64_t columnsOfBlock = 8;
 // More would share the tiles in shared memory, but each reads all of them.
-static constexpr int64_t mostWarpsUnasked = 4;
+static constexpr int64_t mostWarpsByDefault = 4;
 static constexpr int64_t mostWarpsOfWarpRows = 8;
 static constexpr int64_t lanesOfWarp = 32;
 // What a thread reads or writes at once at most.
@@ -45,7 +45,7 @@ static int64_t chooseWarps(scf::ForallOp loop) {
             groups, cast<RankedTensorType>(result.getType()).getDimSize(0) /
                         rowsOfWarp);
   });
-  int64_t warps = std::clamp<int64_t>(groups, 1, mostWarpsUnasked);
+  int64_t warps = std::clamp<int64_t>(groups, 1, mostWarpsByDefault);
   while (groups % warps != 0)
     --warps;
   return warps;
@@ -82,9 +82,9 @@ struct RowTiles {
   bool areOnly = true;            ///< Whether it does.
   int64_t rows = 0;               ///< What numbers of rows are multiples of.
   int64_t columns = 0;            ///< The most.
-  int64_t bits = 0;               ///< Of the widest elements in memory.
-  int64_t leastBits = bitsAtOnce; ///< Of the narrowest.
-  /// Of those in memory in which the elements of a column are neighbours.
+  int64_t bits = 0;               ///< Bits of the widest elements in memory.
+  int64_t leastBits = bitsAtOnce; ///< Bits of the narrowest.
+  /// Bits of elements in memory where the elements of a column are neighbours.
   int64_t bitsOfTransposed = 0;
   int64_t leastVector = 1;
   int64_t mostVector = bitsAtOnce; ///< Known to be in step with rows in memory.
@@ -252,7 +252,7 @@ void Layouts::chooseWarpRows(scf::ForallOp loop, int64_t wantedWarps) {
   if (!tiles.areOnly || tiles.columns == 0)
     return;
   int64_t atOnce = bitsAtOnce / std::max<int64_t>(tiles.bits, 16);
-  // Of narrow tiles, fragments leave no lane without an element. They are of
+  // Fragments leave no lane of a narrow tile without an element. They are of
   // one warp, which transposed tiles of more elements take too many registers.
   constexpr int64_t mostOfLane = 64;
   bool areNarrow = tiles.areFragments && tiles.columns < lanesOfWarp * atOnce,

@@ -277,7 +277,7 @@ FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
   }
   tile::YieldOp::create(b, loc, element);
   b.setInsertionPointAfter(map);
-  // Of as many bits as it has in memory, which is exact.
+  // The element has as many bits as in memory, which is exact.
   if (type == f32)
     return map.getResult();
   return arith::TruncFOp::create(b, loc, type, map).getResult();
@@ -452,7 +452,7 @@ LogicalResult BlockConverter::store(Operation *op, Value source,
   if (!destination.isPlain())
     return refuse(op, "it stores to elements that are not neighbours; insert "
                       "with strides of 1");
-  // Of a tile the first rows and columns may be stored alone.
+  // The first rows and columns of a tile may be stored alone.
   if (auto slice = source.getDefiningOp<tensor::ExtractSliceOp>();
       slice && (!isMemoryTile(source, forall) || !layouts.getType(source) ||
                 stripCasts(slice.getSource()).getDefiningOp<tensor::PadOp>())) {

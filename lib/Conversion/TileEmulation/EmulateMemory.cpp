@@ -47,7 +47,7 @@ static void forEachElement(
                      });
 }
 
-/// Of a tile of `tileRows` rows, how many exist.
+/// How many rows of a tile of `tileRows` rows exist.
 static Value emitRows(ImplicitLocOpBuilder &b, Value rows, int64_t tileRows) {
   Value all = constant(b, tileRows);
   if (!rows)

@@ -148,7 +148,7 @@ struct EmulateElementwise : ConversionPattern {
     SmallVector<Type> types;
     if (failed(getTypeConverter()->convertTypes(op->getResultTypes(), types)))
       return failure();
-    // Of all that is done to each score, this takes longest.
+    // Among all computations on a score this takes longest.
     auto type = dyn_cast<RankedTensorType>(types.front());
     if (isa<math::Exp2Op>(op) && type && type.getRank() == 2)
       EmulationBuilder(b, op, calls).note();

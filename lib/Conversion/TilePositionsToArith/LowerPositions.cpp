@@ -62,7 +62,7 @@ struct LowerTilePositions
       // Claimed some time before it is begun, a tile waits for the one before
       // unless more heads are between them. Measured: not 1, not 4.
       constexpr int64_t wavesOfClaims = 2;
-      // Of packed rows a head has the tiles of all sequences, one behind the
+      // With packed rows a head has the tiles of all sequences, one behind the
       // other: as many heads are between them if there are more waves.
       constexpr int64_t wavesOfSequences = 16;
       flash::Schedule schedule = flash::getSchedule(kernel);

@@ -274,7 +274,7 @@ static Value emitTiles(OpBuilder &b, Location loc, Value memory, MapTiles tiles,
   OpFoldResult ofRow = strides[rowDim],
                offset = metadata.getConstifiedMixedOffset();
   Value numRows = getValueOrCreateConstantIndexOp(b, loc, sizes[rowDim]);
-  // Of a memref without rows there is no tile, and maybe no address.
+  // A memref without rows has no tile, and maybe no address.
   Value some = b.createOrFold<arith::MinUIOp>(loc, numRows, constant(1));
   Value numTiles;
   if (tiles == MapTiles::ThatEndAtRow) {

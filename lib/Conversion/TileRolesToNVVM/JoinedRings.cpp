@@ -76,7 +76,8 @@ JoinedRings flash::tile::findJoinedRings(WarpSpecializeOp roles) {
   JoinedRings joined;
   roles->getParentOfType<gpu::GPUFuncOp>().walk([&](RingOp ring) {
     RingOp other = isPlain(ring) ? findRingBefore(ring) : RingOp();
-    // Of three in a row the second has barriers, or the first for two of them.
+    // If three follow each other the second has barriers, or the first for two
+    // of them.
     if (other && !joined.contains(other) &&
         llvm::none_of(llvm::make_second_range(joined),
                       [&](RingOp before) { return before == ring; }))

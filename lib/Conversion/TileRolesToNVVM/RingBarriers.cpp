@@ -48,7 +48,7 @@ int64_t RoleLowering::getNumReaders(RingOp ring) {
     if (isa<RingReleaseOp>(user))
       readers.insert(roles.getRoleOf(user));
   int64_t arrivals = getNumCheckWarps(ring);
-  // Of warps that alternate one has the stage.
+  // Where warps alternate, one of them has the stage.
   for (unsigned role : readers)
     arrivals += roles.alternates(role) ? 1 : roles.getNumWarps(role);
   return arrivals;

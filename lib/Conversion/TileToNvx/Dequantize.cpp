@@ -121,7 +121,7 @@ std::pair<Value, Value> Chunks::getPosition(ThreadBuilder &t,
   constexpr int64_t otherRow = 5;
   Value lane = t.lane(), isOther = t.rem(t.div(lane, chunks), 2);
   Value row = t.xorWith(t.div(lane, 2 * chunks), t.mul(isOther, otherRow));
-  // Of a single warp all but the lane's part is a constant.
+  // With a single warp all but the lane's part is a constant.
   int64_t warps = threads / threadsOfWarp;
   Value group = t.constant(step * warps);
   if (warps > 1)

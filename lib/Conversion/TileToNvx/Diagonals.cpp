@@ -116,8 +116,8 @@ Value DiagonalSums::addDiagonals(ArrayRef<Pair> sums, const Pair &next) {
       const Pair &behind = i + 1 < matricesAtATime ? sums[i + 1] : next;
       x.push_back(select(begins, sums[i][e], behind[e]));
     }
-  // Of two lanes whose rows differ in a bit each takes half of the matrices.
-  // What they have of a diagonal is as many columns apart as rows.
+  // Two lanes whose rows differ in a bit take half of the matrices each. What
+  // they have of a diagonal is as many columns apart as rows.
   auto exchange = [&](int64_t bit, Value partner) {
     Value other = isSet(g, bit);
     size_t half = x.size() / 2;

@@ -558,7 +558,7 @@ static FailureOr<Value> convertStore(tile::StoreOp op,
 /// Each thread stores the two neighbours of each of its rows.
 static void putPairs(ThreadBuilder &t, tile::PutOp op,
                      ArrayRef<Value> registers, Value shared, Value warp) {
-  // Of the blocks that odd and even rows of f32 alternate between.
+  // The distance of the blocks that odd and even rows of f32 alternate between.
   constexpr int64_t distance = 2;
   auto type = cast<RankedTensorType>(op.getX().getType());
   tile::SmemType stage = op.getDestination().getType();
@@ -615,7 +615,7 @@ static void putPairs(ThreadBuilder &t, tile::PutOp op,
   }
 }
 
-/// Of the four lanes that hold the values of a row the first stores them.
+/// The first of the four lanes that hold the values of a row stores them.
 static void putRows(ThreadBuilder &t, tile::PutOp op, ArrayRef<Value> registers,
                     Value shared) {
   auto type = cast<RankedTensorType>(op.getX().getType());

@@ -180,7 +180,7 @@ static FailureOr<Value> convertBroadcast(tile::BroadcastOp op,
                      registers;
   if (auto source = cast<RankedTensorType>(op.getSource().getType());
       isa<tile::ColumnsAttr>(source.getEncoding())) {
-    // Of two rows, the same pairs.
+    // Both rows of a thread have the same pairs.
     for (int64_t row = 0; row < result.getDimSize(0);
          row += rowsOfWarp * getLayout(result).getNumWarps())
       for (size_t at = 0; at < rows.size(); at += 2)

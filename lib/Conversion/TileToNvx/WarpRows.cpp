@@ -39,7 +39,7 @@ public:
   VectorType getChunkType();
   Type getElementType() { return memory.type.getElementType(); }
 
-  /// Of the `index`-th row of the thread, whether it exists; null if it does.
+  /// Whether the `index`-th row of the thread exists; null if it does.
   Value getRowExists(int64_t index);
   /// The same for an element of the `number`-th chunk of a row that exists.
   Value getColumnExists(int64_t number, int64_t element);

@@ -118,7 +118,7 @@ private:
   std::atomic<double> timeout{60.0};
   std::atomic<uint64_t> launchCount{0};
 
-  std::mutex mutex; // Of the members below.
+  std::mutex mutex; // Guards the members below.
   std::string lossReason;
   std::vector<Launch> running;
   MemoryUse memory;

@@ -30,7 +30,7 @@ struct Function::Loaded {
   /// How many parameters each kernel has, of PTX.
   llvm::StringMap<int> parameters;
 
-  std::mutex mutex; // Of the member below.
+  std::mutex mutex; // Guards the member below.
   /// How much dynamic shared memory each kernel may have, as far as it has been
   /// read: all objects of a kernel take it from here, and no launch calls the
   /// driver for it.

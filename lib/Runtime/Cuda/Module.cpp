@@ -147,7 +147,7 @@ llvm::Expected<Function> Module::getFunction(StringRef name) const {
   if (count->second == 0) {
     info.parameterBytes = 0;
   } else if (api.cuFuncGetParamInfo.function) {
-    size_t offset = 0, size = 0; // Of the last one.
+    size_t offset = 0, size = 0; // The last parameter's.
     if (llvm::Error error =
             context.call(doing, api.cuFuncGetParamInfo, function.handle,
                          count->second - 1, &offset, &size))

@@ -291,7 +291,7 @@ flash::CpuExecutable::link(CpuObject object) {
 
 /// Whether the elements lie in row-major order without gaps.
 static bool isDense(const flash::StridedBuffer &buffer) {
-  // Of no elements none lies elsewhere.
+  // Without elements none lies elsewhere.
   if (is_contained(buffer.sizes, 0))
     return true;
   int64_t expected = 1;

@@ -16,8 +16,9 @@
 
 using namespace llvm;
 
-/// Of a step whose copies may carry their addresses. With two, as in the
-/// forward, additions would not pay, and f32 of 80 columns would spill.
+/// The most tensors of a step whose copies may carry their addresses. With two,
+/// as in the forward, additions would not pay, and f32 of 80 columns would
+/// spill.
 constexpr size_t mostTensors = 2;
 
 static bool isCopy(const Instruction &instruction) {

@@ -96,7 +96,7 @@ struct Widened {
   Value x;
 };
 
-/// Of one operand or of two.
+/// Computes an op of one operand or two in f64.
 template <typename OpTy, auto function> struct InF64 : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 

@@ -116,7 +116,7 @@ Value HostBuilder::countBytes(unsigned number, int64_t elementBytes,
 }
 
 OwningOpRef<ModuleOp> HostBuilder::finish() {
-  // Of choices and loops, results that nothing needs.
+  // Choices and loops may have results that nothing needs.
   auto isRegion = [](Operation *op) {
     return isa<scf::IfOp, scf::ForOp>(op) ? WalkResult::interrupt()
                                           : WalkResult::advance();

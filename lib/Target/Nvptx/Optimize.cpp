@@ -82,7 +82,7 @@ void flash::optimizeForNvptx(Module &module, TargetMachine &machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graph, modules);
 
-  // Of a chip that is not described, as many as the others have.
+  // A chip that is not described is taken to have as many as the default one.
   const flash::Machine *known = flash::findMachine(machine.getTargetCPU());
   int64_t registers = (known ? *known : flash::getDefaultGpu()).registers;
   for (Function &function : module)

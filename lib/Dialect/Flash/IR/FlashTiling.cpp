@@ -163,7 +163,7 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
   }
   Value keys = getKeys();
   if (keys) {
-    // Of the op's existing keys, those that fall into this tile.
+    // The op's existing keys that fall into this tile.
     AffineExpr existing = b.getAffineDimExpr(0), offset = b.getAffineDimExpr(1),
                size = b.getAffineDimExpr(2);
     OpFoldResult clipped = affine::makeComposedFoldedAffineMin(

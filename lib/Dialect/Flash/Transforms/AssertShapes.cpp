@@ -396,7 +396,7 @@ bool ShapeAsserter::computedInRange(tensor::ExtractOp extract, unsigned dim,
   unsigned budget = 64;
   std::optional<Ends> ends =
       findEnds(extract.getIndices()[dim], extents, positions, budget);
-  // Of elements that take no part, indices by query and key may be any.
+  // Elements that take no part may have any indices by query and key.
   bool isOfHeads = llvm::all_of(positions, [](unsigned at) { return at < 2; });
   if (!ends || (!isOfHeads && !allTakePart()))
     return false;

@@ -133,7 +133,7 @@ FailureOr<size_t> CallAxes::add(AttentionOp op, StringRef name,
   return number;
 }
 
-/// Of keys or values in pages, the view of these; else null.
+/// The view of keys or values that are in pages; else null.
 static UnpageOp getUnpage(Value tensor) {
   while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
     tensor = cast.getSource();

@@ -98,7 +98,7 @@ Value CombineBuilder::readTile(Value splits, Value split,
 }
 
 CombineBuilder::Split CombineBuilder::read(Value split) {
-  // Of a split that does not exist the last one is read instead, as one without
+  // Instead of a split that does not exist the last one is read, as one without
   // keys.
   Value exists;
   if (mayExceed) {

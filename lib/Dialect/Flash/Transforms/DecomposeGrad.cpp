@@ -340,7 +340,7 @@ LogicalResult GradStepBuilder::run(CapturedGradStepOp op) {
     IRMapping values;
     scoreRegion(at, args[0], query, key, values);
     Value condition = tookPart(at, args[1], query, key);
-    // Of the fixed tile, too, all that is counted has to be there.
+    // What is counted must be in the existing rows of the fixed tile, too.
     if (Value count = op.getFixedCount())
       condition = emitRowExists(at, at.getLoc(), condition,
                                 overQueries ? key : query, count);

@@ -70,7 +70,7 @@ public:
 private:
   using LoopBody =
       function_ref<SmallVector<Value>(Value at, ValueRange carried)>;
-  /// Of the element's row.
+  /// Values of the element's row.
   struct RowValues {
     Value lse, delta;
   };
@@ -497,7 +497,7 @@ SmallVector<Value> NaiveGradient::emitKeyHead(Value batch, Value keyHead,
       getValueOrCreateConstantIndexOp(b, loc, slices.front().offsets[1]);
   if (op.getLengths())
     keys.length = tensor::ExtractOp::create(b, loc, op.getLengths(), batch);
-  // Of a sequence of its own what is beyond its rows is 0, and not gone over.
+  // Rows beyond the end of a sequence of its own are 0, and not gone over.
   Value queries = getValueOrCreateConstantIndexOp(
       b, loc, getLength(b, loc, numQueries, op.getQueryLengths(), batch));
   llvm::SaveAndRestore ofBatch(

@@ -23,7 +23,7 @@ using namespace flash;
 /// That of programs of gradients, where a schedule is still to be chosen.
 static constexpr int64_t typicalTile = 128;
 
-/// Of the rows of any tile.
+/// What the rows of any tile are a multiple of.
 static constexpr int64_t tileMultiple = 8;
 
 /// Longer ones have no use, and do not fit into a GPU's registers.
@@ -309,14 +309,15 @@ std::string flash::findBlockFault(std::optional<ArrayRef<int64_t>> blockSizes,
   return "";
 }
 
-/// Of the keys of a tile: tensor cores sum over as many at a time.
+/// What the keys of a tile are a multiple of: tensor cores sum over as many at
+/// a time.
 static int64_t getKeyMultiple(AttentionOpInterface op, const Machine &machine) {
   return machine.isGpu()
              ? ElementType::find(op.getQuery().getType())->productStep
              : tileMultiple;
 }
 
-/// Of the tiles that the machine can have and that fit, the nearest.
+/// The nearest tile that fits and that the machine can have.
 static std::optional<int64_t>
 findNearestTile(AttentionOpInterface op, const Machine &machine, int64_t tile,
                 function_ref<bool(int64_t)> fits) {

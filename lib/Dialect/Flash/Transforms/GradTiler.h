@@ -147,14 +147,14 @@ private:
   double scale;
   /// Rows of the output whose delta an iteration computes.
   int64_t deltaRows;
-  /// Of each query, its log-sum-exp in base 2, and delta; and these as
+  /// The log-sum-exp in base 2 and the delta of each query; and these as
   /// programs over keys take them.
   mlir::Value lseLog2, delta, lseLog2OfSteps, deltaOfSteps;
-  /// Of one program: of each tile of queries what its gradients are before
-  /// their scale, and how many tiles of keys have added to them.
+  /// If there is one program: the gradients of each tile of queries before
+  /// their scale, and how many tiles of keys have been added to them.
   mlir::Value sums, counts;
-  /// Of each pair of tiles the sums of the diagonals of the gradients of
-  /// scores, if the schedule has `sum_diagonals`.
+  /// The sums of the diagonals of the gradients of scores, for each pair of
+  /// tiles, if the schedule has `sum_diagonals`.
   mlir::Value diagonals;
 };
 

@@ -76,7 +76,7 @@ LogicalResult VersionMaker::add(const Call &call) {
   FailureOr<SmallVector<SizeRange>> ranges = axes.match(call);
   if (failed(ranges))
     return failure();
-  // Of each axis its classes, each with one of their sizes.
+  // The classes of each axis, each with one of their sizes.
   std::vector<SmallVector<std::pair<SizeSet, int64_t>>> classes(ranges->size());
   size_t count = 1;
   for (auto [axis, range, list] :

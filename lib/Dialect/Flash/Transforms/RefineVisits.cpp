@@ -51,7 +51,7 @@ static void warnOfAllTiles(Location loc, StepOpInterface step, VisitKind kind) {
 /// expression that is known to be one, or the position of a loop or a visit
 /// that starts at a multiple and steps by one.
 static bool isMultipleOf(OpFoldResult value, int64_t factor) {
-  // Of a tile without rows.
+  // The size of a tile without rows.
   if (factor == 0)
     return false;
   if (std::optional<int64_t> constant = getConstantIntValue(value))
@@ -291,7 +291,7 @@ static void refine(VisitOp visit) {
       getTiles(b, contributors, /*areRanges=*/true, /*isHull=*/false));
 }
 
-/// Of lengths that are not known, neither may be much longer than the other.
+/// If lengths are not known, neither may be much longer than the other.
 static bool haveEvenPairsOfQueries(StepOpInterface step) {
   constexpr int64_t someLength = 4096;
   SmallVector<OpFoldResult> extents = step.getMixedExtents();

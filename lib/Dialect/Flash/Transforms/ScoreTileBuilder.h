@@ -53,7 +53,7 @@ protected:
   unsigned keyLoop() { return 1 - queryLoop(); }
   llvm::SmallVector<int64_t> scoreShape();
   mlir::AffineMap scoreMap() { return b.getMultiDimIdentityMap(2); }
-  /// Of a value for each query.
+  /// The map of values of each query.
   mlir::AffineMap rowMap() { return map(2, {queryLoop()}); }
 
   //===--------------------------------------------------------------------===//

@@ -102,7 +102,7 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
   SmallVector<Sizes> ofArguments;
   Machine machine;
   Schedule givenSchedule;
-  /// Of gradients.
+  /// Measured schedules of gradients.
   TunedSchedules tuned;
 };
 } // namespace
@@ -130,8 +130,8 @@ LogicalResult Specialize::readSizes(func::FuncOp func) {
              << "' are no sizes; write them as 2x8x?x64, with ? for what stays "
                 "open";
     auto type = dyn_cast<RankedTensorType>(func.getArgument(number).getType());
-    // Of rows that lie behind each other, a batch of sequences of the mean
-    // length stands for them.
+    // Rows that lie behind each other are given as a batch of sequences of the
+    // mean length.
     if (UnpackOp unpack = getUnpack(func.getArgument(number)))
       type = unpack.getView().getType();
     bool fits =
@@ -465,7 +465,7 @@ void Specialize::setMultiples(AttentionOp op, const Schedule &schedule) {
   };
   int64_t queriesOfTile = schedule.getQueriesOfTile(),
           keysOfTile = *schedule.keyTile;
-  // Of blocks that lack keys tiles do.
+  // Tiles lack keys where the caller's blocks do.
   if (std::optional<ArrayRef<int64_t>> blocks = op.getBlockSizes())
     keysOfTile = blocks->back();
   int64_t multiples[] = {getMultiple(sizes->query[last], queriesOfTile),
@@ -608,7 +608,7 @@ LogicalResult Specialize::select(AttentionGradOp op) {
   auto getMultiple = [](int64_t size, int64_t tile) {
     return size >= tile && getCommonDivisor(size) % tile == 0 ? tile : 1;
   };
-  // Of blocks that lack rows tiles do.
+  // Tiles lack rows where the caller's blocks do.
   int64_t rowsOfTiles[] = {std::lcm(*chosen.queryTile, chosen.getQueryStep()),
                            std::lcm(*chosen.keyTile, chosen.getKeyStep())};
   if (std::optional<ArrayRef<int64_t>> blocks = op.getBlockSizes())

@@ -128,14 +128,14 @@ flash::combineSplits(OpBuilder &b, Location loc, const KeySplits &splits,
                      bool alongHeads, Value rowsOfView,
                      function_ref<OpFoldResult(OpBuilder &, Value)> countOf) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  // Of a view, results of the kernel before are used for nothing but to be
+  // Results of the kernel before that are views are used for nothing but to be
   // stored into, and what they start from is in no memory.
   Value init = inits[0];
   if (auto kernel = init.getDefiningOp<KernelOp>(); kernel && rowsOfView)
     init = kernel.getOuts()[cast<OpResult>(init).getResultNumber()];
   SmallVector<OpFoldResult> sizes = getInitSizes(b, loc, init);
   OpFoldResult valueDim = sizes.pop_back_val();
-  // The last loop is over rows, which of a view are always those.
+  // The last loop is over rows, also where they are the rows of a view.
   unsigned rowDim = alongHeads ? 1 : 2, loopDim = rowsOfView ? rowDim : 2;
   std::swap(sizes[rowDim], sizes[loopDim]);
   TiledDim ofLoop = {rowsOfCombination, sizes[loopDim]};
@@ -211,7 +211,7 @@ flash::combineSplits(OpBuilder &b, Location loc, const KeySplits &splits,
       shape.push_back(sizeOf(valueDim));
     types.push_back(RankedTensorType::get(shape, type.getElementType()));
   }
-  // Of few splits, whichever of them a batch has, one step reads all.
+  // If splits are few, one step reads all, whichever of them a batch has.
   IntegerAttr step;
   if (splits.getKeys()) {
     std::optional<int64_t> most = getConstantIntValue(splits.getCount());

@@ -63,7 +63,7 @@ private:
     Value query, batch, head, start;
     TiledDim keys;
     OpFoldResult headOfKeys;
-    OpFoldResult numQueries, numKeys; ///< Of the batch.
+    OpFoldResult numQueries, numKeys; ///< The numbers in the batch.
   };
   /// The values of a tile of keys: columns of it, or a tile of their own.
   Value loadValues(Value key, ArrayRef<OpFoldResult> first,
@@ -128,7 +128,7 @@ private:
   TiledDim queries = {0, {}};
   int64_t packedHeads = 1, tileRows = 0;
   int64_t keyTile = 0;
-  ColumnsOfPosition columns = {0}; ///< Of the values.
+  ColumnsOfPosition columns = {0}; ///< Columns of the values.
   bool areOfKeys = false; ///< Whether values are columns of tiles of keys.
   HeadGroups groups;
   KeySplits splits;

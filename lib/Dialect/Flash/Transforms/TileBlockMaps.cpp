@@ -178,8 +178,8 @@ private:
     return arith::CmpFOp::create(at, arith::CmpFPredicate::OEQ, count,
                                  tile.all);
   }
-  /// Of a listed tile, of how many of its elements are kept, and of the values
-  /// of an entry.
+  /// A condition on a listed tile, on how many of its elements are kept, and on
+  /// the values of an entry.
   using Condition =
       llvm::function_ref<Value(ImplicitLocOpBuilder &at, Value listedTile,
                                Value count, ValueRange ofEntry)>;
@@ -197,8 +197,7 @@ private:
   /// `markNumbers` of the listed tiles.
   Value markTiles(const CountedTile &tile, Value start, ValueRange ofEntries,
                   Condition condition);
-  /// Of an entry, how many of the tiles that are looked for come before its
-  /// own.
+  /// How many of the tiles that are looked for come before the entry's own.
   using CountBefore =
       llvm::function_ref<Value(ImplicitLocOpBuilder &at, ValueRange ofEntry)>;
   /// For each entry of an iteration, the first tile up to which the condition
@@ -252,7 +251,7 @@ private:
   /// The queries or keys whose tiles have a list each, and the others.
   TiledDim fixed, listed;
   OpFoldResult numListed, numFixed;
-  /// Of each batch.
+  /// The number of maps of each batch.
   OpFoldResult numMaps;
   MaskAttrInterface mask;
   /// What the mask says of tiles, whatever the region does.
@@ -752,8 +751,8 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
     scf::YieldOp::create(b, ValueRange{known[0], found[0], found[1]});
   }
   Value before = groups.getResult(1), start = groups.getResult(2);
-  // Of the tiles of a group, and none of them, one is found in as many halvings
-  // as there are powers of two up to their number.
+  // Bisection finds one of the tiles of a group, or none, in as many steps as
+  // there are powers of two up to their number.
   Value mostOfGroup = arith::MinSIOp::create(b, most, constant(tilesAtOnce));
   Value halvings = constant(0);
   for (int64_t power = 1; power <= tilesAtOnce; power *= 2) {

@@ -16,8 +16,8 @@ namespace flash {
 /// Builds linalg on statically shaped tiles. The state of rows, and whatever is
 /// computed, is f32.
 struct TileBuilder {
-  /// Of the elements of the inputs and then of the outputs, the new ones of the
-  /// outputs.
+  /// Computes the new elements of the outputs from the elements of the inputs
+  /// and of the outputs.
   using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       mlir::ImplicitLocOpBuilder &, mlir::ValueRange)>;
 

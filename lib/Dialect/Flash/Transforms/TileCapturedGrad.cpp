@@ -153,8 +153,8 @@ private:
   /// From now on steps have tiles for warps with roles, or for others, and
   /// their rows are keys or queries.
   void useTiles(bool withRoles, bool rowsAreKeys);
-  /// Of a program that copies so many pairs of these in each step, and so many
-  /// once.
+  /// The schedule of a program that copies so many pairs of these in each step,
+  /// and so many once.
   Schedule ofTiles(int64_t inStep, int64_t once) {
     return model.getSchedule(withRoles, inStep, once);
   }
@@ -807,10 +807,10 @@ Value CapturedGradTiler::addDiagonalsOfKeys(Value batch, Value head,
     tiles = computeMaskTiles(transposeMask(*op.getMask()), keyRows, queryRows,
                              getConstantIntValue(keys.end),
                              getConstantIntValue(queries.end));
-  // Of the row of a pair of tiles the element of a distance is number keyRows +
-  // distance + firstKey - firstQuery, so that the distance is in the rows of so
-  // many steps of queries. A row has keyRows + queryRows elements, and the one
-  // in front of the first of a tile's rows is 0.
+  // In the row of a pair of tiles the element of a distance has the number
+  // keyRows + distance + firstKey - firstQuery, so that the distance is in the
+  // rows of so many steps of queries. A row has keyRows + queryRows elements,
+  // and the one in front of the first of a tile's rows is 0.
   Value base = apply(d0 + d1 + keyRows, {first, firstKey});
   for (int64_t back = 0; back <= keyRows / queryRows; ++back) {
     auto term = [&](ImplicitLocOpBuilder &at,

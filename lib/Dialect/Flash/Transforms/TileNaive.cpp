@@ -318,7 +318,8 @@ Value NaiveTiler::modifiedScores(Value products, ValueRange position) {
         };
         ScorePosition here = {position[0], position[1], at(0),
                               at(1),       numQueries,  numKeys};
-        // Of a block that is left in part, and of one that is left whole.
+        // Whether the element's block is left in part, and whether it is left
+        // whole.
         Value isPart, isFull;
         if (!inputs.empty()) {
           auto is = [&](double kind) -> Value {
@@ -332,7 +333,7 @@ Value NaiveTiler::modifiedScores(Value products, ValueRange position) {
         Value guard = takesPart;
         if (guard && queries.isRagged())
           guard = emitRowExists(nested, loc, guard, here.query, numQueries);
-        // Of padding, captured tensors must not be read.
+        // Captured tensors must not be read for padding.
         auto clampBelow = [&](Value at, Value extent) -> Value {
           Value one = arith::ConstantIndexOp::create(nested, loc, 1);
           Value last = arith::SubIOp::create(nested, loc, extent, one);

@@ -61,8 +61,8 @@ static Value expand(OpBuilder &b, Location loc, AffineExpr expr,
     };
     divided[part] = b.getAffineDimExpr(values.size());
     int64_t by = divisor.getValue();
-    // Of negative numbers, too, a shift gives the floor, and a mask the
-    // remainder.
+    // A shift gives the floor, and a mask the remainder, of negative numbers,
+    // too.
     if (isPowerOf2 && isQuotient)
       values.push_back(arith::ShRSIOp::create(b, loc, dividend,
                                               constant(llvm::Log2_64(by))));

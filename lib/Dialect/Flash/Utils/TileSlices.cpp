@@ -170,7 +170,7 @@ FailureOr<int64_t> flash::getMostRows(Operation *op, Value tensor,
     op->emitOpError("has no known bound on its number of rows; cut it into "
                     "blocks of rows first");
   else
-    rows = std::max<int64_t>(*rows, 1); // Of none, a tile is all padding.
+    rows = std::max<int64_t>(*rows, 1); // Without rows, a tile is all padding.
   return rows;
 }
 

@@ -672,7 +672,8 @@ LogicalResult MmaAsyncOp::verify() {
     return emitOpError("contracts rows of 16-bit elements, which are a "
                        "multiple of ")
            << rowMultiple << ", not " << inner;
-  // Of a transposed tile also the columns that its last panel has besides.
+  // The result may also have the columns behind a transposed tile in its last
+  // panel.
   if (auto tile = dyn_cast<SmemType>(getA().getType());
       tile && getTransposeA() && result.getDimSize(0) > rows)
     rows = std::min(result.getDimSize(0), static_cast<int64_t>(llvm::alignTo(

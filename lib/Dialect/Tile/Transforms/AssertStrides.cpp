@@ -32,7 +32,7 @@ static int64_t getCopiedRows(BlockArgument argument) {
     // An argument may also be an index of a copy.
     if (auto copy = dyn_cast<CopyAsyncOp>(user);
         copy && copy.getSource() == argument)
-      // Of packed rows the address of each is computed.
+      // The address of each packed row is computed.
       rows = std::max<int64_t>(
           rows,
           copy.getPacked() ? 1 : copy.getRing().getType().getTile().getRows());

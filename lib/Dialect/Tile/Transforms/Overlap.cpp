@@ -93,7 +93,7 @@ static std::optional<Products> match(scf::ForOp loop) {
       continue;
     }
     std::optional<DeferredProduct> part = matchDeferred(loop, product);
-    // Of a tile of several such products the first would release it.
+    // If a tile had several such products the first would release it.
     bool isShared =
         part && llvm::any_of(parts.deferred, [&](DeferredProduct &other) {
           return other.wait == part->wait || other.release == part->release;

@@ -496,7 +496,7 @@ static void expand(MutableArrayRef<Loop> chain) {
     Value start = loop.op.getLowerBound();
     if (loop.op == first) {
       carried = loop.emitFirst(b);
-      // Of one iteration this is the end.
+      // A loop of one iteration ends here.
       if (std::optional<APInt> count = first.getStaticTripCount();
           count && count->isOne())
         continue;

@@ -29,7 +29,7 @@ namespace {
 /// What one loop does with one ring in each iteration.
 struct RingUse {
   RingOpInterface acquire;
-  /// Of each part of a stage.
+  /// The copy of each part of a stage.
   SmallVector<CopyAsyncOp, 1> copies;
   RingWaitOp wait;
   RingOpInterface release;
@@ -146,8 +146,8 @@ static std::optional<Loop> analyze(scf::ForOp op) {
   return loop;
 }
 
-/// Of a tile that is dequantized, the wait for what becomes of it, which
-/// follows its release; null of others.
+/// The wait for what a tile is dequantized to, which follows the tile's
+/// release; null if it is not dequantized.
 static RingWaitOp getWaitForDequantized(RingUse &use) {
   for (Operation *user : use.wait.getTile().getUsers()) {
     auto dequantize = dyn_cast<RingDequantizeOp>(user);
@@ -463,8 +463,9 @@ void Chain::prefetch() {
     row = b.createOrFold<arith::AddIOp>(loc, row, first.getStep());
   }
 
-  // Of copies behind the same op the last one is put there first: they are in
-  // the order of those before the loop, so that a wait knows which are younger.
+  // The last one of several copies behind the same op is inserted first: they
+  // are in the order of the copies before the loop, so that a wait knows which
+  // are younger.
   for (size_t i = 0; i < loops.size(); ++i)
     for (auto &[ring, use] : llvm::reverse(loops[i].rings)) {
       Loop &loop = loops[i];

@@ -325,7 +325,7 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   RoleRegisters ofRoles =
       getRoleRegisters(getMachineOfKernels(kernel),
                        consumers / warpsOfWarpgroup, getCtasPerSm(kernel));
-  // Of the warpgroup behind the consumers the first warp is the producer, the
+  // In the warpgroup behind the consumers the first warp is the producer, the
   // next one copies into every other ring where a tile takes so many copies
   // that one thread would be late with them, the next ones add tiles in order
   // or add up diagonals if there are such, and the last ones have the

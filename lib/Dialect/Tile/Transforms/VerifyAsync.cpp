@@ -371,7 +371,7 @@ static LogicalResult verifyOnce(RingOp ring) {
   // The last use is listed first.
   SmallVector<Operation *> users(ring->getUsers());
   for (Operation *user : llvm::reverse(users)) {
-    // Of roles verifyCounts compares how often each does what.
+    // For roles verifyCounts compares how often each does what.
     if (getRole(user))
       continue;
     auto ringOp = cast<RingOpInterface>(user);

@@ -31,7 +31,7 @@ class Numbering {
 public:
   unsigned get(Value value);
   unsigned getConstant(int64_t value);
-  /// Of the truth of `lhs < rhs`, as signed numbers.
+  /// The number of the truth of `lhs < rhs`, as signed numbers.
   unsigned getLess(unsigned lhs, unsigned rhs);
   /// The number of the condition that `value` is, or is the negation of; the
   /// flag says which.
@@ -51,7 +51,7 @@ private:
   /// What is computed, the attributes, and from which numbers.
   using Key = std::tuple<StringRef, const void *, SmallVector<int64_t>>;
   unsigned number(Key key);
-  /// Of a result of a loop that computes scalars.
+  /// The number of a result of a loop that computes scalars.
   unsigned getOfLoop(scf::ForOp loop, unsigned result);
 
   DenseMap<Value, unsigned> known;

@@ -85,7 +85,7 @@ LayoutAttrInterface flash::tile::getLayoutOfTiles(Operation *op) {
   return {};
 }
 
-/// Of one role: what its warps are for follows from what it does.
+/// Checks one role: what its warps are for follows from what it does.
 static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
   bool copies = false, checks = false, adds = false, hasDiagonals = false;
   roles.getRoles()[role].walk([&](Operation *op) {

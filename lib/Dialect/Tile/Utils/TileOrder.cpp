@@ -61,8 +61,8 @@ struct IndexBuilder {
 };
 } // namespace
 
-/// Of `group` heads at a time, or those that are left, the first tiles, then
-/// the second.
+/// An order that takes the first tiles of `group` heads, or of those that are
+/// left, then their second tiles, and so on.
 static TileOfHead emitGroups(IndexBuilder &b, Value heads, Value perHead,
                              Value group, Value number) {
   Value inGroup = b.mul(group, perHead);
@@ -175,7 +175,7 @@ static Value emitPairsOfWaves(IndexBuilder &b, const MaskedTiles &tiles,
   Value isUneven = b.isLess(b.mul(b.add(twoWaves, over), all),
                             b.mul(ahead, b.constant(partsOfWork)));
   Value byLength = b.select(isUneven, two, one);
-  // Of a last head without a partner there are no pairs.
+  // A last head without a partner has no pairs.
   Value pairs = b.mul(b.div(tiles.heads, two), perHead);
   Value waves = b.div(pairs, b.constant(tiles.blocksOfWave));
   return b.sub(b.max(waves, byLength), byLength);
