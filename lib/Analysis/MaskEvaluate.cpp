@@ -198,8 +198,8 @@ private:
   /// Whether the keys of each query are a range, by constraints that are linear
   /// in the key.
   static bool isRangeOfKeys(const MaskNode &node);
-  /// The same count from the ends of such a range; none where numbers are too
-  /// large for it.
+  /// Counts such a range from its ends; none where numbers are too large for
+  /// it.
   std::optional<int64_t> countRange(Interval keys);
 
   std::vector<MaskNode> nodes;

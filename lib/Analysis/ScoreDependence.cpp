@@ -97,7 +97,7 @@ ScoreDependence ScoreDependences::compute(Operation &op) {
     return combine(1, 1);
   if (isa<arith::SubIOp>(op))
     return combine(1, -1);
-  // As of one outside the region.
+  // A constant is like one outside the region.
   if (isa<arith::ConstantOp>(op))
     return get(op.getResult(0));
   return ofFunction(op.getOperands());

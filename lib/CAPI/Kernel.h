@@ -25,7 +25,7 @@ struct FlashKernel {
   int64_t multiprocessors = 0;
   /// From the options of a caller, while it waits.
   int (*isInterrupted)() = nullptr;
-  /// The same as flash-run has them.
+  /// The options that flash-run has, too.
   flash::compile::CompileOptions options;
   std::vector<Type> arguments, results;
 
@@ -59,8 +59,8 @@ namespace flash::capi {
 
 /// Keeps the message for flashGetErrorMessage and returns the status.
 FlashStatus fail(FlashStatus status, const llvm::Twine &message);
-/// The same; errors of the CUDA runtime and interruptions have a status of
-/// their own.
+/// The same for an error; errors of the CUDA runtime and interruptions have a
+/// status of their own.
 FlashStatus fail(FlashStatus status, llvm::Error error);
 
 /// The same for a program that does not compile, with its diagnostics.

@@ -102,7 +102,7 @@ static Machine makeHopper() {
   return machine;
 }
 
-/// As Ada: it has none of Hopper's products of warpgroups.
+/// It is like Ada: it has none of Hopper's products of warpgroups.
 static Machine makeRtxBlackwell() {
   Machine machine = makeAda();
   machine.name = "sm_120";

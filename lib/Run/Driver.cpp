@@ -73,7 +73,7 @@ static llvm::Error checkMemory(mlir::func::FuncOp entry,
   auto available = getAvailableMemory();
   if (!available)
     return llvm::Error::success();
-  // As floating-point numbers: sums of sizes may leave the range of integers.
+  // Sums of sizes may leave the range of integers, and are floating-point.
   double needed = estimateResultBytes(entry, inputs), reference = 0;
   reference += 2 * needed;
   for (const TensorSpec &input : inputs) {
@@ -130,7 +130,7 @@ runBaseline(Session &session, const Program &program, Target target,
   if (!naive)
     return naive.takeError();
   Executor &executor = (*naive)->getExecutor();
-  // That the naive program does not fit is a finding, not a failure.
+  // A naive program that does not fit is a finding, not a failure.
   auto fail = [&](llvm::Error error) -> llvm::Expected<Report::Baseline> {
     std::string message = llvm::toString(std::move(error));
     if (!llvm::StringRef(message).starts_with("out of memory"))

@@ -40,7 +40,7 @@ llvm::Expected<Gpu *> Session::getGpu(const Options &options) {
 llvm::Expected<Kernel> Session::compileForGpu(const Program &program,
                                               Variant variant,
                                               const Options &options) {
-  // First the device: compiling for one that is not there helps nobody.
+  // The device comes first: compiling for one that is not there helps nobody.
   auto device = getGpu(options);
   if (!device)
     return device.takeError();

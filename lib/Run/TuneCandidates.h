@@ -34,7 +34,7 @@ public:
   /// How many are compiled at a time.
   unsigned getWidth() const { return width; }
 
-  /// Those that cannot be compiled get a message and no executor.
+  /// Candidates that cannot be compiled get a message and no executor.
   void compile(llvm::MutableArrayRef<Candidate> candidates);
 
 private:

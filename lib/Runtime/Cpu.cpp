@@ -225,8 +225,8 @@ public:
     {
       std::lock_guard<std::mutex> lock(mutex);
       current = &job;
-      places = std::min<int64_t>(workers.size(), job.count - 1);
-      active.store(places);
+      wantedWorkers = std::min<int64_t>(workers.size(), job.count - 1);
+      active.store(wantedWorkers);
       generation.fetch_add(1);
     }
     wake.notify_all();
@@ -235,8 +235,8 @@ public:
       // Workers that are not awake by now come too late, and nobody waits for
       // them: with more threads than processors, that would take long.
       std::lock_guard<std::mutex> lock(mutex);
-      active.fetch_sub(places);
-      places = 0;
+      active.fetch_sub(wantedWorkers);
+      wantedWorkers = 0;
     }
     for (unsigned spin = 0; active.load(std::memory_order_acquire) != 0;)
       if (++spin < 2000)
@@ -261,9 +261,9 @@ private:
         seen = generation.load();
         if (stop)
           return;
-        if (places == 0)
+        if (wantedWorkers == 0)
           continue;
-        --places;
+        --wantedWorkers;
         job = current;
       }
       work(*job);
@@ -279,7 +279,7 @@ private:
   std::atomic<size_t> active{0};
   Job *current = nullptr;
   /// How many more workers the job takes.
-  size_t places = 0;
+  size_t wantedWorkers = 0;
   bool stop = false;
 };
 

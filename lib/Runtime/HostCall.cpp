@@ -45,7 +45,7 @@ void flash_host_fail(HostCall *call, const char *format, int64_t numValues,
 }
 
 int64_t flash_host_allocate(HostCall *call, int64_t bytes) {
-  // Where it does not fit in 64 bits, nobody has so much.
+  // No device has as much as does not fit in 64 bits.
   int64_t offset = call->usedBytes, end;
   constexpr int64_t most = INT64_MAX - HostProgram::alignment + 1;
   if (llvm::AddOverflow(offset, bytes, end) || end > most)

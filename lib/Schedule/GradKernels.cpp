@@ -15,8 +15,8 @@ using namespace flash;
 /// beside their sums.
 static constexpr int64_t mostRowsOfTile = 64;
 
-/// The same where warps have roles: tiles are copied in bulk, and a larger one
-/// takes fewer bytes for each score.
+/// The most rows of a tile where warps have roles: tiles are copied in bulk,
+/// and a larger one takes fewer bytes for each score.
 static constexpr int64_t rowsOfTileWithRoles = 128;
 
 /// What statistics and barriers have of shared memory beside such tiles, and

@@ -16,7 +16,7 @@
 using namespace flash;
 using llvm::formatv;
 
-// Stages where nobody says.
+// Stages where the schedule does not say.
 static constexpr int64_t defaultStages = 2;
 
 // Registers of a thread that addresses, rows of statistics and elements that
@@ -52,8 +52,8 @@ struct Gain {
   /// of all batches: blocks of a head add in order. Never, if absent.
   std::optional<int64_t> shortest;
   int64_t shortestMasked, fewestHeads;
-  /// The same where scores are kept, and each program would compute them again;
-  /// never, if absent, where there are no registers for them.
+  /// The same lengths where scores are kept, and each program would compute
+  /// them again; never, if absent, where there are no registers for them.
   std::optional<int64_t> shortestKept, shortestMaskedKept;
   /// How many keys a query sees at least where a mask leaves ranges and there
   /// is no score function: in narrower windows most tiles are masked.

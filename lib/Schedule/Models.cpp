@@ -20,7 +20,7 @@ using llvm::formatv;
 // Rows of the largest tile that models propose for all head dimensions.
 static constexpr int64_t mostPackedHeads = 128;
 
-/// The most columns of the values that a block has where nobody says.
+/// The most columns of the values that a block has unless the schedule says.
 static int64_t getMostValueColumns(const Schedule &schedule) {
   return schedule.has(ScheduleFeatures::DivideColumns) ? mostDividedColumns
                                                        : mostValueColumns;

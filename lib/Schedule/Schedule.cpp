@@ -265,7 +265,7 @@ Schedule Schedule::over(const Schedule &lower) const {
   return merged;
 }
 
-/// As symbolizeLeftOut reads it.
+/// Writes what symbolizeLeftOut reads.
 static std::string stringifyLeftOut(ScheduleFeatures leftOut) {
   std::string names = stringifyScheduleFeatures(leftOut);
   return "-" + llvm::join(llvm::split(names, '|'), "|-");

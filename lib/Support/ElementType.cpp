@@ -76,7 +76,7 @@ static Value emitE4M3ToF32(OpBuilder &b, Location loc, Value bits) {
 static constexpr ElementType elementTypes[] = {
     {"f16", 16, 16, nullptr},
     {"bf16", 16, 16, nullptr},
-    // As tf32.
+    // Products are of tf32.
     {"f32", 32, 8, nullptr},
     {"f8E4M3FN", 8, 0, emitE4M3ToF32},
     {"i8", 8, 0, nullptr},

@@ -112,7 +112,7 @@ static Value createTile(OpBuilder &b, LoadRowsOp load, Value quantized,
   return op.getResult();
 }
 
-/// The same as linalg.
+/// Emits the dequantization of a tile as linalg.
 static Value createGenericTile(OpBuilder &b, LoadRowsOp load, Value quantized,
                                Value scale, Value scales) {
   Location loc = load.getLoc();

@@ -168,7 +168,7 @@ void VisitLowering::narrow(ContributeOp contribution, Value at) {
     return;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(contribution);
-  // As a visit of the iterations that contribute to the tile would see them.
+  // The bounds hold for a visit of the iterations that contribute to the tile.
   llvm::SaveAndRestore ofTile(position,
                               SmallVector<Value>{position[0], position[1], at}),
       ofContributors(extents, SmallVector<Value>{extents[1], extents[0]});

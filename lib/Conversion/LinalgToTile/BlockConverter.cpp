@@ -102,7 +102,7 @@ Value BlockConverter::lookup(Value value) {
     for (Value operand : compare->getOperands()) {
       Value known = lookup(operand);
       operands.map(operand, known);
-      // Those known before are somewhere behind the start.
+      // Operands that were known before are somewhere behind the start.
       Operation *op = known.getDefiningOp();
       if (op && (!last || last->isBeforeInBlock(op)))
         last = op;

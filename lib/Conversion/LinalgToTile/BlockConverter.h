@@ -140,8 +140,8 @@ private:
   /// A tile of memory or of registers in shared memory.
   mlir::FailureOr<mlir::Value> getSharedTile(mlir::Value tile,
                                              mlir::Operation *user);
-  /// The same, or a tile some of whose columns these are, from a panel on: null
-  /// from the first one on.
+  /// The tile itself, or a tile that it is some columns of: from a panel on, or
+  /// from the first one on if that is null.
   struct SharedColumns {
     mlir::Value tile, panel;
   };

@@ -109,8 +109,8 @@ SmallVector<Operation *> BodyEmitter::getOpsFor(Value wanted) {
 }
 
 void BodyEmitter::emitArithmetic(Operation *inner) {
-  // As few dimensions as the operands have. A value for each row and one for
-  // each column make a matrix.
+  // The result has as few dimensions as the operands have. A value for each row
+  // and one for each column make a matrix.
   RankedTensorType type;
   for (Value operand : inner->getOperands()) {
     auto own = dyn_cast<RankedTensorType>(resolve(operand).getType());

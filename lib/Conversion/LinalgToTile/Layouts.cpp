@@ -264,7 +264,8 @@ void Layouts::chooseWarpRows(scf::ForallOp loop, int64_t wantedWarps) {
     return;
   if (areNarrow)
     return;
-  // As many lanes as read 16 bytes of a row each, or what is in step with it.
+  // So many lanes share a row that each reads 16 bytes of it, or what is in
+  // step with it.
   int64_t most =
       std::max(std::min(atOnce, tiles.mostVector), tiles.leastVector);
   lanes = std::min<int64_t>(

@@ -40,7 +40,7 @@ public:
   /// The type in registers of a tile of the program, or null where its shape is
   /// none that registers have.
   mlir::RankedTensorType getType(mlir::Value tile) const;
-  /// The same for a tile of another shape or element.
+  /// The type of a tile of another shape or element.
   mlir::RankedTensorType getType(llvm::ArrayRef<int64_t> shape,
                                  mlir::Type element,
                                  VectorOf of = VectorOf::Rows) const;

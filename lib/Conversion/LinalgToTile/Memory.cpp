@@ -341,7 +341,8 @@ FailureOr<Value> BlockConverter::readWarpRows(Value value,
       (type.getRank() == 2 &&
        tile->dims.back().inMemory != tile->offsets.size() - 1))
     return Value();
-  // As early as the program has it: other reads may follow before it is needed.
+  // The read is as early as the program has it: other reads may follow before
+  // it is needed.
   OpBuilder::InsertionGuard guard(b);
   setInsertionPointAt(tile->definition, /*isEarly=*/true);
   TileAddress address = getAddress(*tile, type.getShape());

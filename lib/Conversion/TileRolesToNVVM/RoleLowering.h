@@ -36,7 +36,8 @@ struct BoxRows {
   /// the box.
   MapTiles tiles = MapTiles::None;
 
-  /// That dimension of a memory with so many, and the rows of a tile along it.
+  /// The dimension of the tile's rows in a memory of this rank, and the rows of
+  /// a tile along it.
   int64_t getRowDim(int64_t rank) const { return rank - (outer > 1 ? 3 : 2); }
   int64_t getTileRows() const { return outer > 1 ? outer : inner; }
 };

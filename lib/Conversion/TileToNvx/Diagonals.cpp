@@ -159,7 +159,7 @@ void DiagonalSums::run(int64_t firstColumn) {
     LLVM::StoreOp::create(b, t.loc, sum, address, /*alignment=*/4);
   };
   // The sum of a diagonal of matrices is where its matrix of the row is, so it
-  // moves by a column with each row. Those that leave the tile are stored, from
+  // moves by a column with each row. Sums that leave the tile are stored, from
   // the last diagonal to the first.
   int64_t last = firstColumn + numColumns - matricesAtATime;
   bool areOthersBehind =

@@ -640,8 +640,8 @@ static FailureOr<Value> convertPut(tile::PutOp op, tile::PutOp::Adaptor adaptor,
   }
   int64_t warps =
       cast<tile::LayoutAttrInterface>(type.getEncoding()).getNumWarps();
-  // As the registers of two blocks of eight columns are: upper and lower rows
-  // of one, then of the other.
+  // Matrices are in the order of the registers of two blocks of eight columns:
+  // upper and lower rows of one, then of the other.
   Value warp = stage.getRows() == type.getDimSize(0)
                    ? t.warpOf(type.getEncoding())
                    : t.rem(t.warp(), warpsOfWarpgroup);

@@ -54,7 +54,7 @@ private:
   /// The fragments of the second operand for two blocks of columns (or one, at
   /// the end) and a step.
   SmallVector<Fragment> loadB(int64_t block, int64_t step);
-  /// The same for f32 where ldmatrix does not give them.
+  /// The same fragments for f32, where ldmatrix does not give them.
   SmallVector<Fragment> loadBElements(int64_t block, int64_t step,
                                       int64_t count);
   void multiply(MutableArrayRef<Value> acc, ArrayRef<Value> a,

@@ -22,7 +22,7 @@ static Value select(ThreadBuilder &t, Value condition, Value x, Value y) {
 }
 
 namespace {
-/// Where the elements lie that a thread has of a matrix of warp rows. Those
+/// Where the elements lie that a thread has of a matrix of warp rows. Elements
 /// that it reads or writes at once are a chunk.
 class WarpRowsAccess {
 public:
@@ -35,13 +35,13 @@ public:
   int64_t getNumChunks() { return numChunks; }
   int64_t getVector() { return vector; }
   int64_t getElementBytes() { return elementBytes; }
-  /// As many registers of 32 bits as a chunk has.
+  /// The type of a chunk: a vector of registers of 32 bits.
   VectorType getChunkType();
   Type getElementType() { return memory.type.getElementType(); }
 
   /// Whether the `index`-th row of the thread exists; null if it does.
   Value getRowExists(int64_t index);
-  /// The same for an element of the `number`-th chunk of a row that exists.
+  /// Whether an element of the `number`-th chunk of a row that exists exists.
   Value getColumnExists(int64_t number, int64_t element);
   Value getColumn(int64_t number, int64_t element);
   /// The address of an element; one of two rows that `row` says.

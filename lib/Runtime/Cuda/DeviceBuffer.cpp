@@ -186,7 +186,7 @@ llvm::Error DeviceBuffer::setRange(uint64_t start, uint8_t byte,
                         context->getApi().cuMemsetD8Async, CUdeviceptr(start),
                         byte, size_t(count), CUstream(nullptr)))
     return error;
-  // So that it is done for work on borrowed streams too.
+  // The fill is then done for work on borrowed streams, too.
   return context->synchronize();
 }
 

@@ -28,7 +28,7 @@ namespace flash {
 using namespace mlir;
 using namespace flash::host;
 
-/// As C has it, in which two question marks could start a trigraph, for a
+/// A string of C, in which two question marks could start a trigraph, for a
 /// format in which { stands for an operand.
 static std::string quote(StringRef text) {
   std::string result = "\"";

@@ -101,7 +101,7 @@ Value wide::cbrt(FloatEmitter &e, Value x) {
 Value wide::pow(FloatEmitter &e, Value x, Value y) {
   Value one = e.constant(1.0), zero = e.constant(0.0);
   Value magnitude = exp2(e, e.mul(y, log2(e, e.abs(x))));
-  // Else 0 * infinity.
+  // Otherwise 1 to an infinite power would be exp2(0 * infinity).
   Value isOrdered = e.compare(arith::CmpFPredicate::ORD, y, y);
   magnitude =
       e.select(e.both(e.equal(e.abs(x), 1.0), isOrdered), one, magnitude);

@@ -49,8 +49,8 @@ static bool hasInstruction(Operation *op) {
   return isa<math::Exp2Op>(op) && type.isF32();
 }
 
-/// As single::tanh, with instructions that keep NaN within bounds and that need
-/// not give the nearest quotient: softcap has one for each score.
+/// Computes single::tanh with instructions that keep NaN within bounds and that
+/// need not give the nearest quotient: softcap has one for each score.
 static Value tanhByInstructions(FloatEmitter &e, Value x) {
   OpBuilder &b = e.builder();
   Location loc = x.getLoc();

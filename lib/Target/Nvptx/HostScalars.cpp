@@ -45,7 +45,7 @@ Value HostScalars::translateConstant(Attribute value) {
 
 Value HostScalars::translateCompare(Operation *op) {
   auto compare = cast<arith::CmpIOp>(op);
-  // As a signed number, true is -1.
+  // True would be -1 as a signed number.
   if (compare.getLhs().getType().isInteger(1))
     return {};
   return builder.compare(compare.getPredicate(), get(compare.getLhs()),

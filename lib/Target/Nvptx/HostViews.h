@@ -52,7 +52,7 @@ struct HostView {
 
   /// The values that it is made of, in the order in which `rebuild` takes them.
   llvm::SmallVector<mlir::Value> flatten() const;
-  /// The same with other values.
+  /// The same view with other values.
   HostView rebuild(mlir::ValueRange values) const;
 };
 

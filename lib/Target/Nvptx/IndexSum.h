@@ -22,7 +22,7 @@ struct IndexSum {
   /// again and again has no end.
   void add(mlir::Value value, bool isSubtracted);
 
-  /// And whether it is subtracted.
+  /// The terms, and whether each is subtracted.
   llvm::SmallVector<std::pair<mlir::Value, bool>> terms;
   int64_t constant = 0;
 };

@@ -44,7 +44,7 @@ std::optional<Selection> Selection::get(SelectInst *select) {
 }
 
 /// What a selection takes if its conditions hold, if that is a selection with
-/// the same constant which nobody else uses. What is in front of a loop stays
+/// the same constant and without another use. What is in front of a loop stays
 /// there.
 static std::optional<Selection> getInner(const Selection &outer) {
   auto *select = dyn_cast<SelectInst>(outer.chosen);
@@ -63,7 +63,7 @@ struct Condition {
 };
 } // namespace
 
-/// What must hold, or not, for a condition that nobody else uses to do so.
+/// What must hold, or not, for a condition without another use to do so.
 static void collectConditions(Value *condition, bool isInverse,
                               SmallVectorImpl<Condition> &all) {
   Value *first, *second;

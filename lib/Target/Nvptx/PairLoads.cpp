@@ -286,7 +286,7 @@ static SmallVector<Value> emitPairs(OpBuilder &b, Location loc, Group &group,
   return values;
 }
 
-/// As `emitPairs`, of elements wherever they are.
+/// Does what `emitPairs` does, for elements wherever they are.
 static SmallVector<Value> emitElements(OpBuilder &b, Location loc,
                                        Group &group) {
   SmallVector<Value> values;

@@ -137,7 +137,7 @@ OnlineAttentionOp::mergeReductions(OpBuilder &builder, Location loc,
       b, {partialMax, partialSum}, {getMax(), getSum()},
       {splitRows, splitRows, row, row}, /*overSplits=*/true,
       [&](ImplicitLocOpBuilder &b, ValueRange args) -> SmallVector<Value> {
-        // As in a step, a NaN score is left to the sum.
+        // A NaN score is left to the sum, as in a step.
         Growth growth = exponential.emitGrowth(b, args[2], args[0]);
         Value added = arith::MulFOp::create(
             b, args[1], exponential.emitRescale(b, args[0], growth.max));

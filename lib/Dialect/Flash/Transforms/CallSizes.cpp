@@ -59,7 +59,7 @@ FailureOr<SmallVector<Call>> flash::parseCalls(Operation *op, StringRef text) {
   return calls;
 }
 
-/// As it is written.
+/// The range as it is written in calls.
 static std::string str(SizeRange range) {
   std::string text = std::to_string(range.first);
   if (range.first != range.last)

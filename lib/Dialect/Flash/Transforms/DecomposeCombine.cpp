@@ -72,7 +72,7 @@ CombineBuilder::CombineBuilder(CombineOp op, int64_t tileRows)
   if (std::optional<int64_t> splits = getConstantIntValue(sizes[0])) {
     int64_t steps =
         std::max<int64_t>(llvm::divideCeil(*splits, splitsAtOnce), 1);
-    // As many in each step; those that are left out of a single one would add
+    // Each step has as many; splits that a single step leaves out would add
     // nothing.
     if (!op.getStep() || steps == 1)
       splitsAtOnce = std::max<int64_t>(llvm::divideCeil(*splits, steps), 1);

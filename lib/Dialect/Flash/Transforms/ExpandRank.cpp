@@ -34,7 +34,7 @@ static SmallVector<ReassociationIndices> firstTwoTogether(int64_t rank) {
   return groups;
 }
 
-/// The op on operands of rank 4. Those that have batches, heads and more get
+/// Gives the op operands of rank 4. Operands with batches, heads and more get
 /// the missing dimension; vectors and what a score region reads stay as they
 /// are.
 static void expandToRank4(AttentionOpInterface op) {

@@ -20,7 +20,7 @@
 using namespace mlir;
 using namespace flash;
 
-/// That of programs of gradients, where a schedule is still to be chosen.
+/// The tiles of programs of gradients where a schedule is still to be chosen.
 static constexpr int64_t typicalTile = 128;
 
 /// What the rows of any tile are a multiple of.

@@ -22,7 +22,7 @@ public:
   void run();
 
 private:
-  /// A tensor of the sizes and elements of `tensor`, which nobody has written.
+  /// A tensor of the sizes and elements of `tensor`, without values.
   mlir::Value emptyLike(mlir::Value tensor);
   /// The schedule of a program over tiles of so many rows.
   Schedule ofTiles(int64_t rows, std::optional<int64_t> stages);
@@ -92,8 +92,8 @@ private:
   bool areSumsTransposed() const {
     return schedule.addsInOrder() && querySteps.tile != keys.tile;
   }
-  /// All warpgroups have rows of a sum. Of a transposed one there may be more
-  /// rows than columns of queries; nobody reads these.
+  /// The shape of a sum, which has rows for all warpgroups. A transposed sum
+  /// may have more rows than there are columns of queries; these are not read.
   llvm::SmallVector<int64_t> getShapeOfSum() {
     if (areSumsTransposed())
       return {keys.tile, querySteps.tile};

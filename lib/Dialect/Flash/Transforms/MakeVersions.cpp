@@ -157,7 +157,7 @@ static void mergeBoxes(std::vector<SmallVector<SizeSet>> &boxes) {
   do {
     before = boxes.size();
     for (size_t axis = 0; axis < boxes.front().size(); ++axis) {
-      // Those that differ in this axis only become neighbours.
+      // Boxes that differ in this axis only become neighbours.
       llvm::sort(boxes, [&](const auto &a, const auto &b) {
         for (size_t i = 0; i < a.size(); ++i)
           if (i != axis && !(a[i] == b[i]))

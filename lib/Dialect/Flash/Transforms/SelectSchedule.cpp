@@ -178,7 +178,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       if (findTileFault(op, machine, *measured).empty())
         schedule = *measured;
     }
-    // That there is no map decides what is one program.
+    // Whether there is one program depends on there being no map.
     if (failed(selectForSequences(op, written, schedule)) ||
         failed(complain(op, proposeSchedule(op, problem, machine, schedule))))
       return failure();

@@ -79,8 +79,8 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
   };
   std::optional<Operands> getOperands(AttentionOpInterface op,
                                       bool onlyHeads = false);
-  /// Those that stand for their classes. Numbers of heads, which have to divide
-  /// each other, stay.
+  /// The sizes that stand for the classes of these. Numbers of heads, which
+  /// have to divide each other, stay.
   static Operands getTypicalSizes(AttentionOpInterface op, Operands sizes);
   /// Writes into the types what the layout of tiles depends on.
   void fixTypes(AttentionOp op);

@@ -17,9 +17,9 @@ namespace flash {
 class KeySplits {
 public:
   KeySplits() = default;
-  /// As the schedule of `online` says, of whose queries a kernel goes over the
-  /// `rows` if they are given; emits what depends on sizes that are known at
-  /// run time only.
+  /// The splits that the schedule of `online` says. If `rows` are given, a
+  /// kernel goes over these rows of the queries. Emits what depends on sizes
+  /// that are known at run time only.
   KeySplits(mlir::OpBuilder &b, OnlineAttentionOp online,
             AddressOpInterface rows);
 

@@ -237,7 +237,7 @@ private:
   /// `end`, or 0 where there are no partial sums.
   Value zeroIfEmpty(const PartialSums &partial, Value end);
 
-  /// As many tiles as there are of `size`.
+  /// The number of tiles of `size` elements.
   OpFoldResult countTiles(OpFoldResult size) {
     return affine::makeComposedFoldedAffineApply(
         b, b.getLoc(), b.getAffineDimExpr(0).ceilDiv(tile), {size});

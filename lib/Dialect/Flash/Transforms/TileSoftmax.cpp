@@ -164,8 +164,8 @@ void SoftmaxTiler::chooseTile(int64_t rows, bool mayCut,
         rows = llvm::divideCeil(rows, 2);
       columns = width;
     } else if (mayCut && options.wholeRows > 0) {
-      // As few steps as there can be, all of about the same width, and each
-      // aligned as the row is for the widest load.
+      // There are as few steps as possible, all of about the same width, and
+      // each aligned as the row is for the widest load.
       rows = 1;
       int64_t steps = llvm::divideCeil(width, options.wholeRows);
       columns = llvm::alignTo(llvm::divideCeil(width, steps), 64);

@@ -205,7 +205,7 @@ struct WidenIndices : flash::impl::WidenIndicesBase<WidenIndices> {
       widen(op.getScore().front(), getExtents(op),
             getLengthsOf({op.getQuery(), op.getKey()}));
     });
-    // As in the attention of a map, whose region computes the same.
+    // The region of a map computes the same as its attention's.
     getOperation().walk([](BlockMapOp op) {
       if (op.getKeep().empty())
         return;

@@ -30,9 +30,9 @@ openConstraints(IntegerSet set) {
   return open;
 }
 
-/// As affine::expandAffineExpr, where neither dimensions nor symbols are
-/// negative. Quotients and remainders by powers of two are one operation, and
-/// so are others of what cannot be negative, instead of eight.
+/// Does what affine::expandAffineExpr does, where neither dimensions nor
+/// symbols are negative. Quotients and remainders by powers of two are one
+/// operation, and so are others of what cannot be negative, instead of eight.
 static Value expand(OpBuilder &b, Location loc, AffineExpr expr,
                     ArrayRef<Value> dims, ArrayRef<Value> symbols) {
   SmallVector<std::optional<int64_t>> least(dims.size() + symbols.size(), 0),

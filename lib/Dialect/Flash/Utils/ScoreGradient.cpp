@@ -123,8 +123,8 @@ private:
                                    constantLike(gradient.value, 0));
   }
   /// Adds to the gradient of `operand` what the operation at hand makes of its
-  /// own, where `condition` holds, if there is one. `emit` is not called if
-  /// nobody needs it.
+  /// own, where `condition` holds, if there is one. `emit` is not called if its
+  /// result has no use.
   void contribute(Value operand, function_ref<Value()> emit,
                   function_ref<Value()> condition = nullptr);
 
@@ -134,7 +134,7 @@ private:
   SmallVector<Value> captured;
   llvm::DenseSet<Value> active;
   DenseMap<Value, Gradient> gradients;
-  Gradient current; ///< That of the result at hand.
+  Gradient current; ///< The gradient of the result at hand.
   SmallVector<ReadGradient> reads;
 };
 } // namespace

@@ -66,7 +66,7 @@ static int64_t getSharedBytes(gpu::GPUFuncOp kernel) {
 static bool makeStage(StoreBulkOp store, gpu::GPUFuncOp kernel, int64_t limit) {
   SmemType whole = store.getStageType();
   for (int64_t times = 1;; ++times) {
-    // As many times the same number as there must be.
+    // The panels are divided into `times` parts as evenly as possible.
     int64_t panels = llvm::divideCeil(whole.getNumPanels(), times);
     store.setStage(SmemType::get(store.getContext(), whole.getRows(),
                                  panels * whole.getPanelColumns(),

@@ -99,7 +99,7 @@ class Divider {
 public:
   /// What the first warps hold, in shared memory.
   Value share(OpBuilder &b, Value tile);
-  /// The same as the `other` warps hold it.
+  /// What the first warps hold, as the `other` warps hold it.
   Value handOver(OpBuilder &b, Value tile, FragmentAttr other);
 
   Halves operator()(OpBuilder &b, BroadcastOp op);

@@ -36,7 +36,7 @@ template <typename Op> static Op getFirst(Block &body) {
   return ops.empty() ? Op() : *ops.begin();
 }
 
-/// As late as may be: indices are computed while other kernels run.
+/// Waits as late as possible: indices are computed while other kernels run.
 static void awaitDependencies(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
   if (getFirst<AwaitDependenciesOp>(body))

@@ -161,7 +161,7 @@ void Web::makePartial() {
     if (!parts) {
       OpBuilder b(value.getContext());
       b.setInsertionPointAfterValue(value);
-      // As many lanes as a power of two have a part each, which is exact.
+      // The lanes are a power of two and have a part each, which is exact.
       Location loc = value.getLoc();
       Value share = arith::ConstantOp::create(
           b, loc,

@@ -154,8 +154,8 @@ static std::pair<scf::ForOp, Value> emitClaims(OpBuilder &b, Location loc,
                     .getNumber()};
 }
 
-/// The last count of the ordered additions, which counts claimed tiles: it is
-/// nobody's, since there are more than tiles (flash.parallel_add).
+/// The last count of the ordered additions, which counts claimed tiles: no tile
+/// uses it, since there are more counts than tiles (flash.parallel_add).
 static SmallVector<Value> getLastCount(OpBuilder &b, Location loc,
                                        Value counts) {
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
@@ -196,7 +196,8 @@ static llvm::SetVector<Operation *> getScalarsOfTile(ClaimOp claim) {
 
 /// How many rows of a tile its stores have, if all have the same number of them
 /// and nothing else is written: a tile without rows has no work then. What it
-/// adds in order are sums over its rows, which nobody counts if there are none.
+/// adds in order are sums over its rows, whose counts are not read if there are
+/// none.
 static Value getRowsOfStores(Block &body) {
   Value rows;
   WalkResult walk = body.walk([&](Operation *op) {

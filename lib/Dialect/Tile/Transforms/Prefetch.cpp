@@ -70,7 +70,7 @@ private:
     Value iteration; ///< The induction variable, most often the row.
     Value rows;      ///< How many of its rows exist; null: all.
     Value exists;    ///< Whether a loop has an iteration for it.
-    /// The same for each of the loops from the copy's own on, by itself.
+    /// `exists` for each of the loops from the copy's own on, by itself.
     SmallVector<Value> existsIn = {};
   };
 

@@ -55,7 +55,7 @@ static bool hasRest(Operation &op) {
 }
 
 /// The stores of a role, if all are in one loop and of the same number of rows,
-/// and if the role does nothing else that somebody may miss.
+/// and if the role does nothing else that others depend on.
 static std::optional<Stores> findStores(Region &role) {
   Stores stores;
   WalkResult walk = role.walk([&](Operation *op) {

@@ -81,8 +81,8 @@ static SmallVector<Operation *> getOpsOfRoles(Block &body) {
 
 namespace {
 /// The rings that are to be checked or made finite, and the waits for tiles
-/// whose check somebody reads, with the condition under which that is so; null
-/// if it always is.
+/// whose check is read, with the condition under which that is so; null if it
+/// always is.
 struct CheckedRings {
   llvm::SetVector<RingOp> rings;
   llvm::SmallDenseMap<Operation *, Value> waits;
@@ -401,7 +401,7 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   constexpr int64_t registersBesideTwo = 56;
   if (divides)
     roles.leaveRegisters(lastConsumer, producer, registersBesideTwo);
-  // That of a block map.
+  // The producer reads the list of a block map.
   if (readsList(roles.getRoles()[producer]))
     roles.leaveRegisters(lastConsumer, producer, registersOfListReader);
   if (!ofParts.empty())
