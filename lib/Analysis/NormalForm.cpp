@@ -205,7 +205,7 @@ System NormalForm::getSystem(const Piece &piece) {
       isUsed[i - firstQuotient] |= constraint.x[i] != 0;
   };
   llvm::for_each(piece, scan);
-  // A quotient's numerator may have those before it.
+  // A quotient's numerator may have earlier quotients.
   for (unsigned i = definitions.size(); i-- > 0;)
     if (isUsed[i])
       llvm::for_each(definitions[i], scan);

@@ -40,8 +40,8 @@ private:
   void printMemoryHelpers();
 };
 
-/// Writes what tensor maps need. The values of a field are `v[first]` and those
-/// behind.
+/// Writes what tensor maps need. The values of a field are `v[first]` and the
+/// ones behind it.
 class TensorMapPrinter : public CodePrinter {
 protected:
   using CodePrinter::CodePrinter;

@@ -20,8 +20,8 @@ constexpr int64_t largestQueryTile = 128, largestKeyTile = 128;
 // What one thread works on should stay in its second-level cache, which has at
 // least 512 KiB on most machines.
 constexpr int64_t cacheBytesPerThread = 512 * 1024;
-// Dynamic distribution needs some units per thread to even out their times.
-constexpr int64_t fewestUnits = 16;
+// Dynamic distribution needs several tiles per thread to even out their times.
+constexpr int64_t fewestTiles = 16;
 
 /// `largest`, or the tile that covers a known shorter `length` at once.
 int64_t fitTile(std::optional<int64_t> length, int64_t largest) {
@@ -41,9 +41,9 @@ int64_t getWorkingSet(const Problem &problem, int64_t queries, int64_t keys) {
 }
 
 /// Whether there is enough parallel work, as far as sizes are known.
-bool hasEnoughUnits(const Problem &problem, int64_t queries) {
-  std::optional<int64_t> units = problem.countQueryTiles(queries);
-  return !units || *units >= fewestUnits;
+bool hasEnoughTiles(const Problem &problem, int64_t queries) {
+  std::optional<int64_t> tiles = problem.countQueryTiles(queries);
+  return !tiles || *tiles >= fewestTiles;
 }
 
 } // namespace
@@ -56,7 +56,7 @@ Schedule flash::chooseCpuSchedule(const Problem &problem) {
   };
   while (queries > 2 * lanesPerVector &&
          (getWorkingSet(problem, queries, keys) > cacheBytesPerThread ||
-          !hasEnoughUnits(problem, queries)))
+          !hasEnoughTiles(problem, queries)))
     queries = halve(queries);
   Schedule schedule;
   schedule.queryTile = queries;

@@ -11,9 +11,9 @@ using namespace flash;
 
 namespace {
 
-// Tiles of the kernels with roles, of those without, and of the CPU; those that
-// win more often come first, in case that time runs out.
-// Where warps have roles, with how many CTAs per SM.
+// Tiles of the kernels with roles, of kernels without, and of the CPU. Tiles
+// that win more often come first, in case that time runs out. Where warps have
+// roles, each is with a number of CTAs per SM.
 constexpr std::pair<int64_t, std::optional<int64_t>> roleQueryTiles[] = {
     {128, {}}, {192, {}}, {128, 2}, {64, 2}, {64, 3}, {64, {}}};
 constexpr int64_t roleKeyTiles[] = {48,  64,  80,  96,  112, 128,

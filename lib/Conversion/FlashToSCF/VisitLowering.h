@@ -58,8 +58,8 @@ private:
   mlir::Value apply(mlir::AffineExpr expr,
                     llvm::ArrayRef<mlir::OpFoldResult> operands);
   /// The bound that an array of `#flash.bound` describes, see MaskTiles: the
-  /// least or greatest of those whose guard holds, each the greatest or least
-  /// of its map's results; `fallback` if there is none.
+  /// least or greatest of the bounds whose guard holds, where each is the
+  /// greatest or least of its map's results; `fallback` if there is none.
   mlir::Value combine(bool outerIsMin, mlir::ArrayAttr bounds,
                       mlir::Value fallback);
   /// Whether the point lies in one of the sets.
@@ -89,8 +89,8 @@ private:
   /// The arguments that count rows on which the step depends. Null for a count
   /// that is none of the arguments and so not known.
   llvm::SmallVector<mlir::BlockArgument> getCounts();
-  /// How many of the tiles have all their rows that `count` counts: those
-  /// before it have, and none behind them.
+  /// How many tiles have all rows that `count` counts: the tiles before that
+  /// number have, and none behind it.
   mlir::Value countWholeTiles(mlir::BlockArgument count);
   /// Whether the rows of the tile that stays all exist, where a step that is
   /// not masked would leave out the others; null where it leaves none out.

@@ -18,13 +18,12 @@ namespace flash {
 enum class VectorOf { Rows, Columns };
 
 /// Chooses the layouts of a loop's tiles in registers. All matrices are
-/// fragments (`#tile.fragment`), which is what products are, or all are warp
-/// rows
-/// (`#tile.warp_rows`), where the loop only works along rows and each can be
-/// one warp's, or a few warps'. A vector has a value for each row of the
-/// matrices that it meets in an operation, or for each column, and so have
-/// those that it meets in operations on vectors, is carried as by loops, and
-/// chosen as by conditions.
+/// fragments (`#tile.fragment`), as the results of products are, or all are
+/// warp rows (`#tile.warp_rows`), where the loop only works along rows and each
+/// can be one warp's, or a few warps'. A vector has a value for each row, or
+/// for each column, of the matrices that it is used with. So have the vectors
+/// that it is used with in operations on vectors, in loops that carry it, and
+/// in choices.
 class Layouts {
 public:
   /// `warps` is 0 where no schedule says.

@@ -105,8 +105,8 @@ void DiagonalSums::addRow(Value row, int64_t firstColumn,
 
 Value DiagonalSums::addDiagonals(ArrayRef<Pair> sums, const Pair &next) {
   // Where the column of an element is less than its row, its diagonal begins in
-  // the matrix before. So those that begin in a matrix are in the elements of a
-  // matrix again, each in eight.
+  // the matrix before. So the diagonals that begin in a matrix are in the
+  // elements of a matrix again, each in eight.
   SmallVector<Value> x;
   for (int64_t i = 0; i < matricesAtATime; ++i)
     for (int64_t e = 0; e < 2; ++e) {

@@ -35,8 +35,8 @@ static bool isAmbiguous(OffsetSizeAndStrideOpInterface slice,
   return false;
 }
 
-/// Each dimension of the tile with those that it lacks behind it; those before
-/// the first are the first's.
+/// Each dimension of the tile with the dimensions that it lacks behind it. The
+/// first has those before it, too.
 static SmallVector<ReassociationIndices>
 getGroups(const llvm::SmallBitVector &dropped) {
   SmallVector<ReassociationIndices> groups(dropped.size() - dropped.count());

@@ -50,8 +50,8 @@ Value wide::expm1(FloatEmitter &e, Value x) {
 
 /// An exponent n and a fraction m in [sqrt(1/2), sqrt(2)) with x = 2^n m, and
 /// ln m = 2 artanh s with s = (m - 1) / (m + 1), |s| < 0.172: a series exact to
-/// 1e-13. `scale` is the logarithm's value at e, `unit` that at 2.
-static Value logarithm(FloatEmitter &e, Value x, double scale, double unit) {
+/// 1e-13. `atE` and `atTwo` are the logarithm's values at e and at 2.
+static Value logarithm(FloatEmitter &e, Value x, double atE, double atTwo) {
   Value bits = e.toBits(x);
   Value root = e.toBits(e.constant(llvm::numbers::sqrt2 / 2));
   Value n = arith::ShRSIOp::create(
@@ -66,8 +66,7 @@ static Value logarithm(FloatEmitter &e, Value x, double scale, double unit) {
   for (int64_t k = 15; k >= 1; k -= 2)
     series.push_back(2.0 / k);
   Value ofFraction = e.mul(s, e.horner(e.mul(s, s), series));
-  Value result =
-      e.fma(e.toFloat(n), e.constant(unit), e.mul(ofFraction, scale));
+  Value result = e.fma(e.toFloat(n), e.constant(atTwo), e.mul(ofFraction, atE));
   result = e.select(e.equal(x, infinity), x, result);
   result = e.select(e.equal(x, 0.0), e.constant(-infinity), result);
   Value isOutside = e.compare(arith::CmpFPredicate::ULT, x, e.constant(0.0));

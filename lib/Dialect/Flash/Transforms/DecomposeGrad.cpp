@@ -298,7 +298,7 @@ LogicalResult GradStepBuilder::run(KeyGradStepOp op, KeysOfSums &keysOfSums) {
       queryGrad = addKeys(*dx, getKeysOfSum(op, keysOfSums), queryGrad,
                           op.getTransposed());
     };
-    // While a tile of it goes to those who add it up, dK is computed.
+    // dK is computed while a tile of dQ goes to the warps that add it up.
     if (queryGrad && !isLate)
       addToQueries();
     if (isLate)

@@ -213,8 +213,9 @@ static bool countsExisting(Value count, int64_t rows, OpFoldResult start,
   });
 }
 
-/// Whether the mask of a step leaves out all keys that do not exist, of queries
-/// that do, and over queries, leaves those behind the last one no other keys.
+/// Whether the mask of a step keeps, for queries that exist, only keys that
+/// exist, and in a visit of queries, whether queries behind the last one see no
+/// other keys than it does.
 static bool isBounded(VisitOp visit, StepOpInterface step) {
   std::optional<MaskAttrInterface> mask = step.getMask();
   SmallVector<OpFoldResult> at = step.getMixedPosition(),

@@ -690,7 +690,7 @@ LogicalResult MmaAsyncOp::verify() {
   return success();
 }
 
-/// Where a role's warps start if nothing else is said: behind those before.
+/// Where a role's warps start if nothing else is said: behind the warps before.
 static int64_t getDefaultFirstWarp(int64_t end, int64_t warps) {
   return warps % warpsOfWarpgroup == 0 ? llvm::alignTo(end, warpsOfWarpgroup)
                                        : end;

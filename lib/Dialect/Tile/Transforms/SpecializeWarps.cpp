@@ -91,7 +91,7 @@ struct CheckedRings {
 
 /// The warps over which the kernel's products are spread, 0 if there are none,
 /// or failure if they are no products of warpgroups. `others` becomes the first
-/// one of those that have products of their own.
+/// one of the warps that have products of their own.
 static FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel, int64_t &others) {
   int64_t warps = 0;
   WalkResult walk = kernel.walk([&](MmaAsyncOp product) {
