@@ -211,7 +211,7 @@ def Flash_OrderAttr : Flash_Attr<"Order", "order"> {
       there is at least a wave of others: for a causal mask, where the last tiles to be begun are
       then the shortest.
     - `longest_first`: for CTAs that take one tile each, whenever there is room
-      for them. Of as many heads as fill two waves, the longest tiles first.
+      for them. The longest tiles of as many heads as fill two waves come first.
     - `snake`: for persistent CTAs, which take one tile of each wave, every
       other wave backwards (`tile-persist`). The longest tiles of all heads
       first.

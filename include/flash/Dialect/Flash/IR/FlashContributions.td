@@ -94,10 +94,10 @@ def Flash_InsertDiagonalsOp : Flash_Op<"insert_diagonals",
     [Pure, AllTypesMatch<["sums", "result"]>]> {
   let summary = "inserts the sums of a tile's diagonals into a row of a tensor";
   let description = [{
-    Of a tile `[R, C]`, element `R + c - r` of the row of R + C elements that the indices
-    name becomes the sum, in f32, of the elements at rows `r` and columns `c`; element 0, of
-    no diagonal, becomes 0. Of keys as rows and queries as columns these are the sums
-    of all pairs at the same distance.
+    Element `R + c - r` of the row of R + C elements that the indices name becomes the sum, in
+    f32, of the elements at rows `r` and columns `c` of a tile `[R, C]`; element 0, of no
+    diagonal, becomes 0. With keys as rows and queries as columns these are the sums of all
+    pairs at the same distance.
 
     Example:
 

@@ -145,8 +145,8 @@ def Flash_AttentionOp : Flash_Op<"attention",
         M, n]`, of any `n`, has for each block of queries the numbers of blocks of
         keys, and `counts : [B or 1, Hq or 1, nq ceildiv M, 2]` how many of them are
         partial, which come first, and how many there are in all; entries behind
-        these have any value. Of a partial block the elements take part that `mask`
-        and the region keep; of the others all do that exist and that `lengths`
+        these have any value. In a partial block the elements take part that `mask`
+        and the region keep; in the others all do that exist and that `lengths`
         leaves. The entries of each kind are in any order, and no block is listed
         twice. Where reads are checked (`flash-assert-reads`), other lists are errors;
         elsewhere the result is undefined, but nothing outside of the tensors is
@@ -222,7 +222,7 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
         program over keys. If that adds to `dq` in order (`products = 5` of the
         schedule), it takes the map's ranks, too: `query_blocks(%tiles, %counts, %ranks : ...)`.
 
-    Of lists that the caller gives, with `of [M, N]`, both are needed, and have no ranks:
+    If the caller gives lists, with `of [M, N]`, both are needed, and have no ranks:
     `query_blocks` lists, for each of the `nk ceildiv N` blocks of keys, the blocks of queries whose
     `blocks` list it, partial ones first as well. That they are the same pairs is up to the caller.
 
@@ -561,7 +561,7 @@ def Flash_IsFiniteOp : Flash_Op<"is_finite", [Pure]> {
 
 def Flash_ZeroNonfiniteOp : Flash_Op<"zero_nonfinite",
     [Pure, AllTypesMatch<["tile", "result"]>]> {
-  let summary = "a tile with 0 in place of what is NaN or infinite";
+  let summary = "a tile with 0 for what is NaN or infinite";
   let description = [{
     A key that takes no part has the weight 0 in a sum of keys, but 0 times a key
     that is not finite is NaN. `flash-decompose` sums up these instead.
@@ -605,7 +605,7 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
   let summary = "which tiles of keys a mask leaves to each tile of queries";
   let description = [{
     What a mask leaves of a tile of `M` queries and `N` keys is nothing, a part,
-    or all that exists of it. Of a problem with `Tq = nq ceildiv M` and
+    or all that exists of it. For a problem with `Tq = nq ceildiv M` and
     `Tk = nk ceildiv N` tiles, `of[B, H, nq, nk]` and `tiles([M, N])`, the results are
     of i32:
 
@@ -740,9 +740,9 @@ def Flash_YieldOp : Flash_Op<"yield",
                   "DequantizeTileOp"]>]> {
   let summary = "ends a score region, or the one of a block map or of scales";
   let description = [{
-    Of a score region the new score and, after `keep`, whether the element takes
-    part, which must not depend on the score; without it, it does. In
-    `flash.block_map` whether the element takes part, in `flash.dequantize_tile` the scale of a row.
+    A score region yields the new score and, after `keep`, whether the element takes
+    part, which must not depend on the score; without it, it does. The region of
+    `flash.block_map` yields whether the element takes part, the region of `flash.dequantize_tile` the scale of a row.
 
     ```mlir
     flash.yield %s : f32

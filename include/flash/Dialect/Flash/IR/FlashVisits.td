@@ -35,7 +35,7 @@ def Flash_VisitOp : Flash_Op<"visit",
     the batch, the head and the number in `[...]`, the numbers of the tiles to visit, and
     `counts : [B or 1, H or 1, N, 2]` how many of them are to be computed with the mask, which come
     first, and how many there are in all. The others are full: each element exists and takes part.
-    Of a list `from` and `by`, 0 and 1 if they are left out, count its entries. With `ranks` the list is of runs
+    In a list `from` and `by`, 0 and 1 if they are left out, count the entries. With `ranks` the list is of runs
     of tiles, see `flash.block_map`, and the step has the rank of each of its tiles; `read_ahead` has the
     rank read a tile before.
 

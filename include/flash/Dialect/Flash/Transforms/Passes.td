@@ -208,7 +208,7 @@ def Specialize : Pass<"flash-specialize", "::mlir::ModuleOp"> {
 }
 
 def MakeVersions : Pass<"flash-make-versions", "::mlir::ModuleOp"> {
-  let summary = "Make versions of a program, of which each call takes one by its sizes";
+  let summary = "Make versions of a program, and let each call take one by its sizes";
   let description = [{
     Each public function becomes a choice between versions of itself, made by
     `flash-specialize`, and the program as it was, for calls of other sizes. So one
@@ -220,7 +220,7 @@ def MakeVersions : Pass<"flash-make-versions", "::mlir::ModuleOp"> {
     Ranges are cut into classes of sizes with the same version (`SizeClass.h`), those
     that Python's calls have, too. Classes of the same version are one condition, on
     batch sizes, numbers of heads and lengths; a condition on what types say is none.
-    Of keys in pages, the table's sizes are the batch size and what stands for the length.
+    If keys are in pages, the table's sizes are the batch size and what stands for the length.
 
     ```mlir
     // flash-make-versions{calls=16x32x1x128,16x8x1..65536x128}
@@ -292,8 +292,8 @@ def SeparateMasks : Pass<"flash-separate-masks", "::mlir::func::FuncOp"> {
   let description = [{
     A score region that gives -inf by a condition which does not depend on the
     score masks elements: it becomes one that says so. Only then are masked
-    elements left out of products, and tiles of them not visited. Of several
-    such choices, one inside the other, all are found. A choice by the score stays
+    elements left out of products, and tiles of them not visited. If several
+    such choices are inside each other, all are found. A choice by the score stays
     as it is, and so does another number than -inf. An attention that has a block map
     stays as it is, too: the map is of the mask that it has.
 

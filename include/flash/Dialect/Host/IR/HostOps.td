@@ -125,7 +125,7 @@ def Host_InputOp : Host_Op<"input", [Pure]> {
 def Host_OutputOp : Host_Op<"output"> {
   let summary = "a number that the call has found";
   let description = [{
-    Of each result the bytes of its memory, the sizes and the strides.
+    The numbers are, for each result, the bytes of its memory, the sizes and the strides.
   }];
   let arguments = (ins Host_CallType:$call, I32Attr:$index, I64:$value);
   let assemblyFormat = "$call `[` $index `]` `,` $value attr-dict";

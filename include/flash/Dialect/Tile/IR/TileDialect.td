@@ -21,7 +21,7 @@ def Tile_Dialect : Dialect {
     they are; in shared memory, a `!tile.smem`.
 
     **Rings.** Asynchronous copies, or threads from their registers, fill the
-    stages of a `!tile.ring`, a queue of shared-memory tiles. Of `n` stages, stage
+    stages of a `!tile.ring`, a queue of shared-memory tiles. In a ring of `n` stages, stage
     `t mod n` holds the tile of step `t`; it passes through four states:
 
     ```

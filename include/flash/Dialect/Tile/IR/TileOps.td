@@ -277,12 +277,12 @@ def Tile_RingOp : Tile_Op<"ring"> {
     %ring = tile.ring : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
     ```
 
-    Of a `checked` ring, warps of their own check whether tiles are finite, and
+    For a `checked` ring, warps of their own check whether tiles are finite, and
     release them too. In a `finite` ring they replace NaN and infinities by 0
     (`tile.ring.make_finite`) before others that wait for a tile go on.
 
-    Of the tile in a ring of one stage, each consumer warpgroup may read its own
-    64 rows only. Then the ring may have a number of `row_stages` of 64 rows
+    If each consumer warpgroup reads only its own 64 rows of the tile in a ring of one
+    stage, the ring may have a number of `row_stages` of 64 rows
     instead, which the warpgroups take one after the other: a warpgroup's next
     rows can be on their way where another has not released those that it has.
 
@@ -370,7 +370,7 @@ def Tile_CopyAsyncOp
     : Tile_RingStageOp<"copy_async", "Fill", [AttrSizedOperandSegments]> {
   let summary = "starts to copy a tile of global memory into a stage";
   let description = [{
-    As `tile.fetch`, into the acquired stage of a step, which is full when the
+    Does what `tile.fetch` does, into the acquired stage of a step, which is full when the
     copy is complete. Where warps have roles, copies of `rows` not `to_end` read through a tensor map of overlapping tiles,
     as `tile.store_bulk` writes; memory then has at most four dimensions.
 
@@ -550,8 +550,8 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async",
     K are rows of a tile of such elements, they are a multiple of 16, as many as an
     instruction reads (PTX, `mma.m16n8k16`, `wgmma`).
 
-    Of a `b` without `transpose_b` the result may have some of the columns, those from a `panel` of the tile on (see
-    `!tile.smem`), which is the first one if it is not given: of keys whose first columns are the values, say.
+    If `b` is not `transpose_b` the result may have some of its columns, from a `panel` of the tile on (see
+    `!tile.smem`), which is the first one if it is not given: for example of keys whose first columns are the values.
 
     ```mlir
     %o = tile.mma_async %p, %kt panel(%first) add %o0 : tensor<64x32xf16, #tile.fragment<4>>,
@@ -842,7 +842,7 @@ def Tile_ColumnOp : Tile_Op<"column", [Pure]> {
 def Tile_IsFiniteOp : Tile_Op<"is_finite", [MemoryEffects<[MemRead]>]> {
   let summary = "whether no element of a shared-memory tile is NaN or infinite";
   let description = [{
-    The same result for all threads of the block, which meet here; with `warps`
+    All threads of the block get the same result, and meet here; with `warps`
     only as many, the last of the block, check a share each, and get the result
     of their own share.
 
@@ -858,7 +858,7 @@ def Tile_IsFiniteOp : Tile_Op<"is_finite", [MemoryEffects<[MemRead]>]> {
 
 def Tile_MakeFiniteOp
     : Tile_Op<"make_finite", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "0 in place of NaN and infinities in a shared-memory tile";
+  let summary = "replaces NaN and infinities in a shared-memory tile by 0";
   let description = [{
     With `warps` as many, the last of the block, see to a share each.
 
@@ -922,8 +922,8 @@ def Tile_FoldOp : Tile_Op<"fold", [Pure, AllTypesMatch<["init", "result"]>]> {
   let description = [{
     The first half of a reduction along the rows, within each thread:
     `result[i, c]` is `init[i, c]` combined with all `x[i, j]` with
-    `(j mod 8) / 2 = c`, in the order of `j`. Of warp rows over `L` lanes it is
-    combined with those with `(j / V) mod L = c`.
+    `(j mod 8) / 2 = c`, in the order of `j`. For warp rows over `L` lanes it is
+    combined with all `x[i, j]` with `(j / V) mod L = c`.
 
     ```mlir
     %l1 = tile.fold add %p into %l0 : tensor<128x64xf32, #tile.fragment<4>> into tensor<128x4xf32, #tile.lanes<4>>
@@ -1037,7 +1037,7 @@ def Tile_StoreOp : Tile_Op<"store",
     row or column) at the leading indices; rows from `rows` on are not written. With
     `to_end` these lie behind the last row of the memory, so that a copy which ends there writes the same.
     The index of a first column and `packed` rows are as in `tile.fetch`; warp rows
-    always have that index, and are not packed. Of a matrix, columns from `columns`
+    always have that index, and are not packed. Columns of a matrix from `columns`
     on are not written. A thread stores two neighbours of a fragment at once, so the
     first column and the strides of the memory are even; with `columns` they need
     not be, and it stores one by one. Values of rows may be integers. With `add` elements of f32 of a fragment are
@@ -1072,8 +1072,8 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
     [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "writes a register tile to global memory through shared memory";
   let description = [{
-    As `tile.store` of a matrix to whole rows of a kernel's argument, all rows of the tile that are before the last one of the
-    memory, by bulk copies from a tile of shared memory: as many columns at a
+    Does what `tile.store` does, for a matrix and whole rows of a kernel's argument, all rows of the tile that are
+    before the last one of the memory, by bulk copies from a tile of shared memory: as many columns at a
     time as that has. `offset`, its byte in shared memory, is set by
     `tile-allocate-smem`. Each warpgroup writes and stores its own rows of that tile, and waits for none of the others.
 
@@ -1184,8 +1184,8 @@ def Tile_StoreDiagonalsOp : Tile_Op<"store_diagonals",
     [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "stores the sums of the diagonals of a shared-memory tile";
   let description = [{
-    Of a tile of R rows and C columns, element `R + c - r` of the row of R + C elements that the
-    indices name becomes the sum of the elements at rows `r` and columns `c`, in f32;
+    Element `R + c - r` of the row of R + C elements that the indices name becomes the sum of the elements at rows `r` and
+    columns `c` of a tile of R rows and C columns, in f32;
     element 0, of no diagonal, becomes 0. What was there before is not part of it.
 
     ```mlir
@@ -1313,7 +1313,7 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
 def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes columns of a register tile to shared memory";
   let description = [{
-    Those from `column` on, as many as there are and as the destination has:
+    Writes the columns from `column` on, as many as there are and as the destination has:
     16-bit elements by `stmatrix`, f32 and all `by_pairs` by stores of the two
     neighbours that a thread has. The rows of a thread's warp go to the same rows of the
     destination, or of the 64 that its warpgroup has of its own. Values for each row go eight in a row.

@@ -658,7 +658,7 @@ def OverlapLaunches : Pass<"tile-overlap-launches", "::mlir::ModuleOp"> {
   let summary = "Let kernels start before those launched before them end";
   let description = [{
     For machines with `dependent_launches` (`#flash.target`).
-    Of two launches one after the other in a block of the host, the second becomes
+    If two launches follow each other in a block of the host, the second becomes
     dependent: its kernel is there when the first one ends, and waits for it before
     it touches global memory. What it computes before that, such as indices, and
     the time of a launch are hidden.
