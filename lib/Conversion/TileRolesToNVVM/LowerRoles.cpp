@@ -297,6 +297,10 @@ struct LowerTileRoles : flash::impl::LowerTileRolesBase<LowerTileRoles> {
     getOperation().walk([&](WarpSpecializeOp roles) { all.push_back(roles); });
     for (WarpSpecializeOp roles : all) {
       auto kernel = roles->getParentOfType<gpu::GPUFuncOp>();
+      if (!kernel) {
+        roles.emitOpError("is outside of any kernel; it must be in a gpu.func");
+        return signalPassFailure();
+      }
       WalkResult walk = kernel.walk([](RingOp ring) {
         if (ring.getOffset() && ring.getBarriers())
           return WalkResult::advance();

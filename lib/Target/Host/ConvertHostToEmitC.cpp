@@ -212,6 +212,13 @@ struct ConvertHostToEmitC
   using ConvertHostToEmitCBase::ConvertHostToEmitCBase;
 
   void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.isExternal() || function.getNumArguments() != 1 ||
+          !isa<CallType>(function.getArgument(0).getType())) {
+        function.emitOpError("is no host program: it must have a body and one "
+                             "argument, a !host.call");
+        return signalPassFailure();
+      }
     MLIRContext *context = &getContext();
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });

@@ -1178,3 +1178,13 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+func.func @outside() {
+  // expected-error @below {{'tile.warp_specialize' op is outside of any kernel; it must be in a gpu.func}}
+  tile.warp_specialize @consumer(warps = 4, registers = 232) {
+  } @producer(warps = 1, registers = 40) {
+  }
+  return
+}
