@@ -309,19 +309,51 @@ static bool isAligned(const MemoryTile &tile, int64_t elements) {
          isMultiple(tile.dims.back().existing);
 }
 
+/// Whether a selection's bounds take long to compute: they are comparisons of
+/// all that its operands are computed from, other selections included.
+static bool isSelectionOfVariables(Value value) {
+  auto select = value.getDefiningOp<arith::SelectOp>();
+  return select && !getConstantIntValue(select.getTrueValue()) &&
+         !getConstantIntValue(select.getFalseValue());
+}
+
+namespace {
+/// Compares a value with 0 as `ValueBoundsConstraintSet::compare` does, but
+/// without the bounds of selections of variables.
+struct ComparisonWithZero : ValueBoundsConstraintSet {
+  explicit ComparisonWithZero(MLIRContext *context)
+      : ValueBoundsConstraintSet(
+            context, [this](Value value, std::optional<int64_t>, auto &) {
+              return isSelectionOfVariables(value) ||
+                     (compared && comparePos(*compared, GT, zero));
+            }) {}
+  bool isPositive(const Variable &value) {
+    // A new column moves others, so none may be left to be processed.
+    zero = populateConstraints(
+        AffineMap::getConstantMap(0, builder.getContext()), {});
+    compared = insert(value, /*isSymbol=*/false);
+    processWorklist();
+    return comparePos(*compared, GT, zero);
+  }
+
+private:
+  int64_t zero = 0;
+  std::optional<int64_t> compared;
+};
+} // namespace
+
 /// Whether the size is known to be one at least.
 static bool isPositive(OpFoldResult size) {
-  using Bounds = ValueBoundsConstraintSet;
-  auto isAboveZero = [&](Bounds::Variable value) {
-    return Bounds::compare(
-        value, Bounds::GT,
-        OpFoldResult(IntegerAttr::get(IndexType::get(size.getContext()), 0)));
+  auto isAboveZero = [&](const ValueBoundsConstraintSet::Variable &value) {
+    return ComparisonWithZero(size.getContext()).isPositive(value);
   };
   auto min = dyn_cast_if_present<affine::AffineMinOp>(
       dyn_cast<Value>(size) ? cast<Value>(size).getDefiningOp() : nullptr);
   if (!min)
     return isAboveZero(size);
   return llvm::all_of(llvm::seq(min.getMap().getNumResults()), [&](unsigned i) {
+    if (auto known = dyn_cast<AffineConstantExpr>(min.getMap().getResult(i)))
+      return known.getValue() > 0;
     return isAboveZero({min.getMap().getSubMap({i}), min.getOperands()});
   });
 }
