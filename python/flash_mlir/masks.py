@@ -441,15 +441,16 @@ def window(left=None, right=None):
     The diagonal is that of `causal()`; None is unbounded. Arrays without dimensions are read at each call.
     """
     sides, value = [], None
+    # Differences of positions are compared, which do not wrap whatever number an array holds.
     diagonal = QUERY + key_length - query_length
     if left is not None:
         number = _natural("left", left)
         sides.append(f"left = {_show(left)}")
-        value = KEY >= diagonal - number
+        value = diagonal - KEY <= number
     if right is not None:
         number = _natural("right", right)
         sides.append(f"right = {_show(right)}")
-        below = KEY <= diagonal + number
+        below = KEY - diagonal <= number
         value = below if value is None else value & below
     if value is None:
         return full()

@@ -166,6 +166,24 @@ def test_equal_masks_share_a_kernel_but_not_arrays(make, rng):
     assert flash.window(3) != flash.window(4)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("queries, keys", [(37, 53), (53, 37)])
+def test_arrays_of_any_size_in_masks(make, dtype, queries, keys):
+    """The largest and the least number of a dtype are as sides without end, and as ones that no key is in."""
+    arrays = make(queries=queries, keys=keys)
+    number = np.array(0, dtype)
+    ends = np.iinfo(dtype).min, np.iinfo(dtype).max
+    masks = {
+        flash.window(number): lambda b, h, q, k: q + keys - queries - k <= int(number),
+        flash.window(right=number): lambda b, h, q, k: k - q - keys + queries <= int(number),
+        flash.prefix(number): lambda b, h, q, k: (k < int(number)) & (q >= 0),
+    }
+    for mask, keep in masks.items():
+        for size in (*ends, 3):
+            number[...] = size
+            assert_close(flash.attention(*arrays, mask=mask), reference(*arrays, keep)[0], "float32")
+
+
 def test_lengths_and_sink(make, rng):
     query, key, value = make()
     lengths = np.array([11, 60], dtype=np.int32)
