@@ -1,5 +1,6 @@
 """Lists of blocks of queries and keys that a caller gives."""
 
+import operator
 import sys
 from typing import Any, NamedTuple, Optional, Tuple
 
@@ -22,7 +23,7 @@ class Blocks(NamedTuple):
       indices: (batch or 1, heads or 1, blocks of queries, n), of any n: the numbers of blocks of keys. First those are
         listed of which the mask keeps a part, each kind in any order; what comes behind them has any value.
       counts: (batch or 1, heads or 1, blocks of queries, 2): how many are partial, and how many there are in all.
-      size: The queries and keys of a block; on CUDA multiples of 16.
+      size: The queries and keys of a block: multiples of 16 on CUDA, and of 8 on the CPU.
       query_indices, query_counts: The same pairs from the other side: for each block of keys the blocks of queries that
         list it. Gradients need them; without them a table of all blocks takes the place of the lists.
     """
@@ -49,14 +50,42 @@ def get_arrays(blocks):
     return lists if blocks.query_indices is None else (*lists, *lists, blocks.query_indices, blocks.query_counts)
 
 
+def get_step(query):
+    """What sizes of blocks are multiples of, for kernels to go over their lists."""
+    return 16 if getattr(query, "is_cuda", False) else 8
+
+
+def _check_size(size, query):
+    try:
+        numbers = tuple(map(operator.index, size))
+    except TypeError:
+        numbers = ()
+    if len(numbers) != 2 or min(numbers) < 1:
+        raise ValueError(f"blocks has the size {size!r}; expected two positive numbers, of queries and of keys")
+    step = get_step(query)
+    if any(number % step for number in numbers):
+        nearest = tuple([-(-number // step) * step for number in numbers])
+        raise ValueError(f"blocks has the size {numbers}; sizes of blocks are multiples of {step}, the nearest is {nearest}")
+
+
+def _check_shapes(blocks, side, shape, rows, block):
+    """Raises an error for lists of one side that are of other batches, heads or blocks than the operands."""
+    count = -(-rows // block)
+    indices, counts = (tuple(getattr(blocks, f"{side}{part}").shape) for part in ("indices", "counts"))
+    if any(given not in (1, size) for given, size in zip(indices[:2], shape)) or indices[2] != count:
+        expected = f"({shape[0]} or 1, {shape[1]} or 1, {count}, any number)"
+        raise ValueError(f"{side}indices of blocks has the shape {indices}; expected {expected} for {rows} rows in blocks of {block}")
+    if counts != (*indices[:3], 2):
+        raise ValueError(f"{side}counts of blocks has the shape {counts}; expected {(*indices[:3], 2)}, as {side}indices has {indices}")
+
+
 def check(blocks, query, key):
     """Raises TypeError or ValueError for what are no lists of blocks, or where operands have none."""
     if getattr(query, "is_nested", False) or getattr(key, "is_nested", False):
         packing.refuse_blocks("jagged tensors")
     if not isinstance(blocks, Blocks):
         raise TypeError(f"blocks is a {type(blocks).__name__}; expected flash_mlir.Blocks")
-    if len(blocks.size) != 2 or any(size < 1 for size in blocks.size):
-        raise ValueError(f"blocks has the size {blocks.size}; expected two positive numbers, of queries and of keys")
+    _check_size(blocks.size, query)
     if len(query.shape) != 4:
         raise ValueError(f"blocks are of batches and heads, and query has {len(query.shape)} dimensions; expected 4")
     if (blocks.query_indices is None) != (blocks.query_counts is None):
@@ -71,6 +100,9 @@ def check(blocks, query, key):
             raise TypeError(f"{name} of blocks has the dtype {array.dtype}; expected int32")
         if len(array.shape) != 4:
             raise ValueError(f"{name} of blocks has {len(array.shape)} dimensions; expected (batch, heads, blocks, numbers)")
+    _check_shapes(blocks, "", query.shape, query.shape[2], blocks.size[0])
+    if blocks.query_indices is not None and len(key.shape) == 4:
+        _check_shapes(blocks, "query_", query.shape, key.shape[2], blocks.size[1])
 
 
 def make_table(columns, *lists):

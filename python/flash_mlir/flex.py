@@ -4,7 +4,7 @@ import sys
 import weakref
 
 from .attention import attention
-from .blocks import PART, WHOLE, Blocks, get_table, read_table
+from .blocks import PART, WHOLE, Blocks, get_step, get_table, read_table
 from .masks import is_compiling
 from .plans import list_tiles, plan
 from .preparation import autocast, get_mask
@@ -17,9 +17,6 @@ _MAX_PLANS = 8
 
 # Of the mask without limits that FlexAttention makes where it is given none.
 _NO_BLOCKS = 1 << 30
-
-# What sizes of blocks are multiples of, for kernels on a GPU to go over their lists.
-_STEP = 16
 
 # The lists of a BlockMask.
 _LISTS = [
@@ -140,7 +137,7 @@ def _get_mask(block_mask, query, key):
         if of_mask not in (1, size):
             raise ValueError(f"block_mask is for {of_mask} {name}, and query has {size}")
     mask, blocks = _choose_mask(block_mask, query, key)
-    if blocks is not None and query.is_cuda and any(size % _STEP for size in blocks.size):
+    if blocks is not None and any(size % get_step(query) for size in blocks.size):
         return read_table(blocks, mask, key.shape[2]), None
     return mask, blocks
 

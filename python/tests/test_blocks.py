@@ -1,5 +1,7 @@
 """Lists of blocks that a caller gives, beside attention that asks of each element whether its block is listed."""
 
+import re
+
 import numpy as np
 import pytest
 from conftest import assert_close, reference
@@ -95,8 +97,11 @@ def test_errors(make, rng):
 
     with pytest.raises(TypeError, match="blocks is a tuple; expected flash_mlir.Blocks"):
         attend(tuple(blocks))
-    with pytest.raises(ValueError, match="blocks has the size .8, 0.; expected two positive numbers, of queries and of keys"):
-        attend(blocks._replace(size=(8, 0)))
+    for size in ((8, 0), (8,), 8, (8.5, 16), "ab"):
+        with pytest.raises(ValueError, match=f"blocks has the size {re.escape(repr(size))}; expected two positive numbers, of queries and of keys"):
+            attend(blocks._replace(size=size))
+    with pytest.raises(ValueError, match=r"blocks has the size \(7, 20\); sizes of blocks are multiples of 8, the nearest is \(8, 24\)"):
+        attend(blocks._replace(size=(7, 20)))
     with pytest.raises(TypeError, match="indices of blocks has the dtype int64; expected int32"):
         attend(blocks._replace(indices=blocks.indices.astype(np.int64)))
     with pytest.raises(TypeError, match="counts of blocks is a list; expected an array of int32"):
@@ -109,8 +114,17 @@ def test_errors(make, rng):
         flash.attention(query[0], key[0], value[0], blocks=blocks)
     with pytest.raises(ValueError, match="blocks are given beside a plan"):
         attend(blocks, mask=flash.plan(flash.causal(), query, key))
-    with pytest.raises(ValueError, match="blocks are of another number of blocks"):
-        attend(blocks._replace(indices=blocks.indices[:, :, 1:], counts=blocks.counts[:, :, 1:]))
+    for name, expected in {
+        "indices": r"\(2 or 1, 4 or 1, 5, any number\) for 37 rows in blocks of 8",
+        "counts": r"\(1, 1, 5, 2\), as indices has \(1, 1, 5, 6\)",
+        "query_indices": r"\(2 or 1, 4 or 1, 4, any number\) for 53 rows in blocks of 16",
+        "query_counts": r"\(1, 1, 4, 2\), as query_indices has \(1, 1, 4, 5\)",
+    }.items():
+        array = getattr(blocks, name)
+        of_others = [np.repeat(array, 3, 0), np.repeat(array, 3, 1), array[:, :, 1:], np.repeat(array, 2, 2)]
+        for other in of_others + [np.repeat(array, 2, 3)] * name.endswith("counts"):
+            with pytest.raises(ValueError, match=f"^{name} of blocks has the shape {re.escape(str(other.shape))}; expected {expected}$"):
+                attend(blocks._replace(**{name: other}))
     output, lse = attend(blocks, return_lse=True)
     with pytest.raises(ValueError, match="gradients need the blocks of queries of each block of keys, too"):
         flash.attention_grad(

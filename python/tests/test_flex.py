@@ -228,14 +228,15 @@ def test_plans(inputs, monkeypatch):
             assert len(made) == number
 
 
-def test_lists(inputs):
-    """A BlockMask without a mask_mod keeps all of the blocks that it lists."""
+@pytest.mark.parametrize("block", [16, 20])
+def test_lists(inputs, block):
+    """A BlockMask without a mask_mod keeps all of the blocks that it lists, also where kernels have no lists of this size."""
     numbers = torch.tensor([2, 1, 0, 3], dtype=torch.int32).expand(1, 1, 4)
     indices = torch.tensor([[1, 3, 0, 2], [0, 1, 2, 3], [0, 1, 2, 3], [3, 2, 0, 1]], dtype=torch.int32)
     indices = indices.expand(1, 1, 4, 4)
-    block_mask = flex.BlockMask.from_kv_blocks(numbers, indices, BLOCK_SIZE=16, seq_lengths=(LENGTH, LENGTH))
+    block_mask = flex.BlockMask.from_kv_blocks(numbers, indices, BLOCK_SIZE=block, seq_lengths=(LENGTH, LENGTH))
     kept = torch.tensor([[0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 0, 0], [1, 0, 1, 1]], dtype=torch.bool)
-    expected = attend_naively(*inputs, mask_mod=lambda b, h, q, k: kept[q // 16, k // 16])
+    expected = attend_naively(*inputs, mask_mod=lambda b, h, q, k: kept[q // block, k // block])
     actual = flash.flex_attention(*inputs, block_mask=block_mask, return_lse=True)
     torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
 
