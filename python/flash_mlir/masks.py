@@ -6,15 +6,15 @@ affine in the positions let the compiler leave out all tiles that they hide.
 
 import copy
 import functools
-import operator
 import sys
+from collections.abc import Hashable
 
 from . import lowering
 from .errors import TraceError
 from .expressions import BATCH, BOOL, HEAD, KEY, QUERY, Tensor, constant, is_array, key_length, query_length
 from .functions import Trace, describe_tensor, find_tensors, of_value, trace, with_tensors
 from .graphs import in_order
-from .operands import get_dtype
+from .operands import as_integer, get_dtype
 
 _SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 _MAX_STRUCTURES = 2048
@@ -46,8 +46,8 @@ def _cached(factory):
 
     @functools.wraps(factory)
     def make(*arguments, **options):
-        # An array is itself the next time, too, whatever it holds then.
-        if (arguments or options) and any(map(_is_array, (*arguments, *options.values()))):
+        # An array is itself the next time, too, whatever it holds then; what has no hash is an error of the factory.
+        if any(_is_array(each) or not isinstance(each, Hashable) for each in (*arguments, *options.values())):
             return factory(*arguments, **options)
         return cached(*arguments, **options)
 
@@ -381,7 +381,7 @@ def _natural(name, value):
     """A size of a mask: from 0 to what fits in 31 bits, or what an array without dimensions holds at each call."""
     if _is_array(value):
         return _captured(value, name, (0,))[()]
-    number = operator.index(value)
+    number = as_integer(name, value)
     if not 0 <= number < 2**31:
         raise ValueError(f"{name} is {number}; it must be from 0 to {2**31 - 1}")
     return number

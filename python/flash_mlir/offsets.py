@@ -1,6 +1,5 @@
 """The offsets of packed rows (docs/ragged-rows.md), from what says the document of each."""
 
-import operator
 import sys
 
 import numpy
@@ -8,7 +7,7 @@ import numpy
 from . import checking
 from .expressions import is_array
 from .masks import is_compiling
-from .operands import get_dtype, is_tensor
+from .operands import as_integer, get_dtype, is_tensor
 
 
 def may_look(array):
@@ -57,7 +56,7 @@ def document_offsets(ids, count=None):
     if ids.ndim not in (1, 2):
         raise ValueError(f"ids has {ids.ndim} dimensions; expected (length,) or (batch, length)")
     if count is not None:
-        count = operator.index(count)
+        count = as_integer("count", count)
         if count < 0:
             raise ValueError(f"count is {count}; it must not be negative")
     can_look = may_look(ids)

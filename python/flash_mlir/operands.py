@@ -1,6 +1,7 @@
 """What operands become that no kernel takes as they are."""
 
 import contextlib
+import operator
 import sys
 
 import numpy
@@ -14,6 +15,14 @@ def is_tensor(array):
     """Whether an array is PyTorch's."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)
+
+
+def as_integer(name, value):
+    """The integer that an argument of this name is."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}; expected an integer") from None
 
 
 def get_dtype(array):

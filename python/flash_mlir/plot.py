@@ -7,6 +7,7 @@ import numpy as np
 from .values import get_operands
 from .graphs import in_order
 from .masks import Mask, as_mask
+from .operands import as_integer
 
 _COLORS = {"left out": "#f2f2f2", "whole": "#2f6f9f", "part": "#8fbfdf"}
 _MOST_CELLS = 512 * 512
@@ -114,7 +115,7 @@ def _evaluate(root, symbols):
         elif value.op == "constant":
             result = value.operands[0]
         elif value.op == "load":
-            result = np.asarray(_to_host(value.operands[0].array))[tuple(operands)]
+            result = _read(value.operands[0], tuple(operands))
         elif value.op in _TWO:
             result = _TWO[value.op](*operands)
         elif value.op in _ONE:
@@ -123,6 +124,14 @@ def _evaluate(root, symbols):
             raise NotImplementedError(f"masks with {value.op} cannot be drawn")
         done[id(value)] = (result, value)
     return done[id(root)][0]
+
+
+def _read(tensor, indices):
+    array = np.asarray(_to_host(tensor.array))
+    try:
+        return array[indices]
+    except IndexError as error:
+        raise ValueError(f"{tensor.name} of shape {array.shape} is too small for the batch, head and lengths of the picture: {error}") from None
 
 
 def _to_host(array):
@@ -145,14 +154,15 @@ def plot(mask, query_length, key_length=None, batch=0, head=0, query_tile=64, ke
       `Picture`, which has an SVG.
 
     Raises:
-      TypeError, TraceError: As `attention`, about the mask.
-      ValueError: A size is less than 1, or there are too many tiles to be seen.
+      TypeError, TraceError: As `attention`, about the mask; TypeError, too, where a size is no integer.
+      ValueError: A size is less than 1, there are too many tiles to be seen, or the mask reads an array that is too small.
     """
     key_length = query_length if key_length is None else key_length
-    sizes = dict(query_length=query_length, key_length=key_length, query_tile=query_tile, key_tile=key_tile)
+    sizes = dict(query_length=query_length, key_length=key_length, query_tile=query_tile, key_tile=key_tile, batch=batch, head=head)
     for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name} is {size}; it must be at least 1")
+        least = int(name not in ("batch", "head"))
+        if as_integer(name, size) < least:
+            raise ValueError(f"{name} is {size}; it must be at least {least}")
     rows, columns = -(-query_length // query_tile), -(-key_length // key_tile)
     if rows * columns > _MOST_CELLS:
         raise ValueError(f"{rows} by {columns} tiles are too many for a picture; make the tiles larger")
@@ -175,7 +185,7 @@ def _draw_for_notebooks(mask):
     """256 queries and keys; nothing where the mask cannot be drawn or its arrays are smaller."""
     try:
         return plot(mask, 256, query_tile=8, key_tile=8)._repr_svg_()
-    except (IndexError, NotImplementedError):
+    except (NotImplementedError, ValueError):
         return None
 
 

@@ -87,6 +87,9 @@ def test_bad_calls(arguments, options, kind, message):
 
 
 def test_masks():
+    for make in (lambda: flash.window(1.5), lambda: flash.window(left="1.5"), lambda: flash.prefix([1.5])):
+        with pytest.raises(TypeError, match=r"^(left|length) is .*1\.5.*; expected an integer$"):
+            make()
     with pytest.raises(ValueError, match="left is -1; it must be from 0 to 2147483647"):
         flash.window(left=-1)
     with pytest.raises(TypeError, match="masks compose with &, | and ~"):

@@ -42,7 +42,7 @@ def test_refusals():
         ([[0, 1], [1, 0]], 4, ValueError, "ids decrease along a row"),
         (ROW, 3, ValueError, "ids are of 4 documents, and count is 3"),
         (ROW, -1, ValueError, "count is -1; it must not be negative"),
-        (ROW, 2.5, TypeError, "'float' object cannot be interpreted as an integer"),
+        (ROW, 2.5, TypeError, "count is 2.5; expected an integer"),
         ([[ROW]], None, ValueError, r"ids has 3 dimensions; expected \(length,\) or \(batch, length\)"),
         (0, None, ValueError, "ids has 0 dimensions"),
         ([0.5], None, TypeError, "ids has the dtype float64; expected integers"),

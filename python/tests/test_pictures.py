@@ -102,3 +102,17 @@ def test_resources(tmp_path):
 def test_masks_in_notebooks():
     assert "16 part" not in flash.full()._repr_svg_() and "<svg" in flash.causal()._repr_svg_()
     assert flash.documents(np.zeros(10, np.int32))._repr_svg_() is None
+
+
+def test_arguments_of_pictures():
+    for name, least in dict(query_length=1, key_length=1, query_tile=1, key_tile=1, batch=0, head=0).items():
+        sizes = dict(query_length=20, key_length=20)
+        with pytest.raises(ValueError, match=f"{name} is {least - 1}; it must be at least {least}"):
+            flash.plot(flash.causal(), **{**sizes, name: least - 1})
+        with pytest.raises(TypeError, match=f"{name} is 1.5; expected an integer"):
+            flash.plot(flash.causal(), **{**sizes, name: 1.5})
+    ids = np.zeros((2, 20), np.int32)
+    assert flash.plot(flash.documents(ids), 20, batch=1).count() == (0, 1, 0)
+    for sizes in (dict(query_length=21), dict(query_length=20, batch=2)):
+        with pytest.raises(ValueError, match=r"query_ids of shape \(2, 20\) is too small for the batch, head and lengths of the picture"):
+            flash.plot(flash.documents(ids), **sizes)
