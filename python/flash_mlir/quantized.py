@@ -94,14 +94,14 @@ def _read_scale(name, scale, like, rows, sequences, kind_of_keys):
         raise TypeError(f"{operand} has the dtype {get_dtype(scale)}; expected floating-point numbers")
     shape = tuple(scale.shape)
     scale = cast(scale, "float32")
-    if shape in ((), (1,)):
-        return "tensor", scale.reshape(1)
     of_rows = None if kind_of_keys == "packed" else tuple(rows.shape[:-1])
     of_heads = sequences, rows.shape[2 if kind_of_keys == "pages" else 1]
     if shape == of_heads:
         return "head", scale
     if shape == of_rows:
         return "row", scale.swapaxes(1, 2) if kind_of_keys == "pages" else scale
+    if all(size == 1 for size in shape):
+        return "tensor", scale.reshape(1)
     others = f", or {of_rows}, one for each row of {name}" if of_rows else ""
     raise ValueError(f"{operand} has the shape {shape}; expected a number, {of_heads}, one for each sequence and key head{others}")
 

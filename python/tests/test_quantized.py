@@ -31,7 +31,7 @@ def test_batch(dtype, element, kind):
     rng = np.random.default_rng(0)
     q = rng.standard_normal((2, 6, 5, 48)).astype(FACTORS[dtype])
     (k, unit), (v, _) = draw(rng, (2, 3, 77, 48), element), draw(rng, (2, 3, 77, 32), element)
-    shape = {"number": (), "tensor": (1,), "head": (2, 3), "row": (2, 3, 77)}[kind]
+    shape = {"number": (), "tensor": (1, 1), "head": (2, 3), "row": (2, 3, 77)}[kind]
     scales = [(unit * rng.uniform(0.5, 2, shape)).astype(np.float32) for _ in "kv"]
     wide = [scale.reshape(scale.shape + (1,) * (4 - scale.ndim)) if scale.ndim > 1 else scale for scale in scales]
     expected = flash.attention(q, *(dequantize(x, s, q.dtype) for x, s in zip((k, v), wide)), mask=flash.causal(), return_lse=True)
