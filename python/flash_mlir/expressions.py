@@ -178,7 +178,12 @@ class Value(Traced):
             "flash_mlir, NumPy or PyTorch in place of those of math, and with x.astype(float) and x.astype(int)"
         )
 
-    __int__ = __index__ = item = __float__
+    __int__ = item = __float__
+
+    def __index__(self):
+        raise TraceError(
+            "a traced value has no number before the kernel runs, and indexes no list, tuple or range; make an array of what it indexes"
+        )
 
     # Methods of arrays and tensors. Those of the names of functions are found by `__getattr__`.
     def __getattr__(self, name):

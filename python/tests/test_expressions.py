@@ -230,6 +230,7 @@ def test_captured_numbers(make):
         (lambda s, b, h, q, k: s.astype("int8"), "no traced values of dtype int8"),
         (lambda s, b, h, q, k: np.clip(s, 0, 1, dtype=np.float16), "numpy.clip cannot be traced with these arguments"),
         (lambda s, b, h, q, k: s.item(), "has no number before the kernel runs"),
+        (lambda s, b, h, q, k: s + [0.5, 1.0][h], "indexes no list, tuple or range; make an array of what it indexes"),
         (lambda s, b, h, q, k: int(s), r"x.astype\(int\)"),
         (lambda s, b, h, q, k: np.median(s), "numpy.median cannot be traced; these can be traced: abs"),
         (lambda s, b, h, q, k: s + q // 0, "an integer is divided by 0"),
