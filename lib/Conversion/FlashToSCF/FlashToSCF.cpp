@@ -91,6 +91,9 @@ static LogicalResult lower(LoadRowsOp load, bool onlyKernels) {
           heads = load.getPacked().value_or(1);
   OpFoldResult rows = load.getRows() ? getAsOpFoldResult(load.getRows())
                                      : b.getIndexAttr(tile / heads);
+  if (stripCasts(source).getDefiningOp<tensor::EmptyOp>())
+    return load.emitOpError("reads a tensor.empty, whose elements have no "
+                            "values; read a linalg.fill of it, or an argument");
   auto address = source.getDefiningOp<AddressOpInterface>();
   std::optional<int64_t> contiguous =
       address ? address.getContiguousRows() : std::nullopt;

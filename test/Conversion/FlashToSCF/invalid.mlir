@@ -118,3 +118,13 @@ func.func @overlapping(%q: !q, %acc: !q, %max: !v, %sum: !v) {
   }
   return
 }
+
+// -----
+
+func.func @empty(%n: index) -> tensor<4x8xf32> {
+  %c0 = arith.constant 0 : index
+  %x = tensor.empty(%n) : tensor<1x1x?x8xf32>
+  // expected-error @below {{reads a tensor.empty, whose elements have no values; read a linalg.fill of it, or an argument}}
+  %t = flash.load_rows %x[%c0, %c0, %c0] : tensor<1x1x?x8xf32> -> tensor<4x8xf32>
+  return %t : tensor<4x8xf32>
+}

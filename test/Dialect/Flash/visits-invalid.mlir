@@ -455,3 +455,17 @@ func.func @kind(%a: index, %q: !q, %v: !v) {
   }
   return
 }
+
+// -----
+
+func.func @destination(%x: tensor<1x1x8x8xf32>, %i: index) {
+  flash.kernel over(%i) by [4] outs(%x : tensor<1x1x8x8xf32>) {
+  ^bb0(%0: index, %out: tensor<1x1x8x8xf32>):
+    // expected-error @below {{reads a destination of the kernel, into which its positions store; read what it starts from, outs(...) of the kernel}}
+    %t = flash.load_rows %out[%i, %i, %0] : tensor<1x1x8x8xf32> -> tensor<4x8xf32>
+    flash.store {
+      flash.store_rows %t into %out[%i, %i, %0] : tensor<4x8xf32> into tensor<1x1x8x8xf32>
+    }
+  }
+  return
+}
