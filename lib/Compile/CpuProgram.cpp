@@ -71,7 +71,7 @@ llvm::Expected<CpuProgram> CpuProgram::compile(ModuleOp source, StringRef entry,
                 *module, options);
   SmallVector<flash::Stage> stages =
       emulates ? flash::getEmulationStages(variant, front, isBlocks)
-               : flash::getCpuStages(variant, front);
+               : flash::getCpuStages(variant, front, isTileLevel(*module));
   auto after = [&](StringRef name) {
     if (name == "l0")
       program.level0 = module->clone();

@@ -336,7 +336,15 @@ flash::compile::assumeSizes(ModuleOp program, StringRef entry,
   return module;
 }
 
-bool flash::compile::isBlockLevel(ModuleOp program) {
-  return program.walk([](gpu::LaunchFuncOp) { return WalkResult::interrupt(); })
+template <typename Op> static bool hasAny(ModuleOp program) {
+  return program.walk([](Op) { return WalkResult::interrupt(); })
       .wasInterrupted();
+}
+
+bool flash::compile::isBlockLevel(ModuleOp program) {
+  return hasAny<gpu::LaunchFuncOp>(program);
+}
+
+bool flash::compile::isTileLevel(ModuleOp program) {
+  return hasAny<KernelOp>(program);
 }

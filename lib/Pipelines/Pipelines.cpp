@@ -69,10 +69,10 @@ static void addBlockChecks(OpPassManager &pm) {
   pm.addPass(flash::createAssertReads({/*onlyBlocks=*/true}));
 }
 
-void flash::buildDecomposePipeline(OpPassManager &pm) {
+void flash::buildDecomposePipeline(OpPassManager &pm, bool assertRows) {
   addBlockChecks(pm);
   OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(createConvertFlashToSCF());
+  func.addPass(createConvertFlashToSCF({/*onlyKernels=*/false, assertRows}));
   TileSoftmaxOptions softmax;
   softmax.transposeTiles = true;
   func.addPass(createTileSoftmax(softmax));
@@ -264,7 +264,8 @@ static void buildBackendPipeline(OpPassManager &pm) {
 }
 
 SmallVector<flash::Stage> flash::getCpuStages(Variant variant,
-                                              const FrontOptions &options) {
+                                              const FrontOptions &options,
+                                              bool isTileLevel) {
   switch (variant) {
   case Variant::Naive:
     return {{"linalg",
@@ -289,7 +290,8 @@ SmallVector<flash::Stage> flash::getCpuStages(Variant variant,
   };
   return {{"l0", recognize},
           {"l1", tile},
-          {"linalg", buildDecomposePipeline},
+          {"linalg",
+           [=](OpPassManager &pm) { buildDecomposePipeline(pm, isTileLevel); }},
           {"backend", buildBackendPipeline}};
 }
 

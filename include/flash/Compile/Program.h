@@ -56,6 +56,9 @@ void inlineCalls(mlir::func::FuncOp entry);
 /// there is no form of it at level 0 or 1.
 bool isBlockLevel(mlir::ModuleOp program);
 
+/// Whether the program has kernels at level 1 itself.
+bool isTileLevel(mlir::ModuleOp program);
+
 /// The sizes of a tensor in the entry function for arguments of these sizes.
 /// Nothing if they do not follow from the sizes of the arguments.
 std::optional<llvm::SmallVector<int64_t, 4>>

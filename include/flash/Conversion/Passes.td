@@ -21,7 +21,8 @@ def ConvertFlashToSCF : Pass<"convert-flash-to-scf", "::mlir::func::FuncOp"> {
     Each `flash.visit` becomes the loops over the tiles that its mask, its list or its range leaves, with
     a copy of the step in each: tiles that are known to be full have no mask, and tiles whose rows
     all exist have no count of rows and no padding. `flash.load_rows` becomes a slice, padded where
-    rows may be missing.
+    rows may be missing. With the option `assert-rows` the program checks at run time that the rows exist which it reads
+    and writes, unless an address clamps them.
 
     Where visited and full tiles are ranges there are up to four loops:
 
@@ -69,9 +70,11 @@ def ConvertFlashToSCF : Pass<"convert-flash-to-scf", "::mlir::func::FuncOp"> {
     ```
   }];
   let options = [Option<"onlyKernels", "only-kernels", "bool", "false",
-    "Only kernels run, as on GPUs: views are read and stored by these">];
+    "Only kernels run, as on GPUs: views are read and stored by these">,
+    Option<"assertRows", "assert-rows", "bool", "false",
+    "Check that rows which are read and written exist">];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::flash::tile::TileDialect"];
 }
 

@@ -35,7 +35,8 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       llvm::cl::init(false)};
   Option<std::string> device{
       *this, "device",
-      llvm::cl::desc("Whose schedules in tuning-file to take, such as NVIDIA H200"),
+      llvm::cl::desc(
+          "Whose schedules in tuning-file to take, such as NVIDIA H200"),
       llvm::cl::init("")};
   Option<std::string> tuningFile{
       *this, "tuning-file", llvm::cl::desc("A file with measured schedules"),
@@ -74,7 +75,7 @@ void buildSchedulePipeline(mlir::OpPassManager &pm,
                            const FrontOptions &options);
 void buildTilePipeline(mlir::OpPassManager &pm, const FrontOptions &options);
 /// The third part: from level 1 to linalg on tensors.
-void buildDecomposePipeline(mlir::OpPassManager &pm);
+void buildDecomposePipeline(mlir::OpPassManager &pm, bool assertRows = false);
 
 /// All three parts of the front end.
 void buildFrontPipeline(mlir::OpPassManager &pm, const FrontOptions &options);
@@ -139,9 +140,11 @@ struct Stage {
 /// The stages for each target, in their order, which flash-opt has as
 /// pipelines. `options` must outlive the result; only `Flash` needs them on the
 /// CPU. If the program is at level 2 already (`isBlockLevel`), the stages begin
-/// there.
+/// there. If it is at level 1 (`isTileLevel`), it checks on the CPU that the
+/// rows of its tiles exist: nothing has proved it.
 llvm::SmallVector<Stage> getCpuStages(Variant variant,
-                                      const FrontOptions &options);
+                                      const FrontOptions &options,
+                                      bool isTileLevel = false);
 llvm::SmallVector<Stage> getEmulationStages(Variant variant,
                                             const FrontOptions &options,
                                             bool isBlockLevel = false);

@@ -11,10 +11,12 @@
 #include "flash/Dialect/Flash/IR/InitSizes.h"
 #include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Support/DescribeLocation.h"
 #include "flash/Support/StripCasts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -28,6 +30,42 @@ namespace flash {
 
 using namespace mlir;
 using namespace flash;
+
+/// Asserts that `rows` rows of `heads` heads of `tensor` exist from `first` on,
+/// which ends in (..., head, row).
+static void assertExist(OpBuilder &b, Operation *op, Value tensor,
+                        ArrayRef<OpFoldResult> first, OpFoldResult rows,
+                        int64_t heads) {
+  Location loc = op->getLoc();
+  std::string name =
+      op->getName().getStringRef().str() + describeLocation(loc) + ": ";
+  auto assertLessOrEqual = [&](OpFoldResult lhs, OpFoldResult rhs,
+                               const Twine &fault) {
+    Value holds =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
+                              getValueOrCreateConstantIndexOp(b, loc, lhs),
+                              getValueOrCreateConstantIndexOp(b, loc, rhs));
+    if (!isConstantIntValue(getAsOpFoldResult(holds), 1))
+      cf::AssertOp::create(b, loc, holds, b.getStringAttr(name + fault));
+  };
+  OpFoldResult zero = b.getIndexAttr(0);
+  assertLessOrEqual(zero, rows, "the number of rows is negative");
+  for (auto [dim, index] : llvm::enumerate(first)) {
+    OpFoldResult count = dim + 1 == first.size()   ? rows
+                         : dim + 2 == first.size() ? b.getIndexAttr(heads)
+                                                   : b.getIndexAttr(1);
+    OpFoldResult end = affine::makeComposedFoldedAffineApply(
+                     b, loc, b.getAffineDimExpr(0) + b.getAffineDimExpr(1),
+                     {index, count}),
+                 size = tensor::getMixedSize(b, loc, tensor, dim);
+    std::string what = "dimension " + std::to_string(dim);
+    std::optional<int64_t> known = getConstantIntValue(size);
+    assertLessOrEqual(zero, index, "begins before the start of " + what);
+    assertLessOrEqual(end, size,
+                      "ends behind the end of " + what +
+                          (known ? ", " + std::to_string(*known) : ""));
+  }
+}
 
 /// Emits the tile whose rows, from `first` of the view on, lie in parts of
 /// `contiguous` rows, or in one. Rows that do not exist may have no address in
@@ -82,7 +120,7 @@ static Value extractParts(OpBuilder &b, AddressOpInterface address,
   return tensor::ConcatOp::create(b, loc, /*dim=*/0, parts);
 }
 
-static LogicalResult lower(LoadRowsOp load, bool onlyKernels) {
+static LogicalResult lower(LoadRowsOp load, bool onlyKernels, bool assertRows) {
   OpBuilder b(load);
   Location loc = load.getLoc();
   SmallVector<OpFoldResult> first = getAsOpFoldResult(load.getPosition());
@@ -121,6 +159,8 @@ static LogicalResult lower(LoadRowsOp load, bool onlyKernels) {
     if (address) {
       first = address.emitAddress(b, loc, first);
       source = address.getMemory();
+    } else if (assertRows) {
+      assertExist(b, load, source, first, rows, heads);
     }
     rowsOfTile = heads > 1 ? packRows(b, loc, source, first, heads, rows, tile,
                                       columns, load.getToEnd())
@@ -196,7 +236,7 @@ static LogicalResult verifyTiles(VisitOp visit) {
 
 /// Makes slices of what a kernel stores, at an address if there is one.
 static void lower(StoreRowsOp store, scf::ForallOp forall,
-                  AddressOpInterface address) {
+                  AddressOpInterface address, bool assertRows) {
   OpBuilder b(forall.getTerminator());
   Location loc = store.getLoc();
   int64_t heads = store.getPacked().value_or(1);
@@ -211,6 +251,8 @@ static void lower(StoreRowsOp store, scf::ForallOp forall,
                             sizes(offsets.size(), one);
   if (address)
     offsets = address.emitAddress(b, loc, offsets);
+  else if (assertRows)
+    assertExist(b, store, store.getDestination(), offsets, rows, heads);
   sizes.back() = rows;
   if (heads > 1)
     sizes[sizes.size() - 2] = b.getIndexAttr(heads);
@@ -330,7 +372,7 @@ static bool isOfKernels(Value memory) {
          isa<tensor::EmptyOp, KernelOp, scf::ForallOp, AddressOpInterface>(op);
 }
 
-static LogicalResult lower(KernelOp kernel, bool onlyKernels,
+static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
                            SmallVectorImpl<RowLoop> &loops) {
   IRRewriter b(kernel.getContext());
   Location loc = kernel.getLoc();
@@ -413,7 +455,7 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels,
     AddressOpInterface address =
         addresses[destination.getArgNumber() - ends.size()];
     if (auto rows = dyn_cast<StoreRowsOp>(op)) {
-      lower(rows, forall, address);
+      lower(rows, forall, address, assertRows);
       continue;
     }
     if (address) {
@@ -629,7 +671,7 @@ struct ConvertFlashToSCF
     getOperation().walk([&](KernelOp kernel) { kernels.push_back(kernel); });
     SmallVector<RowLoop> rowLoops;
     for (KernelOp kernel : kernels)
-      if (failed(lower(kernel, onlyKernels, rowLoops)))
+      if (failed(lower(kernel, onlyKernels, assertRows, rowLoops)))
         return signalPassFailure();
     SmallVector<VisitOp> visits;
     getOperation().walk([&](VisitOp visit) { visits.push_back(visit); });
@@ -651,7 +693,7 @@ struct ConvertFlashToSCF
       if (failed(dequantizeTensor(op, onlyKernels)))
         return signalPassFailure();
     for (LoadRowsOp load : loads)
-      if (failed(lower(load, onlyKernels)))
+      if (failed(lower(load, onlyKernels, assertRows)))
         return signalPassFailure();
     SmallVector<AddressOpInterface> addresses;
     getOperation().walk(
