@@ -1076,3 +1076,49 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Warpgroups that have none of the rows hand over, too.
+gpu.module @m {
+  gpu.func @kernel(%n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    tile.warp_specialize @consumer(warps = 8, registers = 128) {
+      %has = tile.has_rows %n
+      scf.if %has {
+        scf.for %i = %c0 to %n step %c1 {
+          tile.ping_pong.wait
+          tile.ping_pong.arrive
+        }
+      } else {
+        scf.for %i = %c0 to %n step %c1 {
+          tile.ping_pong.wait
+          tile.ping_pong.arrive
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @kernel(%n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    tile.warp_specialize @consumer(warps = 8, registers = 128) {
+      scf.for %i = %c0 to %n step %c1 {
+        // expected-note @below {{the choice}}
+        %has = tile.has_rows %n
+        scf.if %has {
+          // expected-error @below {{'tile.ping_pong.wait' op is in one branch of a choice by tile.has_rows, and all warpgroups wait equally often; the other branch needs it, too}}
+          tile.ping_pong.wait
+          tile.ping_pong.arrive
+        }
+      }
+    }
+    gpu.return
+  }
+}

@@ -435,6 +435,32 @@ static Operation *getFill(Operation *acquire) {
   return fill;
 }
 
+/// Warpgroups that do not have the rows wait for the others as often as those
+/// that have them.
+static LogicalResult verifyPingPongs(HasRowsOp has, Numbering &numbers) {
+  Region *role = getRole(has);
+  if (!role)
+    return success();
+  RoleSteps waits(numbers, [&](Operation *op) {
+    return isa<PingPongWaitOp>(op) ? has.getResult() : Value();
+  });
+  waits.collect(role->front());
+  Terms &terms = waits.terms[has];
+  simplify(terms, numbers);
+  unsigned condition = numbers.getCondition(has).first;
+  for (const Term &term : terms)
+    for (const Factor &factor : term.factors)
+      if (factor.kind == Factor::Choice && factor.a == condition)
+        return term.op
+                   ->emitOpError("is in one branch of a choice by "
+                                 "tile.has_rows, and all warpgroups wait "
+                                 "equally often; the other branch needs it, "
+                                 "too")
+                   .attachNote(has.getLoc())
+               << "the choice";
+  return success();
+}
+
 LogicalResult flash::tile::verifyCounts(WarpSpecializeOp roles) {
   Numbering numbers;
   // Every stage that is taken is filled, by one op or several.
@@ -464,7 +490,12 @@ LogicalResult flash::tile::verifyCounts(WarpSpecializeOp roles) {
   llvm::for_each(released, simplifyAll);
   llvm::for_each(checked, simplifyAll);
 
-  WalkResult walk = roles->getParentOfType<gpu::GPUFuncOp>().walk(
+  WalkResult walk = roles.walk([&](HasRowsOp has) -> WalkResult {
+    return verifyPingPongs(has, numbers);
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  walk = roles->getParentOfType<gpu::GPUFuncOp>().walk(
       [&](RingOp ring) -> WalkResult {
         Terms &copies = copied.terms[ring];
         auto compare = [&](Terms &steps, StringRef what) -> LogicalResult {

@@ -638,7 +638,8 @@ def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
       releases, and around its `tile.ring.check_finite`, but for an iteration
       that stands beside its loop or is chosen in it: no role waits for a step
       that another never does;
-    - `tile.ping_pong.wait` and `tile.ping_pong.arrive` alternate;
+    - `tile.ping_pong.wait` and `tile.ping_pong.arrive` alternate, and a choice by
+      `tile.has_rows` does not change how often;
     - what several warps do together does not depend on a `tile.any`.
 
     `tile-emulate` checks while the program runs what depends on values: that
