@@ -82,8 +82,8 @@ constexpr Candidate maskedCandidates[] = {
 /// Tiles for wider heads than the candidates are of: of 64 queries, whose
 /// columns of values two warpgroups divide, or if they are too many blocks of
 /// one warpgroup, with as many keys as shared memory has room for; nothing if
-/// it has for none. `given` may have fewer columns, or no warpgroups that
-/// divide them.
+/// it has for none. `given` may have fewer columns, no warpgroups that divide
+/// them, or other stages.
 static std::optional<Candidate> makeWideCandidate(const Problem &problem,
                                                   const Machine &target,
                                                   const Schedule &given) {
@@ -100,15 +100,22 @@ static std::optional<Candidate> makeWideCandidate(const Problem &problem,
   // memory of the keys that are copied meanwhile.
   if (!haveKeysValues(problem, getValueColumns(problem, wanted)))
     wanted.features = *wanted.features | ScheduleFeatures::Overlap;
-  for (int64_t keyTile : {64, 48, 32, 16}) {
-    Candidate wide = {largestHeadDim,  0,       unlimited,
-                      rowsOfWarpgroup, keyTile, *wanted.features};
-    Schedule schedule = wanted;
-    schedule.queryTile = wide.queryTile;
-    schedule.keyTile = keyTile;
-    if (completeSm90Schedule(problem, target, schedule).empty())
-      return wide;
-  }
+  // Stages that leave room for no tile are a fault of the schedule, and no
+  // reason for warps without roles.
+  for (bool hasGivenStages : {true, false})
+    for (int64_t keyTile : {64, 48, 32, 16}) {
+      Candidate wide = {largestHeadDim,  0,       unlimited,
+                        rowsOfWarpgroup, keyTile, *wanted.features};
+      Schedule schedule = wanted;
+      schedule.queryTile = wide.queryTile;
+      schedule.keyTile = keyTile;
+      if (hasGivenStages) {
+        schedule.stages = given.stages;
+        schedule.queryStages = given.queryStages;
+      }
+      if (completeSm90Schedule(problem, target, schedule).empty())
+        return wide;
+    }
   return std::nullopt;
 }
 
