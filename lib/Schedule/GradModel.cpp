@@ -7,6 +7,7 @@
 
 #include "ModelParts.h"
 #include "flash/Schedule/Warpgroups.h"
+#include "flash/Support/HeadDim.h"
 #include "llvm/Support/Debug.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -468,13 +469,20 @@ std::string flash::completeGradSchedule(const Problem &problem,
         getBytesOfPair(problem, *schedule.keyTile, schedule.getQueryStep()));
     if (bytes <= target.sharedBytesPerBlock)
       return "";
-    bool isLeast = getBytesOfPair(problem, rowsOfWarp, rowsOfWarp) >
-                   target.sharedBytesPerBlock;
+    int64_t least = getBytesOfPair(problem, rowsOfWarp, rowsOfWarp);
+    std::string choice = "smaller tiles or steps";
+    if (least > target.sharedBytesPerBlock) {
+      int64_t most = llvm::alignDown((problem.headDim + problem.valueDim) *
+                                         target.sharedBytesPerBlock / least,
+                                     headDimMultiple);
+      choice = formatv("head dimensions of at most {0} together, or cpu", most);
+      if (problem.getElementBits() == 32 &&
+          least / 2 <= target.sharedBytesPerBlock)
+        choice = "elements of 16 bits, or cpu";
+    }
     return formatv("tiles and steps of gradients need {0} bytes of shared "
                    "memory, and a block may have {1}; choose {2}",
-                   bytes, target.sharedBytesPerBlock,
-                   isLeast ? "elements of 16 bits, or cpu"
-                           : "smaller tiles or steps");
+                   bytes, target.sharedBytesPerBlock, choice);
   }
   if (!schedule.has(ScheduleFeatures::SpecializeWarps))
     return formatv("the features {0} need specialize_warps too",
