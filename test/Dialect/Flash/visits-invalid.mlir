@@ -469,3 +469,55 @@ func.func @destination(%x: tensor<1x1x8x8xf32>, %i: index) {
   }
   return
 }
+
+// -----
+
+!q = tensor<16x8xf16>
+!k = tensor<32x8xf16>
+!acc = tensor<16x8xf32>
+!v = tensor<16xf32>
+func.func @scheduled_queries(%q: !q, %k: !k, %acc: !acc, %v: !v) {
+  // expected-error @below {{has a tile of 16 queries, and its schedule has query_tile = 64; write query_tile = 16, or leave it out}}
+  %a, %m, %s = flash.online_attention ins(%q, %k, %k : !q, !k, !k) outs(%acc, %v, %v : !acc, !v, !v)
+      at[0, 0, 0, 0] of[16, 32] scale(1.0) schedule(<query_tile = 64, key_tile = 32>)
+  return
+}
+
+// -----
+
+!q = tensor<16x8xf16>
+!k = tensor<32x8xf16>
+!acc = tensor<16x8xf32>
+!v = tensor<16xf32>
+func.func @scheduled_keys(%q: !q, %k: !k, %acc: !acc, %v: !v) {
+  // expected-error @below {{has a tile of 32 keys, and its schedule has key_tile = 64; write key_tile = 32, or leave it out}}
+  %a, %m, %s = flash.online_attention ins(%q, %k, %k : !q, !k, !k) outs(%acc, %v, %v : !acc, !v, !v)
+      at[0, 0, 0, 0] of[16, 32] scale(1.0) schedule(<key_tile = 64>)
+  return
+}
+
+// -----
+
+!q = tensor<16x8xf16>
+!k = tensor<32x8xf16>
+!acc = tensor<16x8xf32>
+!v = tensor<16xf32>
+func.func @scheduled_step(%q: !q, %k: !k, %acc: !acc, %v: !v) {
+  // expected-error @below {{has a tile of 32 keys, and its schedule has key_step = 16; write key_step = 32, or leave it out}}
+  %0 = flash.query_grad_step ins(%q, %k, %k, %q, %v, %v : !q, !k, !k, !q, !v, !v) outs(%acc : !acc)
+      at[0, 0, 0, 0] of[16, 32] scale(1.0) schedule(<query_tile = 16, key_tile = 32, key_step = 16>)
+  return
+}
+
+// -----
+
+!q = tensor<16x8xf16>
+!k = tensor<32x8xf16>
+!acc = tensor<32x8xf32>
+!v = tensor<16xf32>
+func.func @scheduled_tile(%q: !q, %k: !k, %acc: !acc, %v: !v) {
+  // expected-error @below {{has a tile of 16 queries, and its schedule has query_tile = 64; write query_tile = 16, or leave it out}}
+  %0:2 = flash.key_grad_step ins(%q, %k, %k, %q, %v, %v : !q, !k, !k, !q, !v, !v) outs(%acc, %acc : !acc, !acc)
+      at[0, 0, 0, 0] of[16, 32] scale(1.0) schedule(<query_tile = 64, key_tile = 32>)
+  return
+}

@@ -262,6 +262,13 @@ LogicalResult OnlineAttentionOp::verify() {
     return emitOpError("packs ")
            << getPackedHeads() << " heads into a tile of "
            << query.getDimSize(0) << " rows, which has one for each at least";
+  if (getSchedule() && isTile()) {
+    const Schedule schedule = getSchedule()->getValue();
+    if (failed(verifyTile(*this, "queries", query, "query_tile",
+                          schedule.queryTile)) ||
+        failed(verifyTile(*this, "keys", key, "key_tile", schedule.keyTile)))
+      return failure();
+  }
   if (getMultiples() && isTile())
     return emitOpError("multiples are of whole tensors (rank 4)");
   if (getMultiples() &&

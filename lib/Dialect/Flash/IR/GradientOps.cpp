@@ -183,11 +183,31 @@ template <typename Op> static LogicalResult verifyGradStep(Op op) {
   return verifyScoreRegion(op, op.getScore());
 }
 
+/// Checks the tiles of the step, of which the loop goes over the queries or the
+/// keys.
+template <typename Op> static LogicalResult verifyTiles(Op op) {
+  if (!op.getSchedule())
+    return success();
+  const Schedule schedule = op.getSchedule()->getValue();
+  bool hasQueryStep = op.stepsOverQueries() && schedule.queryStep,
+       hasKeyStep = !op.stepsOverQueries() && schedule.keyStep;
+  if (failed(
+          verifyTile(op, "queries", op.getQuery().getType(),
+                     hasQueryStep ? "query_step" : "query_tile",
+                     hasQueryStep ? schedule.queryStep : schedule.queryTile)))
+    return failure();
+  return verifyTile(op, "keys", op.getKey().getType(),
+                    hasKeyStep ? "key_step" : "key_tile",
+                    hasKeyStep ? schedule.keyStep : schedule.keyTile);
+}
+
 LogicalResult QueryGradStepOp::verify() {
   if (failed(verifyShape(*this, "gradient of the query",
                          getQueryGrad().getType(),
                          getQuery().getType().getShape(),
                          /*endsInValueDim=*/true)))
+    return failure();
+  if (failed(verifyTiles(*this)))
     return failure();
   return verifyGradStep(*this);
 }
@@ -231,6 +251,8 @@ LogicalResult KeyGradStepOp::verify() {
                          getValueGrad().getType(),
                          getValue().getType().getShape(),
                          /*endsInValueDim=*/true)))
+    return failure();
+  if (failed(verifyTiles(*this)))
     return failure();
   return verifyGradStep(*this);
 }

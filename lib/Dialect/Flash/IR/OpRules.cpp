@@ -221,6 +221,18 @@ LogicalResult flash::detail::verifyPrecision(Operation *op,
   return success();
 }
 
+LogicalResult flash::detail::verifyTile(Operation *op, StringRef what,
+                                        RankedTensorType tile, StringRef key,
+                                        std::optional<int64_t> scheduled) {
+  int64_t rows = tile.getDimSize(0);
+  if (!scheduled || ShapedType::isDynamic(rows) || *scheduled == rows)
+    return success();
+  return op->emitOpError("has a tile of ")
+         << rows << " " << what << ", and its schedule has " << key << " = "
+         << *scheduled << "; write " << key << " = " << rows
+         << ", or leave it out";
+}
+
 LogicalResult flash::detail::verifyShape(Operation *op, StringRef name,
                                          RankedTensorType type,
                                          ArrayRef<int64_t> shape,

@@ -56,6 +56,12 @@ mlir::LogicalResult verifyScale(mlir::Operation *op,
 /// Checks that the unit of a state's maximum is one that f32 can bear.
 mlir::LogicalResult verifyUnit(mlir::Operation *op, const llvm::APFloat &unit);
 
+/// Checks that a tile of a step has as many rows as the step's schedule says
+/// under `key`, if it says it; `what` are the rows.
+mlir::LogicalResult verifyTile(mlir::Operation *op, llvm::StringRef what,
+                               mlir::RankedTensorType tile, llvm::StringRef key,
+                               std::optional<int64_t> scheduled);
+
 /// Checks that a precision is only said of f32.
 mlir::LogicalResult verifyPrecision(mlir::Operation *op,
                                     std::optional<Precision> precision,
