@@ -183,8 +183,7 @@ template <typename Op> static LogicalResult verifyGradStep(Op op) {
   return verifyScoreRegion(op, op.getScore());
 }
 
-/// Checks the tiles of the step, of which the loop goes over the queries or the
-/// keys.
+/// Checks the tile that stays and the tile that the step's loop goes over.
 template <typename Op> static LogicalResult verifyTiles(Op op) {
   if (!op.getSchedule())
     return success();
