@@ -71,13 +71,13 @@ void cudatest::testDevice() {
                {"cannot", call, "CUDA_ERROR_UNKNOWN"});
   }
   for (auto [call, what] :
-       {std::pair("cuDeviceGetName", "for its name"),
-        {"cuDeviceGetPCIBusId", "for its PCI bus id"},
-        {"cuDeviceTotalMem_v2", "for its memory"},
-        {"cuDeviceGetAttribute", "for its compute capability"}}) {
+       {std::pair("cuDeviceGetName", "cannot query the name"),
+        {"cuDeviceGetPCIBusId", "cannot query the PCI bus id"},
+        {"cuDeviceTotalMem_v2", "cannot query the memory"},
+        {"cuDeviceGetAttribute", "cannot query the compute capability"}}) {
     Failing failing(call, 999);
     checkError(Device::open(driver), ErrorKind::DriverFailure,
-               {"cannot ask CUDA device 0", what});
+               {what, "of CUDA device 0"});
   }
 
   Device device = get(Device::open(driver, 1));
@@ -109,7 +109,7 @@ void cudatest::testDevice() {
   check(memory.free == 1 << 24 && memory.total == 1 << 24, "free memory");
   Failing failing("cuMemGetInfo_v2", 999);
   checkError(device.getMemory(), ErrorKind::DriverFailure,
-             {"cannot ask for the free memory: cuMemGetInfo failed"});
+             {"cannot query the free memory: cuMemGetInfo failed"});
 }
 
 void cudatest::testTelemetry() {

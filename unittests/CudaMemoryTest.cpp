@@ -84,7 +84,7 @@ void cudatest::testAccounting() {
   check(device.getMemoryUse().peak == 500, "peak after a failure");
   Failing failing("cuMemGetInfo_v2", 999);
   checkError(DeviceBuffer::allocate(device, "scores", 1 << 25),
-             ErrorKind::DriverFailure, {"cannot ask for the free memory"});
+             ErrorKind::DriverFailure, {"cannot query the free memory"});
 }
 
 void cudatest::testRedZones() {

@@ -112,7 +112,7 @@ void cudatest::testFunction() {
   shape.block = {128, 1, 1};
   shape.dynamicSharedBytes = 100000;
   checkError(function.getOccupancy(shape), ErrorKind::InvalidRequest,
-             {"kernel 'fill': 100000 bytes of dynamic shared memory",
+             {"kernel 'fill': it has 100000 bytes of dynamic shared memory",
               "0 to 48128 are allowed (setDynamicSharedLimit)"});
   checkError(function.setDynamicSharedLimit(231425), ErrorKind::InvalidRequest,
              {"kernel 'fill' needs 232449 bytes of shared memory (1024 static, "
@@ -131,7 +131,7 @@ void cudatest::testFunction() {
   {
     Failing failing("cuOccupancyMaxActiveBlocksPerMultiprocessor", 999);
     checkError(function.getOccupancy(shape), ErrorKind::DriverFailure,
-               {"cannot ask for the occupancy of kernel 'fill'"});
+               {"cannot query the occupancy of kernel 'fill'"});
   }
 }
 

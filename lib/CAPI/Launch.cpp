@@ -167,7 +167,7 @@ llvm::Error FlashCall::checkResult(size_t index) const {
   flash::runtime::Invocation::Result result = invocation.getResult(host, index);
   if (!resultTensors.empty() && result.sizes != resultTensors[index].sizes)
     return llvm::createStringError(
-        formatv("result {0} has other sizes than the place for it", index));
+        formatv("result {0} has other sizes than its tensor", index));
   auto order = llvm::to_vector<8>(llvm::seq<unsigned>(result.sizes.size()));
   if (!resultTensors.empty())
     llvm::sort(order, [&](unsigned left, unsigned right) {
@@ -185,7 +185,7 @@ llvm::Error FlashCall::checkResult(size_t index) const {
     return llvm::Error::success();
   if (!resultTensors.empty())
     return llvm::createStringError(
-        formatv("the place for result {0} is not dense", index));
+        formatv("the tensor of result {0} is not dense", index));
   return llvm::createStringError(
       formatv("result {0} is a part of a tensor, or has gaps; only whole "
               "tensors can be returned",
@@ -243,10 +243,10 @@ FlashStatus flashCallPrepareResults(FlashCall *call,
     return fail(FLASH_INVALID_ARGUMENT,
                 "flashCallPrepareResults: no argument may be null");
   if (call && numResults != call->host.results.size())
-    return fail(FLASH_INVALID_TENSOR,
-                formatv("@{0} has {1} results, but places for {2} are given",
-                        call->host.name, call->host.results.size(),
-                        numResults));
+    return fail(
+        FLASH_INVALID_TENSOR,
+        formatv("@{0} has {1} results, but {2} tensors for results are given",
+                call->host.name, call->host.results.size(), numResults));
   for (size_t i = 0; call && i != numResults; ++i) {
     FlashTensor place = results[i];
     place.data = &place; // There need be no memory yet.

@@ -151,8 +151,8 @@ static LogicalResult checkDimensions(ModuleOp module) {
     std::optional<int64_t> dim = op.getConstantIndex();
     if (!type || !dim || (*dim >= 0 && *dim < type.getRank()))
       return WalkResult::advance();
-    return op.emitOpError("asks for dimension ")
-           << *dim << " of " << type << ", whose dimensions count from 0 to "
+    return op.emitOpError("reads the size of dimension ")
+           << *dim << " of " << type << ", whose dimensions are 0 to "
            << type.getRank() - 1;
   });
   return failure(walk.wasInterrupted());

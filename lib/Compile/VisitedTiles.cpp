@@ -30,8 +30,8 @@ static llvm::Error addTiles(flash::AttentionOp op, ArrayRef<TensorSpec> inputs,
   auto key = getSizes(op.getKey(), inputs);
   if (!query || !key || query->size() != 4 || key->size() != 4 ||
       !op.getSchedule() || !isa<func::FuncOp>(op->getParentOp()))
-    return createStringError("the sizes of the arguments do not tell those of "
-                             "an attention in the program");
+    return createStringError("the sizes of an attention in the program do not "
+                             "follow from the sizes of the arguments");
   if (op.getBlockSizes())
     return createStringError("which tiles are visited is in the lists of "
                              "blocks that the program is given, not in the "
@@ -63,8 +63,8 @@ static llvm::Error addTiles(flash::AttentionOp op, ArrayRef<TensorSpec> inputs,
                  (looksAtEach ? double(columns) : 1.0);
   if (looks > mostLooks)
     return createStringError("to count so many tiles would take too long; "
-                             "count those of shorter lengths, or of fewer "
-                             "batches and heads");
+                             "give shorter lengths, or fewer batches and "
+                             "heads");
 
   int64_t unmasked = 0, masked = 0;
   for (int64_t b = 0; b < looked[0]; ++b) {

@@ -50,8 +50,8 @@ struct Flags {
                         cl::desc("List the GPUs that are described")};
   cl::opt<bool> strictTarget{
       "strict-target", cl::cat(category),
-      cl::desc("Refuse a GPU that is not described, in place of running the "
-               "kernels of the nearest one that is")};
+      cl::desc("Refuse a GPU that is not described, instead of running the "
+               "kernels of the nearest GPU that is")};
   cl::opt<std::string> function{
       "function", cl::value_desc("name"), cl::cat(category),
       cl::desc("The function to run (default: the only public one)")};
@@ -92,7 +92,7 @@ struct Flags {
   cl::opt<std::string> schedule{
       "schedule", cl::value_desc("query_tile=64,key_tile=128"),
       cl::cat(category),
-      cl::desc("Keys of #flash.schedule, in place of the program's or the "
+      cl::desc("Keys of #flash.schedule, instead of the program's or the "
                "model's choice")};
   cl::opt<std::string> versions{
       "versions", cl::value_desc("1x32x1x128,1x8x1..4096x128;..."),
@@ -219,8 +219,9 @@ llvm::Error checkTarget(const Options &options) {
     return createStringError("--multiprocessors is of GPUs; use a GPU target "
                              "or --target=emulate");
   if (options.layout != Layout::Dense)
-    return createStringError("--layout=bnhd places arguments in device memory; "
-                             "the CPU target takes dense tensors only");
+    return createStringError(
+        "--layout=bnhd arranges arguments in device memory; "
+        "the CPU target takes dense tensors only");
   if (options.ptxas)
     return createStringError("--ptxas assembles kernels for GPUs; use "
                              "--target=sm_90a or another of --targets");

@@ -354,7 +354,7 @@ static void print(const Report::Tuned &tuned, llvm::raw_ostream &os) {
                 "schedules in {2:f1} s",
                 tuned.defaultMedian / tuned.median, tuned.tried, tuned.seconds);
   if (tuned.failed)
-    os << formatv(", {0} of which do not run, the first with {1}", tuned.failed,
+    os << formatv("; {0} of them do not run, the first with {1}", tuned.failed,
                   tuned.failure);
   os << "\n";
 }

@@ -441,7 +441,7 @@ void HeaderPrinter::printLoad(const KernelImage &image) {
   }
   if (hasDependentLaunches()) {
     line("  result = cuDriverGetVersion(&module->driverVersion);");
-    require("the driver does not tell its version");
+    require("the driver does not report its version");
   }
   line("  return CUDA_SUCCESS;\n}");
   line("\nstatic inline CUresult $_unload($_module *module) {");

@@ -157,8 +157,8 @@ std::string Schedule::findFault() const {
     return llvm::formatv("products must be {0} or {1}, got {2}", oneProgram,
                          separatePrograms, *products);
   if (isFused() && keyPrograms.value_or(1) != 1)
-    return llvm::formatv("products = {0} are those of one program, and "
-                         "key_programs asks for {1}; write one of them",
+    return llvm::formatv("products = {0} makes one program, and key_programs = "
+                         "{1} makes several; leave out one of the keys",
                          oneProgram, *keyPrograms);
   if (has(ScheduleFeatures::ClaimTiles) &&
       !(has(ScheduleFeatures::Persistent) &&

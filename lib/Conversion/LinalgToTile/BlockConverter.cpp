@@ -149,8 +149,8 @@ LogicalResult BlockConverter::copyScalar(OpBuilder &builder, Operation &op,
   }
   if (auto dim = dyn_cast<tensor::DimOp>(op)) {
     if (isInside(dim.getSource()) && !isOutput(dim.getSource()))
-      return refuse(&op, "it asks for the size of a tile; take that from the "
-                         "slice that makes it");
+      return refuse(&op, "it reads the size of a tile; use the size that the "
+                         "slice of the tile has as an operand");
     map.map(dim.getResult(), memref::DimOp::create(builder, op.getLoc(),
                                                    capture(dim.getSource()),
                                                    find(dim.getIndex()))

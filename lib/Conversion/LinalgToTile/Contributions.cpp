@@ -108,8 +108,9 @@ LogicalResult BlockConverter::convertContribution(ContributeOp op) {
   Value rank;
   if (op.getBehind()) {
     if (direction != Direction::Backwards)
-      return refuse(op, "units that others are behind take the tiles of a head "
-                        "backwards, in the order reverse or longest_first");
+      return refuse(op, "a contribution with behind needs blocks that take the "
+                        "tiles of a head backwards, in the order reverse or "
+                        "longest_first");
     rank = lookup(op.getBehind());
   } else {
     rank = direction == Direction::Backwards ? backwards() : forwards();

@@ -36,8 +36,8 @@ FailureOr<Value> BlockConverter::getOperand(linalg::LinalgOp op,
     return lookup(tile);
   AffineMap map = op.getMatchingIndexingMap(&operand);
   if (!map.isProjectedPermutation() || map.getNumResults() == 0)
-    return refuse(op, "the elements of an operand are not those of the tile, "
-                      "its rows or its columns");
+    return refuse(op, "an operand needs an element for each element, each row "
+                      "or each column of the tile");
   // In warp rows, memory's values for columns are read as a matrix, and values
   // of 16 bits for rows as f32: no layout holds them.
   bool isOfColumns = map.getDimPosition(0) == columns;

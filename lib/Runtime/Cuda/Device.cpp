@@ -33,7 +33,7 @@ llvm::Expected<DeviceMemory> Device::getMemory() const {
     return error;
   size_t free = 0, total = 0;
   if (llvm::Error error =
-          context->call("cannot ask for the free memory",
+          context->call("cannot query the free memory",
                         context->getApi().cuMemGetInfo_v2, &free, &total))
     return error;
   return DeviceMemory{int64_t(free), int64_t(total)};

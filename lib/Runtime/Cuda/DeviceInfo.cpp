@@ -61,7 +61,7 @@ public:
       return;
     CUresult result = entry.function(arguments...);
     if (result != CUDA_SUCCESS)
-      failure = formatv("cannot ask CUDA device {0} for its {1}: {2}", ordinal,
+      failure = formatv("cannot query the {1} of CUDA device {0}: {2}", ordinal,
                         what.str(), driver.describe(result, entry.name))
                     .str();
   }

@@ -67,8 +67,8 @@ llvm::Error Function::checkShape(const LaunchShape &shape) const {
   int limit = *sharedLimit;
   if (shape.dynamicSharedBytes < 0 ||
       (shape.dynamicSharedBytes > 0 && shape.dynamicSharedBytes > limit))
-    return refuse(formatv("{0} bytes of dynamic shared memory are asked for; "
-                          "0 to {1} are allowed (setDynamicSharedLimit)",
+    return refuse(formatv("it has {0} bytes of dynamic shared memory; 0 to {1} "
+                          "are allowed (setDynamicSharedLimit)",
                           shape.dynamicSharedBytes, limit));
   return llvm::Error::success();
 }
@@ -81,7 +81,7 @@ llvm::Expected<int> Function::getOccupancy(const LaunchShape &shape) const {
     return error;
   int blocks = 0;
   if (llvm::Error error = context.call(
-          "cannot ask for the occupancy of kernel '" + info.name + "'",
+          "cannot query the occupancy of kernel '" + info.name + "'",
           context.getApi().cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks,
           handle, int(shape.block[0] * shape.block[1] * shape.block[2]),
           size_t(shape.dynamicSharedBytes)))

@@ -98,7 +98,7 @@ struct Microkernel : flash::impl::FlashCpuMicrokernelBase<Microkernel> {
       } else {
         rewriter.setInsertionPoint(op);
         if (failed(linalg::linalgOpToLoops(rewriter, op))) {
-          op->emitError("cannot be turned into loops");
+          op->emitError("cannot be lowered to loops");
           return signalPassFailure();
         }
         ++numScalar;

@@ -173,7 +173,8 @@ LogicalResult OutlineParallel::outline(scf::ForallOp loop) {
     Type type = converter.convertType(value.getType());
     if (!type)
       return loop.emitError("captures a value of type ")
-             << value.getType() << ", which has no place in the context";
+             << value.getType()
+             << ", which the context of a parallel loop cannot hold";
     captured.push_back(value);
     fields.push_back(type);
   }

@@ -198,8 +198,8 @@ LogicalResult Translator::flatten(Operation *user, ValueRange values,
     else
       return user->emitOpError()
              << "cannot pass on value " << i << " of type " << value.getType()
-             << ": those of choices and loops of the host are memrefs with "
-                "strides, index, i1, i32 and i64";
+             << ": the host passes on memrefs with strides, index, i1, i32 and "
+                "i64";
   }
   return success();
 }

@@ -406,18 +406,18 @@ static void testPlaces(FlashCall *call) {
   REFUSED(flashCallPrepareResults(NULL, &good, 1, &place, 1), "null");
   REFUSED(flashCallPrepareResults(call, &good, 1, NULL, 1), "null");
   BAD_TENSOR(flashCallPrepareResults(call, &good, 1, NULL, 0),
-             "has 1 results, but places for 0 are given");
+             "has 1 results, but 0 tensors for results are given");
   TRUE(flashCallGetResult(call, 0).rank == -1);
   place.strides = gaps;
   BAD_TENSOR(flashCallPrepareResults(call, &good, 1, &place, 1),
-             "the place for result 0 is not dense");
+             "the tensor of result 0 is not dense");
   place.strides = shared;
   BAD_TENSOR(flashCallPrepareResults(call, &good, 1, &place, 1),
-             "the place for result 0 is not dense");
+             "the tensor of result 0 is not dense");
   place.strides = turned;
   place.sizes = wrong;
   BAD_TENSOR(flashCallPrepareResults(call, &good, 1, &place, 1),
-             "result 0 has other sizes than the place for it");
+             "result 0 has other sizes than its tensor");
   place.rank = 3;
   BAD_TENSOR(flashCallPrepareResults(call, &good, 1, &place, 1),
              "result 0 has rank 3, expected 4");

@@ -246,7 +246,7 @@ func.func @f(%x: tensor<64x16xf32>, %n: index) -> tensor<16x16xf32> {
   %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
     %c0 = arith.constant 0 : index
     %slice = tensor.extract_slice %x[%i, 0] [%n, 16] [1, 1] : tensor<64x16xf32> to tensor<?x16xf32>
-    // expected-error @below {{'tensor.dim' op has no translation to a block program: it asks for the size of a tile; take that from the slice that makes it}}
+    // expected-error @below {{'tensor.dim' op has no translation to a block program: it reads the size of a tile; use the size that the slice of the tile has as an operand}}
     %size = tensor.dim %slice, %c0 : tensor<?x16xf32>
     %0 = tensor.extract_slice %x[%size, 0] [16, 16] [1, 1] : tensor<64x16xf32> to tensor<16x16xf32>
     %1 = arith.addf %0, %0 : tensor<16x16xf32>
@@ -542,7 +542,7 @@ func.func @f(%x: tensor<31xf32>) -> tensor<16x16xf32> {
   %e = tensor.empty() : tensor<16x16xf32>
   %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
     %0 = tensor.empty() : tensor<16x16xf32>
-    // expected-error @below {{'linalg.generic' op has no translation to a block program: the elements of an operand are not those of the tile, its rows or its columns}}
+    // expected-error @below {{'linalg.generic' op has no translation to a block program: an operand needs an element for each element, each row or each column of the tile}}
     %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i + j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<31xf32>) outs(%0 : tensor<16x16xf32>) {
     ^bb0(%a: f32, %b: f32):
       linalg.yield %a : f32
@@ -996,7 +996,7 @@ func.func @f(%x: f32) -> (!sums, !counts) {
     %e = tensor.empty() : tensor<64x32xf32>
     %t = linalg.fill ins(%x : f32) outs(%e : tensor<64x32xf32>) -> tensor<64x32xf32>
     %none = tensor.empty() : !sums
-    // expected-error @below {{'flash.contribute' op has no translation to a block program: units that others are behind take the tiles of a head backwards, in the order reverse or longest_first}}
+    // expected-error @below {{'flash.contribute' op has no translation to a block program: a contribution with behind needs blocks that take the tiles of a head backwards, in the order reverse or longest_first}}
     %p = flash.contribute %t to %none[%c0, %h, %c0] behind(%c0) : tensor<64x32xf32> to !sums
     scf.forall.in_parallel {
       flash.parallel_add %p to %s counting %c : !sums, !counts

@@ -84,7 +84,7 @@ func.func @heads(%q: tensor<1x?x8x16xf32>, %one: tensor<1x1x8x16xf32>, %three: t
 
 // CHECK-LABEL: func @reads(
 // CHECK:         %[[NQ:.*]] = tensor.dim %arg0, %c2
-// CHECK:         cf.assert {{.*}}"flash.attention at {{.*}}: tensor.extract at {{.*}}assert-shapes.mlir:{{.*}} reads dimension 1 by the query, of which there are more"
+// CHECK:         cf.assert {{.*}}"flash.attention at {{.*}}: tensor.extract at {{.*}}assert-shapes.mlir:{{.*}} reads dimension 1 at the index of the query, beyond its end"
 // CHECK:         cf.assert {{.*}} reads dimension 0 at 6, which it does not have"
 // CHECK:         %[[SOME:.*]] = arith.minui {{.*}}, %[[NQ]]
 // CHECK:         cf.assert {{.*}} reads dimension 1, which is empty"
@@ -130,7 +130,7 @@ func.func @multiples(%q: tensor<2x4x64x16xf32>, %k: tensor<2x4x?x16xf32>) -> ten
 // CHECK:         cf.assert {{.*}}: lengths of key and its gradient differ"
 // CHECK:         cf.assert {{.*}}: sizes of the sink and its gradient differ"
 // CHECK:         cf.assert {{.*}}: sizes of tensor #0 of wrt and its gradient differ"
-// CHECK:         cf.assert {{.*}} reads dimension 0 by the head, of which there are more"
+// CHECK:         cf.assert {{.*}} reads dimension 0 at the index of the head, beyond its end"
 // CHECK-NOT:     cf.assert
 func.func @gradients(%q: tensor<2x4x64x16xf32>, %k: tensor<2x4x?x16xf32>, %x: tensor<2x4x?x16xf32>, %lse: tensor<2x4x?xf32>,
                      %s: tensor<?xf32>, %t: tensor<?xf32>) -> tensor<2x4x70x16xf32> {

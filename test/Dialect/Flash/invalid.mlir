@@ -1214,7 +1214,7 @@ func.func @no_such_dimension(%q: tensor<1x2x8x16xf32>, %t: tensor<5xf32>) -> ten
 func.func @too_few_for_queries(%q: tensor<1x2x8x16xf32>, %t: tensor<2x7xf32>) -> tensor<1x2x8x16xf32> {
   %o = flash.attention %q, %q, %q score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
-    // expected-error @below {{'tensor.extract' op reads dimension 1, of size 7, by the query, of which there are 8}}
+    // expected-error @below {{'tensor.extract' op reads dimension 1 at the index of the query: its size is 7, and must be at least 8}}
     %x = tensor.extract %t[%h, %i] : tensor<2x7xf32>
     flash.yield %s : f32
   } : (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>) -> tensor<1x2x8x16xf32>
@@ -1226,7 +1226,7 @@ func.func @too_few_for_queries(%q: tensor<1x2x8x16xf32>, %t: tensor<2x7xf32>) ->
 func.func @too_few_for_heads(%q: tensor<1x2x8x16xf32>, %t: tensor<1xf32>) -> tensor<1x2x8x16xf32> {
   %o = flash.attention %q, %q, %q score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
-    // expected-error @below {{'tensor.extract' op reads dimension 0, of size 1, by the head, of which there are 2}}
+    // expected-error @below {{'tensor.extract' op reads dimension 0 at the index of the head: its size is 1, and must be at least 2}}
     %x = tensor.extract %t[%h] : tensor<1xf32>
     flash.yield %s : f32
   } : (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>) -> tensor<1x2x8x16xf32>
@@ -1240,7 +1240,7 @@ func.func @one_batch(%q: tensor<2x8x16xf32>, %t: tensor<1xf32>, %u: tensor<1xf32
   %o = flash.attention %q, %q, %q score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %x = tensor.extract %t[%b] : tensor<1xf32>
-    // expected-error @below {{reads dimension 0, of size 1, by the head, of which there are 2}}
+    // expected-error @below {{reads dimension 0 at the index of the head: its size is 1, and must be at least 2}}
     %y = tensor.extract %u[%h] : tensor<1xf32>
     flash.yield %y : f32
   } : (tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
@@ -2078,7 +2078,7 @@ func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %rows: tensor<4xf32>, %bi
 
 func.func @f(%q: tensor<2x4x300x16xf32>) {
   %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
-  // expected-error @below {{blocks are lists of tiles, of which splits take every n-th; write num_splits for split_keys}}
+  // expected-error @below {{split_keys makes ranges of keys, and blocks are lists of tiles; write num_splits instead, with every n-th tile of a list in a split}}
   %o = flash.attention %q, %q, %q blocks(%t, %c : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>) schedule(<query_tile = 64, key_tile = 32, split_keys = 128>)
       : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
   return
@@ -2252,7 +2252,7 @@ func.func @f(%t: tensor<4x8xf32>, %to: tensor<2x12xf32>, %i: index) {
 // -----
 
 func.func @f(%t: tensor<4x8xf32>, %to: tensor<2x11xf32>, %i: index) {
-  // expected-error @below {{inserts a row of 12 sums, those of the tile's rows and columns, into 'tensor<2x11xf32>'}}
+  // expected-error @below {{inserts a row of 12 sums, as many as its tile has rows and columns together, into 'tensor<2x11xf32>'}}
   %0 = flash.insert_diagonals %t into %to[%i] : tensor<4x8xf32> into tensor<2x11xf32>
   return
 }
@@ -2276,7 +2276,7 @@ func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x4x8xf32>, %i: index) {
 // -----
 
 func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x4x8xf32>, %i: index) {
-  // expected-error @below {{says which units add to the tile, by among or by behind}}
+  // expected-error @below {{needs either among or behind, which say which iterations add to the tile}}
   %0 = flash.contribute %t to %to[%i, %i, %i] among(%i to %i) behind(%i) : tensor<4x8xf32> to tensor<1x1x2x4x8xf32>
   return
 }
@@ -2284,7 +2284,7 @@ func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x4x8xf32>, %i: index) {
 // -----
 
 func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x4x8xf32>, %i: index) {
-  // expected-error @below {{says which units add to the tile, by among or by behind}}
+  // expected-error @below {{needs either among or behind, which say which iterations add to the tile}}
   %0 = flash.contribute %t to %to[%i, %i, %i] : tensor<4x8xf32> to tensor<1x1x2x4x8xf32>
   return
 }
@@ -2292,7 +2292,7 @@ func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x4x8xf32>, %i: index) {
 // -----
 
 func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x4x8xf32>, %i: index) {
-  // expected-error @below {{says which units add to the tile, by among or by behind}}
+  // expected-error @below {{needs either among or behind, which say which iterations add to the tile}}
   %0 = "flash.contribute"(%t, %to, %i, %i, %i, %i) {operandSegmentSizes = array<i32: 1, 1, 3, 1, 0, 0>} : (tensor<4x8xf32>, tensor<1x1x2x4x8xf32>, index, index, index, index) -> tensor<1x1x2x4x8xf32>
   return
 }
@@ -2328,7 +2328,7 @@ func.func private @f() attributes {flash.schedule = #flash.schedule<products = 6
 
 // -----
 
-// expected-error @below {{products = 5 are those of one program, and key_programs asks for 2; write one of them}}
+// expected-error @below {{products = 5 makes one program, and key_programs = 2 makes several; leave out one of the keys}}
 func.func private @f() attributes {flash.schedule = #flash.schedule<products = 5, key_programs = 2>}
 
 // -----
@@ -2403,7 +2403,7 @@ func.func @f(%q: !t, %l: !l, %n: !n) {
 
 !t = tensor<2x4x300x16xf32>
 func.func @f(%q: !t) {
-  // expected-error @below {{says of which sizes blocks are, and has no blocks, which list them}}
+  // expected-error @below {{has sizes of blocks, and needs blocks, which list the blocks}}
   %o = flash.attention %q, %q, %q of [128, 128] : (!t, !t, !t) -> !t
   return
 }
@@ -2470,7 +2470,7 @@ func.func @f(%q: !t, %l: !l, %n: !n) {
 !l = tensor<1x1x3x5xi32>
 !n = tensor<1x1x3x2xi32>
 func.func @f(%q: !t, %lse: !s, %l: !l, %n: !n) {
-  // expected-error @below {{says of which sizes blocks are, and has no query_blocks, which list them}}
+  // expected-error @below {{has sizes of blocks, and needs query_blocks, which list the blocks}}
   %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q blocks(%l, %n : !l, !n) of [128, 128] : (!t, !t, !t, !t, !s, !t) -> (!t, !t, !t)
   return
 }

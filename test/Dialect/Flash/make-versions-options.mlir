@@ -1,6 +1,6 @@
 // Calls that are none, that contradict types or themselves, and that do not say enough, or too much.
 // RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-make-versions="calls=2x8x-1x64" 2>&1 | FileCheck %s --check-prefix=CALL-0
-// CALL-0: '-1' is no size; write those of arguments as 2x8x1..4096x64, of 1 to 2147483647, with ? for what others say, and semicolons between calls
+// CALL-0: '-1' is no size; write the sizes of an argument as 2x8x1..4096x64, each from 1 to 2147483647, with ? for a size that another argument gives or that does not matter, and semicolons between calls
 // RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-make-versions="calls=2x8x0x64" 2>&1 | FileCheck %s --check-prefix=CALL-1
 // CALL-1: '0' is no size
 // RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-make-versions="calls=2x8x7..3x64" 2>&1 | FileCheck %s --check-prefix=CALL-2

@@ -1,4 +1,4 @@
-// A mask too complicated to tell which tiles it leaves out visits all of them,
+// A mask too complicated to determine which tiles it leaves out visits all of them,
 // with a warning.
 // RUN: flash-opt %s --flash-attach-target=target=emulate --flash-select-schedule="schedule=query_tile=64,key_tile=64" --flash-online-softmax --flash-tile --flash-refine-visits --convert-flash-to-scf \
 // RUN:   --verify-diagnostics
@@ -9,7 +9,7 @@
 !t = tensor<?x?x?x16xf32>
 
 func.func @nested(%q: !t) -> !t {
-  // expected-warning @below {{the mask #flash.affine<affine_set<(d0, d1, d2, d3)[s0, s1] : ((d2 * 7 + d3 * 5) floordiv 31 + (d2 * 3 - d3) mod 29 - (d3 * 11 + d2) mod 13 >= 0)>> is too complicated, or its numbers are too large, to tell which tiles of keys it leaves out: all are visited, which is right but slow}}
+  // expected-warning @below {{the mask #flash.affine<affine_set<(d0, d1, d2, d3)[s0, s1] : ((d2 * 7 + d3 * 5) floordiv 31 + (d2 * 3 - d3) mod 29 - (d3 * 11 + d2) mod 13 >= 0)>> is too complicated, or its numbers are too large, to determine which tiles of keys it leaves out: all are visited, which is right but slow}}
   %o = flash.attention %q, %q, %q mask(#flash.affine<#nested>) : (!t, !t, !t) -> !t
   return %o : !t
 }

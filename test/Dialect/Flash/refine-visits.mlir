@@ -241,7 +241,7 @@ func.func @between_tiles(%c: tensor<64xf32>, %n: index, %at: index, %q: !q, %r: 
 func.func @too_complicated(%c: tensor<64xf32>, %q: !q, %r: !r, %sum: !s) -> !s {
   %c16 = arith.constant 16 : index
   %c64 = arith.constant 64 : index
-  // expected-warning-re @below {{the mask {{.*}} is too complicated, or its numbers are too large, to tell which tiles of queries and keys it leaves out: all are visited, which is right but slow}}
+  // expected-warning-re @below {{the mask {{.*}} is too complicated, or its numbers are too large, to determine which tiles of queries and keys it leaves out: all are visited, which is right but slow}}
   %0 = flash.visit diagonal tile(16) from %c16 to %c64 by %c16 distance %c16 exist(%c64, %c64) init(%sum : !s) {
   ^bb0(%i: index, %j: index, %nq: index, %nk: index, %s: !s):
     %1 = flash.captured_grad_step of(%c : tensor<64xf32>) reads([0]) ins(%q, %q, %q, %q, %r, %r : !q, !q, !q, !q, !r, !r)

@@ -1,4 +1,4 @@
-// A bias by distance whose gradient is asked for: the program of five products adds up
+// A bias by distance whose gradient is computed: the program of five products adds up
 // the diagonals, also of rows for which two programs are faster else. It does not where steps
 // are long and a check leaves it one warp, unless rows are short, where there is no memory
 // for the sums, and where something else is done to the bias.
@@ -7,7 +7,7 @@
 // RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=products=5,features=specialize_warps|sum_diagonals" --split-input-file 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=products=5,key_tile=64,query_step=64,features=specialize_warps|sum_diagonals" --split-input-file 2>&1 | FileCheck %s --check-prefix=TILE
 
-// SEVEN: 'flash.attention_grad' op cannot be scheduled: sum_diagonals needs products = 5 and a captured tensor whose gradient is asked for, which is read at the distance of query and key and added to the score; leave it out of the features
+// SEVEN: 'flash.attention_grad' op cannot be scheduled: sum_diagonals needs products = 5 and a captured tensor in wrt that is read at the distance of query and key and added to the score; leave it out of the features
 // OTHER: 'flash.attention_grad' op cannot be scheduled: sum_diagonals needs products = 5 and a captured tensor
 // TILE: 'flash.attention_grad' op cannot be scheduled: sum_diagonals needs a key_tile of 128 and a query_step of 128 or 64, got 64 and 64
 

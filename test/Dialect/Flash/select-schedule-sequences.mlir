@@ -1,7 +1,7 @@
 // What batches that are sequences of their own exclude.
 // RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule --split-input-file --verify-diagnostics
 // RUN: not flash-opt %s --flash-select-schedule --split-input-file 2>&1 | FileCheck %s
-// CHECK: cannot be scheduled: products = 5 without specialize_warps adds to sums of batches of equal lengths, which those of query_lengths and key_lengths are not; choose products = 7
+// CHECK: cannot be scheduled: products = 5 without specialize_warps needs equal lengths in all batches, and takes no query_lengths and no key_lengths; choose products = 7
 
 !t = tensor<2x4x512x64xf16>
 !n = tensor<2xi32>

@@ -249,7 +249,7 @@ func.func @of_pairs(%bias: tensor<4x128x128xf16>, %q: !q, %lse: !l) -> tensor<4x
 !q = tensor<2x4x128x64xf32>
 !l = tensor<2x4x128xf32>
 func.func @of_scores(%table: tensor<16xf32>, %q: !q, %lse: !l) -> tensor<16xf32> {
-  // expected-error @below {{tensor #0 of wrt is read at an index that depends on the score, so that nothing tells where its gradient is; compute the index from the batch, the head, the query, the key and tensors, or leave the tensor out of wrt}}
+  // expected-error @below {{tensor #0 of wrt is read at an index that depends on the score, so that it is unknown which elements of its gradient a tile adds to; compute the index from the batch, the head, the query, the key and tensors, or leave the tensor out of wrt}}
   %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) wrt(%table : tensor<16xf32>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %n = arith.fptosi %s : f32 to i32

@@ -268,7 +268,7 @@ func.func @view_to_end(%a: index, %x: tensor<1x1x8x8xf32>, %offsets: tensor<3xi3
 !n = tensor<1x1x4x2xi32>
 !s = tensor<4xf32>
 func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
-  // expected-error @below {{asks which tiles it visits, so it asks which are full, too: not_full is missing}}
+  // expected-error @below {{has visited, which says which tiles it visits, and needs not_full, which says which of them are full}}
   %0 = flash.visit keys tile(4) from %a to %a by %a exist(%a) tiles(<visited = []>) init(%x : !s) {
   ^bb0(%i0: index, %i1: index, %s: !s):
     flash.next %s : !s

@@ -16,7 +16,7 @@ gpu.module @m {
   gpu.func @kernel(%t: !tile.smem<64x512xf16, swizzle = 128>, %o: memref<?x512xf16>) kernel
       attributes {flash.schedule = #flash.schedule<features = specialize_warps|divide_columns>} {
     %c0 = arith.constant 0 : index
-    // expected-error @below {{'tile.load' op has a tile of 512 columns, of which it cannot be told what two warpgroups do with half of them each; leave divide_columns out of the schedule's features}}
+    // expected-error @below {{'tile.load' op has a tile of 512 columns, and the op cannot be divided between two warpgroups with half of the columns each; leave divide_columns out of the schedule's features}}
     %x = tile.load %t : !tile.smem<64x512xf16, swizzle = 128> to tensor<64x512xf16, #tile.fragment<4>>
     tile.store %x, %o[%c0] : tensor<64x512xf16, #tile.fragment<4>> to memref<?x512xf16>
     gpu.return
@@ -26,7 +26,7 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  // expected-error @below {{'gpu.func' op has a tile of 512 columns, of which it cannot be told}}
+  // expected-error @below {{'gpu.func' op has a tile of 512 columns, and the op cannot be divided}}
   gpu.func @kernel(%x: tensor<64x512xf32, #tile.fragment<4>>, %o: memref<?x512xf32>) kernel
       attributes {flash.schedule = #flash.schedule<features = specialize_warps|divide_columns>} {
     %c0 = arith.constant 0 : index

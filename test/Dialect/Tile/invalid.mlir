@@ -77,7 +77,7 @@ func.func @f(%x: !tile.smem<16x8xf32, bank = 32>)
 // -----
 
 func.func @f() {
-  // expected-error @below {{has row_stages for the 64 rows of each warpgroup, which are those of one stage that nobody checks, not of '!tile.ring<2, <128x64xf16, swizzle = 128>>'}}
+  // expected-error @below {{has row_stages, which need one stage with a multiple of 64 rows, neither checked nor finite, got '!tile.ring<2, <128x64xf16, swizzle = 128>>'}}
   %r = tile.ring row_stages = 3 : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
   return
 }
@@ -93,7 +93,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{has row_stages for the 64 rows of each warpgroup, which are those of one stage that nobody checks}}
+  // expected-error @below {{has row_stages, which need one stage with a multiple of 64 rows, neither checked nor finite}}
   %r = tile.ring finite row_stages = 3 : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
   return
 }
@@ -111,7 +111,7 @@ func.func @f() {
 func.func @f(%x: tensor<128x64xf16, #tile.fragment<8>>, %s: memref<?x64xf16>, %i: index) {
   %r = tile.ring : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
   %t = tile.ring.wait %r[%i] : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
-  // expected-error @below {{goes in the place of a tile of the same type where its ring has no row_stages, not through}}
+  // expected-error @below {{reuses the memory of '!tile.smem<128x64xf16, swizzle = 128>' for '!tile.smem<64x64xf16, swizzle = 128>'; the types must be the same, unless the tile belongs to a ring with row_stages}}
   tile.store_bulk %x, %s[%i] through !tile.smem<64x64xf16, swizzle = 128> in %t : !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
   return
 }
@@ -1325,7 +1325,7 @@ func.func @f(%x: !tile.smem<16x32xi8, swizzle = 32>, %s: f32) {
 // -----
 
 func.func @f(%x: !tile.smem<16x24xi8, swizzle = 32>, %y: !tile.smem<16x24xf16, swizzle = 64>, %s: f32) {
-  // expected-error @below {{converts 16 columns at a time, of which '!tile.smem<16x24xi8, swizzle = 32>' has no multiple}}
+  // expected-error @below {{converts 16 columns at a time, and '!tile.smem<16x24xi8, swizzle = 32>' has 24; the next multiple is 32}}
   tile.put_dequantized %x to %y : !tile.smem<16x24xi8, swizzle = 32> to !tile.smem<16x24xf16, swizzle = 64> {
   ^bb0(%row: index):
     tile.yield %s : f32

@@ -3,7 +3,7 @@
 // RUN: flash-opt %s --split-input-file --verify-diagnostics
 
 func.func @f() {
-  // expected-error @below {{'tile.warp_specialize' op needs a name, warps and registers for each of its roles, of which there is at least one}}
+  // expected-error @below {{'tile.warp_specialize' op needs at least one role, and a name, warps and registers for each role}}
   tile.warp_specialize
   return
 }
@@ -19,7 +19,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.warp_specialize' op gives the role 'b' 4 warps from 3 on, not some of a block's 32 behind those of the role before, with no warpgroup between them}}
+  // expected-error @below {{'tile.warp_specialize' op gives the role 'b' 4 warps from 3 on; the warps of a role follow the warps of the role before it, with no warpgroup between them, and a block has 32}}
   tile.warp_specialize @a(warps = 4, registers = 104) {} @b(warps = 4 from 3, registers = 104) {}
   return
 }
@@ -27,7 +27,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.warp_specialize' op gives the role 'b' 4 warps from 8 on, not some of a block's 32 behind those of the role before, with no warpgroup between them}}
+  // expected-error @below {{'tile.warp_specialize' op gives the role 'b' 4 warps from 8 on; the warps of a role follow the warps of the role before it, with no warpgroup between them, and a block has 32}}
   tile.warp_specialize @a(warps = 4, registers = 104) {} @b(warps = 4 from 8, registers = 104) {}
   return
 }
@@ -35,7 +35,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.warp_specialize' op gives the role 'a' 36 warps from 0 on, not some of a block's 32 behind those of the role before, with no warpgroup between them}}
+  // expected-error @below {{'tile.warp_specialize' op gives the role 'a' 36 warps from 0 on; the warps of a role follow the warps of the role before it, with no warpgroup between them, and a block has 32}}
   tile.warp_specialize @a(warps = 36, registers = 32) {}
   return
 }

@@ -844,9 +844,9 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @kernel(%x: !x) kernel {
     tile.warp_specialize @consumer(warps = 8, registers = 128) {
-      // expected-note @below {{where it goes on}}
+      // expected-note @below {{the wait is here}}
       tile.ping_pong.wait
-      // expected-error @below {{'tile.reduce_rows' op is done by all warpgroups together, of which one goes on here}}
+      // expected-error @below {{'tile.reduce_rows' op needs all warpgroups, and only one runs between a wait and its arrive; move it behind the arrive}}
       %c = tile.reduce_rows add %x : !x to tensor<64xf32, #tile.columns<8>>
       tile.ping_pong.arrive
     }
@@ -976,7 +976,7 @@ gpu.module @m {
       }
     } @producer(warps = 1, registers = 40) {
       scf.for %i = %c0 to %n step %c1 {
-        // expected-error @below {{'tile.claim' op must be there once in each role, all of which go round the loop that it ends}}
+        // expected-error @below {{'tile.claim' op must be in each role exactly once, since it ends the loop that all roles run}}
         %t = tile.claim %i of %c[%c0] : memref<?xi32>
         tile.ring.acquire %r[%i] : !ring
         tile.copy_async %k[%t] to %r[%i] : !memory to !ring

@@ -722,7 +722,7 @@ gpu.module @m {
     %c2 = arith.constant 2 : index
     %r = tile.ring copies = 2 : !ring
     %one = tile.ring : !ring
-    // expected-error @below {{'tile.ring.acquire' op takes a stage of which copies after it fill 1 parts of 2}}
+    // expected-error @below {{'tile.ring.acquire' op takes a stage, but copies after it fill only 1 of its 2 parts}}
     tile.ring.acquire %r[%c0] : !ring
     tile.copy_async %k[%c0] to %r[%c0] part(%c0) : !memory to !ring
     %t = tile.ring.wait %r[%c0] : !ring

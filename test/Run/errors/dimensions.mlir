@@ -1,7 +1,7 @@
 // Dimensions that a tensor does not have are an error with the line.
 // RUN: not flash-run %s --target=cpu 2>&1 | FileCheck %s
 
-// CHECK: dimensions.mlir:[[@LINE+5]]:8: error: 'tensor.dim' op asks for dimension -1 of 'tensor<?x?xf32>', whose dimensions count from 0 to 1
+// CHECK: dimensions.mlir:[[@LINE+5]]:8: error: 'tensor.dim' op reads the size of dimension -1 of 'tensor<?x?xf32>', whose dimensions are 0 to 1
 func.func @softmax(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %zero = arith.constant 0 : index
   %last = arith.constant -1 : index

@@ -17,7 +17,7 @@
 // RUN: %{run} --function=position --target=cpu 2>&1 | FileCheck %s --check-prefix=POSITION
 // RUN: %{run} --function=position --target=emulate 2>&1 | FileCheck %s --check-prefix=POSITION
 // RUN: %{run} --function=position --target=emulate:sm_90a --check 2>&1 | FileCheck %s --check-prefix=POSITION
-// POSITION: flash-run: error: flash.attention at {{.*}}out-of-range.mlir:57:8: tensor.extract at {{.*}}out-of-range.mlir:59:10 reads dimension 0 of %{{.*}} by the key, of which there are more
+// POSITION: flash-run: error: flash.attention at {{.*}}out-of-range.mlir:57:8: tensor.extract at {{.*}}out-of-range.mlir:59:10 reads dimension 0 of %{{.*}} at the index of the key, beyond its end
 
 // RUN: not flash-run %s --function=position --shape=2=0 --target=cpu 2>&1 | FileCheck %s --check-prefix=POSITION
 // RUN: not flash-run %s --function=late --shape=2=0 --target=emulate 2>&1 | FileCheck %s --check-prefix=EMPTY

@@ -92,7 +92,7 @@ func.func @unsigned_loop() {
 func.func @choice_of_floats(%x: memref<?xf32>) {
   %true = arith.constant true
   %a = arith.constant 1.0 : f32
-  // expected-error@+1 {{'scf.if' op cannot pass on value 0 of type 'f32': those of choices and loops of the host are memrefs with strides, index, i1, i32 and i64}}
+  // expected-error@+1 {{'scf.if' op cannot pass on value 0 of type 'f32': the host passes on memrefs with strides, index, i1, i32 and i64}}
   %r = scf.if %true -> f32 {
     scf.yield %a : f32
   } else {

@@ -167,8 +167,9 @@ LogicalResult flash::detail::verifyAttention(AttentionOpInterface op) {
     if (!ShapedType::isDynamic(size) && !ShapedType::isDynamic(extent) &&
         size < extent)
       return read.extract->emitOpError()
-             << "reads dimension " << read.dim << ", of size " << size
-             << ", by the " << read.name << ", of which there are " << extent;
+             << "reads dimension " << read.dim << " at the index of the "
+             << read.name << ": its size is " << size
+             << ", and must be at least " << extent;
   }
   return success();
 }

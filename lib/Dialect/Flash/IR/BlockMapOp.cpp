@@ -92,8 +92,8 @@ static LogicalResult verifyGivenBlocks(Operation *op, Value list, Value counts,
                            "of keys, got [")
            << blockSizes << "]";
   if (!list || !counts)
-    return op->emitOpError("says of which sizes blocks are, and has no ")
-           << name << ", which list them";
+    return op->emitOpError("has sizes of blocks, and needs ")
+           << name << ", which list the blocks";
   if (query.getRank() != 4)
     return op->emitOpError("blocks are for operands of rank 4");
   auto listType = cast<RankedTensorType>(list.getType()),
@@ -184,8 +184,9 @@ LogicalResult flash::detail::verifyBlocks(
       return differs(name) << ": " << ofMap << ", not " << size;
   Schedule schedule = attribute ? attribute->getValue() : Schedule();
   if (schedule.splitKeys)
-    return op->emitOpError("blocks are lists of tiles, of which splits take "
-                           "every n-th; write num_splits for split_keys");
+    return op->emitOpError("split_keys makes ranges of keys, and blocks are "
+                           "lists of tiles; write num_splits instead, with "
+                           "every n-th tile of a list in a split");
   int64_t packed = schedule.getPackedHeads();
   if (of[1] != 1 && packed != map.getPackedHeads())
     return differs("number of heads that share tiles: the schedule must say "

@@ -35,8 +35,8 @@ LogicalResult ContributeOp::verify() {
            << getPosition().size() << " indices";
   if (static_cast<bool>(getFirst()) == static_cast<bool>(getBehind()) ||
       static_cast<bool>(getFirst()) != static_cast<bool>(getEnd()))
-    return emitOpError("says which units add to the tile, by among or by "
-                       "behind");
+    return emitOpError("needs either among or behind, which say which "
+                       "iterations add to the tile");
   return verifyShape(*this, "tile", getTile().getType(),
                      sums.getShape().drop_front(numPositions));
 }
@@ -74,7 +74,7 @@ LogicalResult InsertDiagonalsOp::verify() {
   int64_t diagonals = tile.getDimSize(0) + tile.getDimSize(1);
   if (sums.getShape().back() != diagonals)
     return emitOpError("inserts a row of ")
-           << diagonals << " sums, those of the tile's rows and columns, into "
-           << sums;
+           << diagonals << " sums, as many as its tile has rows and columns "
+           << "together, into " << sums;
   return success();
 }

@@ -134,7 +134,7 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
     return succeeded(equal) && *equal;
   };
   if (getPackedHeads() > 1 && !isConstantIntValue(offsets[0], 0))
-    return emitOpError("can be tiled along keys only: its rows are those of "
+    return emitOpError("can be tiled along keys only: its rows belong to "
                        "packed heads");
   if (rank == 4) {
     // Query heads h .. h + n read key heads h/g .. (h + n - 1)/g. A tile keeps

@@ -113,8 +113,8 @@ LogicalResult VisitOp::verify() {
                        "no tiles and no contributors");
   if (std::optional<TilesAttr> tiles = getTiles()) {
     if (tiles->getVisited() && !tiles->getNotFull())
-      return emitOpError("asks which tiles it visits, so it asks which are "
-                         "full, too: not_full is missing");
+      return emitOpError("has visited, which says which tiles it visits, and "
+                         "needs not_full, which says which of them are full");
     if (isOfPair() && !tiles->getVisited())
       return emitOpError("tiles of ")
              << kind << " have no range: visited and not_full are missing";

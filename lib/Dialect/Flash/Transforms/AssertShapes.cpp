@@ -435,7 +435,8 @@ void ShapeAsserter::readSizes(ArrayRef<Size> extents) {
     atLeast(Size::of(read.extract->getOperand(0), read.dim),
             read.extentOf ? Size::of(read.extentOf, read.extentDim)
                           : Size::known(1),
-            read.extract, " by the " + read.name + ", of which there are more");
+            read.extract,
+            " at the index of the " + read.name + ", beyond its end");
   if (op.getScore().empty())
     return;
   Value some; // One if the attention has an element.

@@ -47,11 +47,11 @@ FailureOr<SmallVector<Call>> flash::parseCalls(Operation *op, StringRef text) {
         if (failed(range))
           return op->emitError("there are no versions for the calls '")
                  << text << "': '" << size
-                 << "' is no size; write those of arguments as "
-                    "2x8x1..4096x64, of 1 to "
+                 << "' is no size; write the sizes of an argument as "
+                    "2x8x1..4096x64, each from 1 to "
                  << largestSize
-                 << ", with ? for what others say, and semicolons between "
-                    "calls";
+                 << ", with ? for a size that another argument gives or that "
+                    "does not matter, and semicolons between calls";
         sizes.push_back(*range);
       }
     }

@@ -196,18 +196,17 @@ std::string flash::findFusionFault(AttentionGradOp op,
   bool sumsDiagonals = schedule.has(ScheduleFeatures::SumDiagonals);
   if (schedule.isFused() && !schedule.addsInOrder() &&
       (op.getQueryLengths() || op.getKeyLengths()))
-    return "products = 5 without specialize_warps adds to sums of batches of "
-           "equal lengths, which those of query_lengths and key_lengths are "
-           "not; choose products = 7";
+    return "products = 5 without specialize_warps needs equal lengths in all "
+           "batches, and takes no query_lengths and no key_lengths; choose "
+           "products = 7";
   if (sumsDiagonals && !(schedule.addsInOrder() &&
                          hasSumByDistance(op.getScore(), op.getCaptured())))
-    return "sum_diagonals needs products = 5 and a captured tensor whose "
-           "gradient is asked for, which is read at the distance of query and "
-           "key and added to the score; leave it out of the features";
+    return "sum_diagonals needs products = 5 and a captured tensor in wrt that "
+           "is read at the distance of query and key and added to the score; "
+           "leave it out of the features";
   if (sumsDiagonals && (op.getQueryLengths() || op.getKeyLengths()))
-    return "sum_diagonals keeps rows of tiles of batches of equal lengths, "
-           "which those of query_lengths and key_lengths are not; leave it out "
-           "of the features";
+    return "sum_diagonals needs equal lengths in all batches, and takes no "
+           "query_lengths and no key_lengths; leave it out of the features";
   // Without roles, one tile of keys after the other adds, in place.
   if (!schedule.addsInOrder())
     return "";
@@ -281,8 +280,9 @@ std::string flash::findBlockFault(std::optional<ArrayRef<int64_t>> blockSizes,
   if (!blockSizes)
     return "";
   if (schedule.splitKeys)
-    return "blocks are lists of tiles, of which splits take every n-th; write "
-           "num_splits for split_keys";
+    return "split_keys makes ranges of keys, and blocks are lists of tiles; "
+           "write num_splits instead, with every n-th tile of a list in a "
+           "split";
   if (schedule.getPackedHeads() > 1)
     return "lists of blocks that are given are of one head each; leave out "
            "packed_heads";

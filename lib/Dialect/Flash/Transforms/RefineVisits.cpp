@@ -39,7 +39,7 @@ static void warnOfAllTiles(Location loc, StepOpInterface step, VisitKind kind) {
   }
   emitWarning(loc) << "the mask " << text
                    << " is too complicated, or its numbers are too large, to "
-                      "tell which tiles of "
+                      "determine which tiles of "
                    << (kind == VisitKind::Keys      ? "keys"
                        : kind == VisitKind::Queries ? "queries"
                                                     : "queries and keys")

@@ -79,9 +79,9 @@ LogicalResult flash::verifyCapturedReads(AttentionGradOp op) {
               op.emitOpError("tensor #")
               << number
               << " of wrt is read at an index that depends on the score, so "
-                 "that nothing tells where its gradient is; compute the index "
-                 "from the batch, the head, the query, the key and tensors, or "
-                 "leave the tensor out of wrt";
+                 "that it is unknown which elements of its gradient a tile "
+                 "adds to; compute the index from the batch, the head, the "
+                 "query, the key and tensors, or leave the tensor out of wrt";
           error.attachNote(read.getLoc()) << "the read";
           return error;
         }

@@ -780,8 +780,8 @@ struct TileGrad : flash::impl::TileGradBase<TileGrad> {
     if (op.getBlockSizes() && !op.getCaptured().empty())
       return op.emitOpError("has tensors in wrt, whose gradients are sums over "
                             "ranges of tiles, and lists of blocks that are "
-                            "given; leave out wrt, or say in the score region "
-                            "what it keeps in place of the lists");
+                            "given; leave out wrt, or leave out the lists and "
+                            "say in the score region what it keeps");
     return verifyCapturedReads(op);
   }
 };

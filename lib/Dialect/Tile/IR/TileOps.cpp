@@ -159,8 +159,8 @@ LogicalResult RingOp::verify() {
   if (type.getStages() != 1 || rows % rowsOfWarpgroup != 0 || getChecked() ||
       getFinite())
     return emitOpError(
-               "has row_stages for the 64 rows of each warpgroup, which "
-               "are those of one stage that nobody checks, not of ")
+               "has row_stages, which need one stage with a multiple of 64 "
+               "rows, neither checked nor finite, got ")
            << type;
   if (static_cast<int64_t>(*getRowStages()) < least)
     return emitOpError("needs a row stage for each warpgroup, ")
@@ -312,8 +312,9 @@ static LogicalResult verifyDequantized(Operation *op, SmemType tile,
            << tile << ", not " << result;
   if (tile.getColumns() % dequantizedAtOnce != 0)
     return op->emitOpError("converts ")
-           << dequantizedAtOnce << " columns at a time, of which " << tile
-           << " has no multiple";
+           << dequantizedAtOnce << " columns at a time, and " << tile << " has "
+           << tile.getColumns() << "; the next multiple is "
+           << llvm::alignTo(tile.getColumns(), dequantizedAtOnce);
   Block &block = scale.front();
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (block.getNumArguments() == 1 &&
@@ -390,9 +391,10 @@ LogicalResult StoreBulkOp::verify() {
   bool hasRowStages = reused && (ring ? ring.getRowStages().has_value()
                                       : getReused().getType() != stage);
   if (reused && !hasRowStages && getReused().getType() != stage)
-    return emitOpError("goes in the place of a tile of the same type where its "
-                       "ring has no row_stages, not through ")
-           << stage << " in " << reused.getType();
+    return emitOpError("reuses the memory of ")
+           << reused.getType() << " for " << stage
+           << "; the types must be the same, unless the tile belongs to a "
+              "ring with row_stages";
   int64_t rows = hasRowStages ? rowsOfWarpgroup : tile.getDimSize(0);
   if (tile.getDimSize(1) % 16 != 0 || stage.getRows() != rows ||
       stage.getColumns() % stage.getPanelColumns() != 0)
@@ -829,8 +831,8 @@ LogicalResult WarpSpecializeOp::verify() {
   if (roles == 0 || getNames().size() != roles ||
       getFirstWarps().size() != roles || getWarps().size() != roles ||
       getRegisters().size() != roles)
-    return emitOpError("needs a name, warps and registers for each of its "
-                       "roles, of which there is at least one");
+    return emitOpError("needs at least one role, and a name, warps and "
+                       "registers for each role");
   constexpr int64_t mostWarps = 32;
   llvm::StringSet<> names;
   int64_t end = 0, warpgroups = 0, needed = 0, ofWarpgroup = 0;
@@ -844,9 +846,9 @@ LogicalResult WarpSpecializeOp::verify() {
         count > mostWarps - first || first / warpsOfWarpgroup > warpgroups)
       return emitOpError("gives the role '")
              << getName(role) << "' " << count << " warps from " << first
-             << " on, not some of a block's 32 behind those of the role "
-                "before, "
-                "with no warpgroup between them";
+             << " on; the warps of a role follow the warps of the role before "
+                "it, with no warpgroup between them, and a block has "
+             << mostWarps;
     if (count > warpsOfWarpgroup &&
         (count % warpsOfWarpgroup != 0 || first % warpsOfWarpgroup != 0))
       return emitOpError("gives the role '")

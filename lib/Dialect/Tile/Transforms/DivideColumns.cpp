@@ -347,8 +347,8 @@ struct DivideColumns : flash::tile::impl::DivideColumnsBase<DivideColumns> {
            op->getNumResults() == 1))
         return WalkResult::advance();
       return op->emitOpError("has a tile of ")
-             << wide.getDimSize(1) << " columns, of which it cannot be told "
-             << "what two warpgroups do with half of them each; leave "
+             << wide.getDimSize(1) << " columns, and the op cannot be divided "
+             << "between two warpgroups with half of the columns each; leave "
                 "divide_columns out of the schedule's features";
     });
     return failure(walk.wasInterrupted());

@@ -120,8 +120,8 @@ static LogicalResult verifyAcquire(RingOpInterface acquire) {
     return acquire.emitOpError(
         "takes a stage that no copy after it fills, under the same guard");
   if (found < copies)
-    return acquire.emitOpError("takes a stage of which copies after it fill ")
-           << found << " parts of " << copies;
+    return acquire.emitOpError("takes a stage, but copies after it fill only ")
+           << found << " of its " << copies << " parts";
   return success();
 }
 

@@ -184,8 +184,8 @@ static LogicalResult verifyClaims(WarpSpecializeOp roles) {
   if (!first)
     return success();
   if (llvm::any_of(claims, [](int64_t count) { return count != 1; }))
-    return first.emitOpError("must be there once in each role, all of which go "
-                             "round the loop that it ends");
+    return first.emitOpError("must be in each role exactly once, since it ends "
+                             "the loop that all roles run");
   if (llvm::any_of(copies, [](int64_t count) { return count > 0; }))
     return success();
   return first.emitOpError("needs a role that copies: the thread of the first "
@@ -235,10 +235,10 @@ LogicalResult flash::tile::verifyPingPong(PingPongWaitOp wait) {
     WalkResult walk = op->walk([&](Operation *inner) {
       if (!isMeeting(inner))
         return WalkResult::advance();
-      inner->emitOpError("is done by all warpgroups together, of which one "
-                         "goes on here")
+      inner->emitOpError("needs all warpgroups, and only one runs between a "
+                         "wait and its arrive; move it behind the arrive")
               .attachNote(wait.getLoc())
-          << "where it goes on";
+          << "the wait is here";
       return WalkResult::interrupt();
     });
     if (walk.wasInterrupted())

@@ -137,11 +137,11 @@ def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"rowTile", "row-tile", "int64_t", "16",
-           "Rows in a unit of parallel work">,
+           "Rows that a parallel iteration computes">,
     Option<"reductionTile", "reduction-tile", "int64_t", "128",
            "Elements of a row in one step">,
     Option<"reductionBytes", "reduction-bytes", "int64_t", "0",
-           "Bytes of a row in one step, in place of reduction-tile">,
+           "Bytes of a row in one step, instead of reduction-tile">,
     Option<"wholeRows", "whole-rows", "int64_t", "0",
            "Most elements of a block whose rows are one step each">,
     Option<"transposeTiles", "transpose-tiles", "bool", "false",
@@ -628,7 +628,7 @@ def DecomposeNaiveGrad
   }];
   let options = [
     Option<"rowBlock", "row-block", "int64_t", "64",
-           "Queries whose scores are held at a time; 0 holds those of a head">
+           "Queries whose scores are held at a time; 0 holds the scores of a whole head">
   ];
   let dependentDialects = ["::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
