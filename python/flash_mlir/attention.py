@@ -74,14 +74,14 @@ def attention(
       value: (batch, key heads, key length, Dv). D and Dv are from 1 to 576; what is no multiple of 8 is
         padded in a copy. Left out where value_dim is given.
       mask: Which keys a query sees: a `Mask`, a function of b, h, q and k that returns a truth value, or a `Plan`.
-      score: A function of s, b, h, q and k that returns the score in place of s, which is scaled already.
+      score: A function of s, b, h, q and k that returns the score instead of s, which is scaled already.
       scale: A number; 1 / sqrt(D) if left out. A new value is a new kernel.
       lengths: Integers of shape (batch,): the keys of each batch that exist. Below 0 is 0, and beyond the keys all of
         them; `checks` makes errors of both.
       sink: Floating-point numbers of shape (heads,): a logit of each head that takes part in the softmax without a value.
       return_lse: Whether to return the log-sum-exp of each row's scores, too.
-      blocks: `Blocks`, lists of which blocks of keys each block of queries sees. The mask is asked in those alone that
-        are listed as partial.
+      blocks: `Blocks`, lists of the blocks of keys that each block of queries sees. The mask is computed only in the
+        blocks that are listed as partial.
       query_offsets, key_offsets: int32 or int64 of shape (sequences + 1,): rows are packed, query as (rows, heads, D), key and
         value as (rows, key heads, D), and these say where each sequence starts and the last one ends (docs/ragged-rows.md).
         Jagged tensors (torch.jagged) of the shapes above are packed rows with their own.
@@ -89,7 +89,7 @@ def attention(
         heads, D), and these are the pages of each sequence (docs/python.md, Pages). There are no gradients then.
       key_lengths: int32 of shape (sequences,): how many keys each sequence has, in pages, or in a batch as usual. Masks and
         functions see it as a sequence that ends there, other than with `lengths`.
-      schedule: Keys of a schedule (docs/language.md), as those of `Attention`.
+      schedule: Keys of a schedule (docs/language.md), as for `Attention`.
       out: An array of the result's shape and dtype, where query is, that becomes the result; it must not share memory with an
         argument. On CUDA the kernel writes into it where it is dense in any order of its dimensions, starts at a multiple of
         256 bytes, has a last dimension of a multiple of 8, and no gradients are to come; otherwise the result is copied.
@@ -97,7 +97,7 @@ def attention(
         array of one, (batch, key heads), of sequences in pages or packed (sequences, key heads), or one for each key, (batch,
         key heads, key length) or (pages, rows of a page, key heads). Elements times scale are rounded to query's dtype, float16
         or bfloat16. There are no gradients then (docs/python.md, Keys and values of 8 bits).
-      value_dim: In place of value: the values are the first value_dim columns of key, which a kernel reads once (docs/mla-decode.md).
+      value_dim: Instead of value: the values are the first value_dim columns of key, which a kernel reads once (docs/mla-decode.md).
 
     Returns:
       An array like query of shape (batch, heads, query length, Dv), row-major, or on CUDA in the order in which query's
@@ -237,11 +237,11 @@ class Attention:
     The functions are traced once, when the object is made. The arrays that they read are read at each call: those
     that are then in the variables, attributes, lists and dictionaries where they were found. Other numbers stay what
     they were. Functions that compute arrays, or numbers of arrays, are traced at each call. Calls are a little cheaper
-    than those of `attention`, and torch.compile takes the object with every mask and score function without a break in
+    than calls of `attention`, and torch.compile takes the object with every mask and score function without a break in
     the graph. Objects can be copied and pickled, with the arrays that they read.
 
     `schedule` has keys of the schedule (docs/language.md) of the programs, as `compile` takes them, such as
-    "key_tile=64,split_keys=1024"; `gradient_schedule` those of the programs of gradients. What they leave out is chosen as
+    "key_tile=64,split_keys=1024"; `gradient_schedule` has the keys of the gradients' programs. What they leave out is chosen as
     without; float64 has no tiles, and none of it. There is a CompileError in a call for whose sizes or target they do
     not fit.
 
@@ -258,7 +258,7 @@ class Attention:
             if keys is None:
                 continue
             if self._plan is not None:
-                raise ValueError(f"{name} is given beside a plan, whose tiles are a schedule; give the mask in place of the plan")
+                raise ValueError(f"{name} is given beside a plan, whose tiles are a schedule; give the mask instead of the plan")
             check_schedule(name, keys)
         self._mask_lengths = mask.lengths if isinstance(mask, (Mask, Plan)) else None
         self._given = mask, score, scale
@@ -364,7 +364,7 @@ class Attention:
         if self._plan is not None:
             self._plan.check(query, key)
             if lengths is not None:
-                raise ValueError("lengths are those of the plan; give them to flash_mlir.plan instead")
+                raise ValueError("a plan has its own lengths; give them to flash_mlir.plan instead")
         elif self._mask_lengths is not None and lengths is not None:
             raise ValueError("lengths are given twice: as an argument and by key_lengths in the mask")
         if self._mask_lengths is not None:

@@ -9,7 +9,7 @@ from .expressions import is_array
 from .masks import Mask
 from .operands import get_dtype
 
-# What is left of a block: a part, for which the mask is asked, all, or nothing.
+# What is left of a block: a part, in which the mask is computed, all, or nothing.
 PART, WHOLE = 1, 2
 
 
@@ -20,12 +20,12 @@ class Blocks(NamedTuple):
     looks at them. A block is listed once.
 
     Attributes:
-      indices: (batch or 1, heads or 1, blocks of queries, n), of any n: the numbers of blocks of keys. First those are
-        listed of which the mask keeps a part, each kind in any order; what comes behind them has any value.
+      indices: (batch or 1, heads or 1, blocks of queries, n), of any n: the numbers of blocks of keys. Blocks
+        that the mask keeps a part of come first, each kind in any order; what comes behind them has any value.
       counts: (batch or 1, heads or 1, blocks of queries, 2): how many are partial, and how many there are in all.
       size: The queries and keys of a block: multiples of 16 on CUDA, and of 8 on the CPU.
       query_indices, query_counts: The same pairs from the other side: for each block of keys the blocks of queries that
-        list it. Gradients need them; without them a table of all blocks takes the place of the lists.
+        list it. Gradients need them; without them a table of all blocks is used instead of the lists.
     """
 
     indices: Any
@@ -106,9 +106,9 @@ def check(blocks, query, key):
 
 
 def make_table(columns, *lists):
-    """What is left of each block: (batches, heads, blocks of queries, blocks of keys, of which there are `columns`).
+    """What is left of each block: (batches, heads, blocks of queries, `columns` blocks of keys).
 
-    `lists` are each (kind, indices of blocks of keys, from which place on they count, up to which).
+    `lists` are each (kind, indices of blocks of keys, the first entry that counts, the entry behind the last one).
     """
     torch = sys.modules["torch"]
     indices = lists[0][1]

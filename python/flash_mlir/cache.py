@@ -38,7 +38,7 @@ def get_directory():
 
 
 def clear():
-    """Removes the files, and forgets the kernels in memory but for those of variants that were called, and those that were
+    """Removes the files, and forgets the kernels in memory but for kernels of variants that were called, and kernels that were
     prepared (`serving.prepare`)."""
     _kernels.clear()
     for path, _ in _list_files(get_directory()):
@@ -96,7 +96,7 @@ def _find_build_id(library):
 
 
 def _get_library_stamp():
-    """Changes whenever the library is built again, and is the same in each place where it is installed."""
+    """Changes whenever the library is built again, and is the same in each folder where it is installed."""
     library = pathlib.Path(get_library())
     build = _find_build_id(library)
     if build is None:

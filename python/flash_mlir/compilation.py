@@ -22,7 +22,7 @@ _default = "allow"
 _action = contextvars.ContextVar("flash_mlir.compilation", default=None)
 #: The kernels that were prepared, by program, target, device and the class of sizes: they are kept as long as the process.
 kernels = {}
-#: Of each time that something was prepared, its properties and the largest sizes, which messages compare with those of a call.
+#: Of each time that something was prepared, its properties and the largest sizes, which messages compare with a call's.
 records = []
 
 
@@ -54,7 +54,7 @@ def act(action):
 
 @contextlib.contextmanager
 def announced(describe):
-    """A scope that needs the compiler, of which `describe()` says why; what is inside has been said once."""
+    """A scope that needs the compiler, and `describe()` says why; what is inside has been said once."""
     action = _action.get() or _default
     if action == "allow":
         yield

@@ -24,7 +24,7 @@ class Machine(NamedTuple):
     target: str
     #: Whose schedules in `tuning` to take, such as "NVIDIA H200"; "" for none.
     device: str = ""
-    #: The multiprocessors that schedules count on; 0 for those of the target.
+    #: The multiprocessors that schedules count on; 0 for as many as the target has.
     multiprocessors: int = 0
     #: A file of measured schedules, and the hash of its content; "" for none.
     tuning: str = ""
@@ -79,7 +79,7 @@ class Kernel:
     For GPUs they are CUDA tensors of one device, with any strides that the program takes;
     the kernel is queued on PyTorch's current stream, and nothing waits for it.
 
-    Raises TypeError for other element types, ValueError for sizes, strides and places that
+    Raises TypeError for other element types, ValueError for sizes, strides and devices that
     the program does not take, each with the number of the argument.
     """
 
@@ -158,8 +158,8 @@ def compile(text, target=None, function=None, schedule=None, sizes=None, version
 
     Args:
       text: The program, in MLIR.
-      target: One of `TARGETS`; by default that of the first CUDA device, or "cpu" if there is none. "reference" is for
-        checks: it runs on the CPU, stores all scores, computes in float64, and has float64 in place of every
+      target: One of `TARGETS`; by default the target of the first CUDA device, or "cpu" if there is none. "reference" is for
+        checks: it runs on the CPU, stores all scores, computes in float64, and has float64 instead of every
         floating-point type of the arguments and results.
       function: The function to compile, if there are several public ones.
       schedule: Tile sizes and the like, as flash-run takes them with --schedule, such as
@@ -222,7 +222,7 @@ def _choose_machine(target, device, tuning):
         path = os.path.abspath(os.fspath(tuning))
         with open(path, "rb") as file:
             machine = machine._replace(tuning=path, digest=hashlib.sha256(file.read()).hexdigest())
-    # The same kernels as those of calls, which the cache then has once.
+    # Calls then have the same kernels, which the cache has once.
     return machine if machine != Machine(machine.target) else machine.target
 
 

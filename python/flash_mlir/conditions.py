@@ -104,7 +104,7 @@ def _contains(root, part):
 
 
 def _replace(root, part, by):
-    """The expression with another one in place of a part."""
+    """The expression with another one instead of a part."""
     if root is part:
         return by
     done = {id(part): (by, part)}

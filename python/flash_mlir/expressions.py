@@ -1,7 +1,7 @@
 """Scalar expressions, which mask and score functions become when they are traced.
 
-A function is called once with values of this module in place of numbers. What it
-computes with them is a graph, from which `lowering` makes a mask or a score region.
+A function is called once with values of this module instead of numbers. What it
+computes with them is a graph, and `lowering` makes a mask or a score region from it.
 """
 
 import functools
@@ -39,9 +39,9 @@ class Value(Traced):
     """A number or truth value that is known when the kernel runs.
 
     The operators of Python, `where` and the functions of this package apply, and so do
-    those of NumPy and PyTorch of the same name, as functions and as methods. Integers are
+    NumPy's and PyTorch's functions and methods with the same names. Integers are
     exact up to 64 bits; mixed with numbers, they become float32. Comparisons give truth values, combined
-    with `&`, `|`, `^` and `~`, which of integers are those of the bits. `//` rounds down, and `%` has the sign
+    with `&`, `|`, `^` and `~`, which are bitwise for integers. `//` rounds down, and `%` has the sign
     of the divisor; of an integer that is divided by 0 it is as if by 1. Casts truncate towards zero.
     """
 
@@ -54,7 +54,7 @@ class Value(Traced):
         self.type = type
 
     def __fx_create_arg__(self, tracer):
-        """torch.fx asks for it where a tensor that it traces with is indexed."""
+        """torch.fx calls it where a tensor that it traces with is indexed."""
         raise TraceError(
             "torch.fx.symbolic_trace knows no elements of the tensors that a mask or score function reads; trace the "
             "function with torch.export or torch.jit.trace, or give the tensors to a flash_mlir.Attention before"
@@ -168,14 +168,14 @@ class Value(Traced):
 
     def __bool__(self):
         raise TraceError(
-            "the truth of a traced value is known only when the kernel runs: use where(condition, a, b) in place of "
-            "if, &, | and ~ in place of and, or and not, and two comparisons in place of a chain such as a <= b < c"
+            "the truth of a traced value is known only when the kernel runs: use where(condition, a, b) instead of "
+            "if, &, | and ~ instead of and, or and not, and two comparisons instead of a chain such as a <= b < c"
         )
 
     def __float__(self):
         raise TraceError(
             "a traced value has no number before the kernel runs; compute with it as it is, with functions of "
-            "flash_mlir, NumPy or PyTorch in place of those of math, and with x.astype(float) and x.astype(int)"
+            "flash_mlir, NumPy or PyTorch instead of functions of math, and with x.astype(float) and x.astype(int)"
         )
 
     __int__ = item = __float__
@@ -185,7 +185,7 @@ class Value(Traced):
             "a traced value has no number before the kernel runs, and indexes no list, tuple or range; make an array of what it indexes"
         )
 
-    # Methods of arrays and tensors. Those of the names of functions are found by `__getattr__`.
+    # Methods of arrays and tensors. `__getattr__` finds methods that have names of functions.
     def __getattr__(self, name):
         function = FUNCTIONS.get(name)
         if function is None:
@@ -464,7 +464,7 @@ def _arithmetic(op, left, right):
 
 
 def _raise(base, exponent):
-    """A power; of an integer one, too, where the exponent is no number below 0, of which PyTorch makes an error or 0."""
+    """A power; of an integer one, too, where the exponent is no number below 0: PyTorch makes an error or 0 of that."""
     is_short = exponent.op == "constant" and 0 < exponent.operands[0] <= 8
     if exponent.type == FLOAT or base.type == FLOAT and not is_short:
         return Value("powf", (to_float(base), to_float(exponent)), FLOAT)
@@ -521,7 +521,7 @@ def fmod(left, right):
 def _of_bits(op, left, right):
     left, right = unify(left, right)
     if left.type == FLOAT:
-        raise TraceError("bits are those of integers and truth values; x.long() makes an integer of a number")
+        raise TraceError("integers and truth values alone have bits; x.long() makes an integer of a number")
     left, right = to_index(left), to_index(right)
     if left.op == right.op == "constant" and op not in ("shl", "shr"):
         return lift({"and": operator.and_, "or": operator.or_, "xor": operator.xor}[op](left.operands[0], right.operands[0]))
@@ -588,7 +588,7 @@ class Tensor(Traced):
         self.name = name
         # Whether it is a constant if nobody else has the array: one that the function has made of a number.
         self.is_number = False
-        # Whether a function has asked for the sizes.
+        # Whether a function has read the sizes.
         self.is_sized = False
         self.dtype, self.is_bool, self.is_unsigned, self.rank = _core.inspect(array, name)
 

@@ -141,7 +141,7 @@ def get_schedule(num_splits, key, is_paged):
 
 
 def choose_schedule(num_splits, dtype, page):
-    """The keys of a schedule that split as asked for: 1 is a row's keys by themselves, in tiles that do not depend on others.
+    """The keys of a schedule with this number of splits: 1 is a row's keys by themselves, in tiles that do not depend on others.
     `page` is how many rows a page has, or None."""
     if num_splits in (None, 0):
         return None
@@ -159,7 +159,7 @@ def _check(dropout_p, return_attn_probs, return_lse):
     if dropout_p:
         raise ValueError(f"dropout_p is {dropout_p}; only 0 is possible, as kernels have no random numbers")
     if return_attn_probs and return_lse:
-        raise ValueError("return_attn_probs asks for three results and return_lse for two; give one of them")
+        raise ValueError("return_attn_probs returns three results and return_lse two; give one of them")
 
 
 def _swap(array):
@@ -199,7 +199,7 @@ def attend_rows(
     keep=None,
 ):
     """Attention of rows with the heads behind them, packed where there are offsets, and of keys in pages where there is a table.
-    `names` are what the caller calls the arrays of sequences, of which errors speak, and `keep` is given the function
+    `names` are what the caller calls the arrays of sequences, for errors, and `keep` is given the function
     of the call's variant once it is done."""
     are_packed = offsets[1] is not None or page_table is not None
     for name, array, is_packed in (("q", q, offsets[0] is not None), ("k", k, are_packed), ("v", v, are_packed)):
@@ -358,7 +358,7 @@ def flash_attn_varlen_func(
       num_splits: 0: how keys are split is chosen by sizes. With 1 they are not, up to 2^20 for each row, and a token has the same bits
         whatever else is in the call.
 
-    Masks and functions see sequences in place of batches. The other arguments are as those of `flash_attn_func`.
+    Masks and functions see sequences instead of batches. The other arguments are as for `flash_attn_func`.
 
     Returns:
       An array (rows, heads, Dv), row-major; log-sum-exps are (heads, rows). Rows of no sequence are 0, and -inf.
@@ -464,9 +464,9 @@ def varlen_attn(
       scale: 1 / sqrt(D) if left out.
       window_size: As that of `flash_attn_varlen_func`.
       enable_gqa: Whether key may have fewer heads than query.
-      seqused_k, block_table: As those of `flash_attn_varlen_func`.
-      num_splits: As that of `flash_attn_varlen_func`; None is 0.
-      mask, score: As those of `flash_attn_func`.
+      seqused_k, block_table: As for `flash_attn_varlen_func`.
+      num_splits: As for `flash_attn_varlen_func`; None is 0.
+      mask, score: As for `flash_attn_func`.
 
     Raises:
       What `attention` does; ValueError, too, for arguments that are not possible here.

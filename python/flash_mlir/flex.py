@@ -28,7 +28,7 @@ _LISTS = [
 
 
 def _merge(partial, full, rows, columns):
-    """The lists of partial blocks and of full ones, of which there may be none, as one and its counts.
+    """The lists of partial blocks and of full ones, which may be empty, as one list and its counts.
 
     `partial` and `full` are each (how many blocks each row has, their numbers). There are so many rows and columns.
     """
@@ -67,7 +67,7 @@ def _are_of_mask_mod(blocks, block_mask, query):
     columns = -(-block_mask.seq_lengths[1] // blocks.size[1])
     table = get_table(blocks.indices, blocks.counts, columns)
     found = get_table(*list_tiles(block_mask.mask_mod, query, shape, blocks.size), columns)
-    # A block that is listed as a part may be less, or all of it: mask_mod is asked.
+    # A block that is listed as a part may be less, or all of it: mask_mod decides.
     torch = sys.modules["torch"]
     agree = torch.where(table == PART, True, torch.where(table == WHOLE, found == WHOLE, found == 0))
     return bool(agree[..., :-1].all())
@@ -96,7 +96,7 @@ def _choose_mask(block_mask, query, key):
         or is_watched()
         or (query.is_cuda and torch.cuda.is_current_stream_capturing())
     )
-    # Nothing tells when tensors of the inference mode are written to.
+    # Tensors of the inference mode have no version that changes when they are written to.
     versions = [(id(each), None if each.is_inference() else each._version) for each in given]
     wanted = block_mask.mask_mod, query.shape[:2], query.device, block_mask.seq_lengths
     masks = _masks.setdefault(block_mask, {})
@@ -143,7 +143,7 @@ def _get_mask(block_mask, query, key):
 
 
 def _get_versions(arrays):
-    """What changes when the arrays or what they hold do; None where nothing tells."""
+    """What changes when the arrays or what they hold do; None where nothing shows it."""
     torch = sys.modules["torch"]
     if not all(isinstance(array, torch.Tensor) and not array.is_inference() for array in arrays):
         return None
@@ -153,8 +153,8 @@ def _get_versions(arrays):
 def _with_plan(mask, block_mask, query, key, value, score):
     """The mask of a BlockMask, with the plan that is kept beside its lists of blocks.
 
-    As those, it is made once. A tensor that the mask reads and that has changed since makes it again. Where a graph is
-    made, of which nobody knows how long it lives, and for other lengths than those of the BlockMask, there is none.
+    As those, it is made once. A tensor that the mask reads and that has changed since makes it again. There is none where a graph
+    is made, whose lifetime is not known, and for other lengths than the BlockMask has.
     """
     if is_compiling():
         return mask
@@ -216,7 +216,7 @@ def flex_attention(
       scale: A number; 1 / sqrt(D) if left out.
       enable_gqa: Whether there may be fewer key heads than heads.
       return_lse: Whether to return the log-sum-exp, too.
-      kernel_options: A dict of hints for FlexAttention's kernels, none of which changes a result; none is used.
+      kernel_options: A dict of hints for FlexAttention's kernels; they do not change results, and none is used.
       return_aux: An AuxRequest; lse is possible.
 
     Returns:
@@ -224,7 +224,7 @@ def flex_attention(
 
     Raises:
       TypeError, ValueError: As `attention`, and where FlexAttention does.
-      NotImplementedError: max_scores are asked for.
+      NotImplementedError: max_scores are requested.
     """
     if query.ndim != 4 or key.ndim != 4 or value.ndim != 4:
         raise ValueError(f"query, key and value have {query.ndim}, {key.ndim} and {value.ndim} dimensions; expected 4")

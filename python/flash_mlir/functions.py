@@ -1,4 +1,4 @@
-"""Calls functions of the user with expressions in place of numbers.
+"""Calls functions of the user with expressions instead of numbers.
 
 Arrays in a function's closure and globals are replaced by `Tensor`s for the call. What
 a function becomes is remembered by its code and by all it refers to; of arrays, only
@@ -23,7 +23,7 @@ from .graphs import in_order
 _MAX_TRACES = 256
 _traces = {}
 _shared = {}
-#: The traces of functions of which `keep_trace` was called, by what they are.
+#: The traces of functions that `keep_trace` was called for, by what they are.
 _kept = weakref.WeakKeyDictionary()
 
 
@@ -31,7 +31,7 @@ class Trace:
     """What a function computes, the tensors in it, and the array that each of them stands for.
 
     Attributes:
-      is_fixed: Whether the function computes the same of these arrays at any time.
+      is_fixed: Whether the function computes the same from these arrays at any time.
       is_open: Whether it is not fixed, and has numbers as constants that it has, or may have, computed of arrays.
     """
 
@@ -65,7 +65,7 @@ class _Changing(Exception):
 
 
 class _Kept:
-    """Keeps an object, all of which are equal here."""
+    """Keeps an object; all such objects are equal."""
 
     def __init__(self, value):
         self.value = value
@@ -163,7 +163,7 @@ class _Description:
     """What a function depends on.
 
     Attributes:
-      key: By which its trace can be found again; None if it may depend on more than can be told.
+      key: By which its trace can be found again; None if it may depend on more than is known.
       functions: It and the others whose arrays are replaced, each with its number.
       arrays: (name, array or `Tensor`) for each array in these.
     """
@@ -229,7 +229,7 @@ class _Description:
             self._is_fixed = False
 
     def _freeze(self, value):
-        """What tells a value from others."""
+        """What distinguishes a value from others."""
         kind = type(value)
         if kind in _FREEZERS:
             return _FREEZERS[kind](value)
@@ -275,7 +275,7 @@ def _describe_array(array):
 
 
 def _rebuild(function, tensors, functions, rebuilt):
-    """A copy of a function that sees tensors in place of arrays, and so do the given functions that it calls."""
+    """A copy of a function that sees tensors instead of arrays, and so do the given functions that it calls."""
     if function in rebuilt:
         return rebuilt[function]
 
@@ -357,7 +357,7 @@ def _is_temporary(tensor):
 
 
 def _settle_numbers(value):
-    """The expression with constants in place of numbers that the function made, such as torch.tensor(0.5), and whether
+    """The expression with constants instead of numbers that the function made, such as torch.tensor(0.5), and whether
     there were any.
 
     Others, which belong to somebody, may hold another number at the next call.
@@ -388,7 +388,7 @@ def keep_trace(function):
 def trace(function, symbols, what):
     """Calls a function with the symbols; `what` is "mask" or "score".
 
-    A trace is shared by all functions of the same key, each of which has arrays of its own.
+    A trace is shared by all functions with the same key, and each function has arrays of its own.
     """
     if not isinstance(function, types.FunctionType):
         if not callable(function):

@@ -1,4 +1,4 @@
-"""Gradients of attention, given those of its results."""
+"""Gradients of attention, given the gradients of its results."""
 
 from . import blocks as given_blocks
 from . import checking, packing
@@ -39,7 +39,7 @@ def attention_grad(
 ):
     """The gradients of a loss with respect to the operands of `attention`.
 
-    Arrays are where those of `attention` may be. On CUDA the kernels are queued on the current stream;
+    Arrays are on devices that `attention` takes. On CUDA the kernels are queued on the current stream;
     `output_grad` and `lse_grad` are copied where their strides are not such as `attention` takes.
 
     Args:
@@ -49,11 +49,11 @@ def attention_grad(
       output_grad: The gradient of the loss with respect to `output`, of the same shape and dtype.
       lse_grad: That with respect to `lse`; 0 if left out.
       wrt: Arrays that the mask or the score function reads (the same objects), whose gradients are
-        asked for too: float16, bfloat16 or float32, and float64 where query is.
+        computed, too: float16, bfloat16 or float32, and float64 where query is.
 
     Returns:
       A tuple: the gradients of query, key and value; of sink, if there is one; and of each array of wrt.
-      Each has the shape and dtype of that of which it is the gradient. A row without keys has gradients of
+      Each gradient has the shape and dtype of its array. A row without keys has gradients of
       0, and what the mask hides has no effect. Results have the same bits in each call.
 
     Raises:

@@ -8,7 +8,7 @@ _OPERANDS = "query", "key", "value"
 
 
 def are_jagged(*arrays):
-    """Whether one of the arrays, each of which may be None, is a nested tensor."""
+    """Whether one of the arrays, which may be None, is a nested tensor."""
     # What stands for a tensor in a graph has no truth value.
     return any([getattr(array, "is_nested", False) is True for array in arrays])
 

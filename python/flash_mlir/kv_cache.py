@@ -90,8 +90,8 @@ def _check_range(numbers, end, describe):
 
 
 def _find_places(k_cache, count, batch, lengths, table, chosen):
-    """Where `count` new rows of each sequence belong, behind those that a cache has: (pages, rows) by a table, or (rows `chosen` of
-    a batch, places in them)."""
+    """Where `count` new rows of each sequence belong, behind the rows that a cache has: (pages, rows) by a table, or (rows `chosen` of
+    a batch, positions in them)."""
     at = cast(lengths, "int64")[:, None] if count == 1 else lengths[:, None] + _count(lengths, count)
     caches, page = k_cache.shape[:2]
     room = page if table is None else table.shape[1] * page
@@ -158,7 +158,7 @@ def flash_attn_with_kvcache(
         in their order. Rows are as pages of this length then, which must be one that kernels have (docs/language.md, Pages).
       cache_leftpad: Integers of shape (batch,): the first key of each sequence that there is; 0 if left out.
       block_table: int32 of shape (batch, pages of a sequence): `page_table` of `attention`.
-      softmax_scale, causal, window_size, softcap, alibi_slopes, learnable_sink, mask, score, out: As those of `flash_attn_func`; the
+      softmax_scale, causal, window_size, softcap, alibi_slopes, learnable_sink, mask, score, out: As for `flash_attn_func`; the
         last of the new tokens sees the last key.
       rotary_interleaved: Not looked at.
       num_splits: As that of `flash_attn_varlen_func`.
@@ -171,7 +171,7 @@ def flash_attn_with_kvcache(
     Raises:
       What `attention` does; ValueError, too, for arguments that are not possible here, and for rows that there is no room for; on
         CUDA nobody looks at these without `checks`, and PyTorch's kernels stop at a row or a page that there is not.
-      NotImplementedError: rotary_cos or rotary_sin is given, or an argument requires gradients, of which there are none.
+      NotImplementedError: rotary_cos or rotary_sin is given, or an argument requires gradients, and there are none.
     """
     if not (is_compiling() or checking.is_on):
         # In the order of `keep` below.
@@ -196,7 +196,7 @@ def flash_attn_with_kvcache(
     if block_table is not None:
         check_int32("block_table", block_table, 2, "2: the pages of each sequence, in their order")
         if cache_batch_idx is not None:
-            raise ValueError("cache_batch_idx is given beside block_table, whose rows are those of the sequences; choose these instead")
+            raise ValueError("cache_batch_idx is given beside block_table, which has a row for each sequence; choose rows of block_table instead")
     elif cache_batch_idx is not None:
         _check_integers("cache_batch_idx", cache_batch_idx, "which row of the caches each sequence has")
     elif k_cache.shape[0] != batch:

@@ -221,7 +221,7 @@ def _get_kind(literal):
 
 
 def _flatten(literal):
-    """What a union or an intersection is of, each once, with those of the same kind in it taken apart."""
+    """What a union or an intersection is of, each once, with unions in a union and intersections in an intersection taken apart."""
     kind, operands, seen, pending = _get_kind(literal), [], set(), [literal]
     while pending:
         current = pending.pop()
@@ -434,7 +434,7 @@ class Region:
             is_zero = self._emit(f"arith.cmpi eq, {right}, {zero} : {type}")
             by = right = self._emit(f"arith.select {is_zero}, {one}, {right} : {type}")
         if low <= -1 <= high:
-            # The least integer has no quotient by -1, of which a processor makes an error.
+            # The least integer has no quotient by -1, and a processor raises an error for it.
             minus_one = self._emit(f"arith.constant -1 : {type}")
             is_minus_one = self._emit(f"arith.cmpi eq, {right}, {minus_one} : {type}")
             by = self._emit(f"arith.select {is_minus_one}, {one}, {right} : {type}")

@@ -61,8 +61,8 @@ def _is_array(value):
 class _Structure:
     """What masks have in common that are made in the same way of arrays of the same kinds.
 
-    What takes long is computed once for them: `key`, by which masks are compared, and of a function `places`, those of
-    the tensors that it reads among all that it refers to.
+    What takes long is computed once for them: `key`, by which masks are compared, and of a function `places`, which
+    number the tensors that it reads among all that it refers to.
     """
 
     __slots__ = ("key", "places", "_kept")
@@ -73,7 +73,7 @@ class _Structure:
 
 
 def _get_structure(recipe, kept=None):
-    """The structure of a recipe, which tells it from others; `kept` is what that names by its identity."""
+    """The structure of a recipe, which distinguishes it from others; `kept` is what that names by its identity."""
     known = _structures.get(recipe)
     if known is None:
         if len(_structures) >= _MAX_STRUCTURES:
@@ -83,7 +83,7 @@ def _get_structure(recipe, kept=None):
 
 
 def _are_same(tensors):
-    """Which of the tensors are the same: of each, the place of the first of these."""
+    """Which of the tensors are the same: of each, the number of the first of these."""
     places = {}
     return tuple([places.setdefault(id(tensor), place) for place, tensor in enumerate(tensors)])
 
@@ -97,7 +97,7 @@ class Mask:
 
     # What made it of functions or of masks that are made of functions, by its name here or as a method, and these.
     _made_by = None
-    # Of a mask whose expression is made when it is needed: what makes it, of which masks, and its tensors.
+    # For a mask whose expression is made when it is needed: what makes it, from what masks, and its tensors.
     _make = None
     _parts = ()
     _own = None
@@ -110,7 +110,7 @@ class Mask:
 
     @staticmethod
     def _of(value, attribute=None, lengths=None, name=None):
-        """A mask that its name and the kinds of its tensors tell from others."""
+        """A mask that its name and the kinds of its tensors distinguish from others."""
         made = Mask(of_value(value), attribute, lengths, name)
         made._structure = _get_structure((name, *map(describe_tensor, made._tensors_of_condition)))
         return made
@@ -262,7 +262,7 @@ class Mask:
         return attribute, tuple(region.lines), result, kinds, places, self._lengths is None
 
     def with_tensors(self, tensors, lengths):
-        """The mask that reads these in place of `tensors` and `lengths`."""
+        """The mask that reads these instead of `tensors` and `lengths`."""
         given = (*tensors, *([] if lengths is None else [lengths]))
         structure = _get_structure(("with", self._structure, *map(describe_tensor, given), _are_same(tensors)))
         make = lambda: with_tensors(self._trace, tensors).value  # noqa: E731

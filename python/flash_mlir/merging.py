@@ -60,13 +60,13 @@ def merge(outputs, lses, *, base="e", rows_first=False):
       outputs: Arrays of one dtype and shape, (..., heads, length, Dv).
       lses: For each the log-sum-exp of the scores, (..., heads, length). -inf is a row without keys, and so is inf, which
         FlashAttention has for it: its output does not count, and may be NaN.
-      base: Of the logarithms: "e", as `attention` and FlashAttention have them, or 2, as FlashInfer has them. Nothing tells the
-        one from the other, and with the wrong one the result is wrong.
-      rows_first: Whether outputs are (..., length, heads, Dv), as those of packed rows and of FlashAttention's functions are;
+      base: Of the logarithms: "e", as `attention` and FlashAttention have them, or 2, as FlashInfer has them. The base
+        cannot be checked, and with the wrong one the result is wrong.
+      rows_first: Whether outputs are (..., length, heads, Dv), as outputs for packed rows and outputs of FlashAttention's functions are;
         log-sum-exps have their heads first in any case.
 
     Returns:
-      (output, lse): an array like those of outputs, and the log-sum-exp of all, to the same base and in the dtype of lses. A row
+      (output, lse): an array like an element of outputs, and the log-sum-exp of all, to the same base and in the dtype of lses. A row
       without keys is 0, and -inf.
 
     Raises:

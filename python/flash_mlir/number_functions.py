@@ -1,4 +1,4 @@
-"""Functions of numbers, of this package and those of NumPy and PyTorch that are traced."""
+"""Functions of numbers: this package's, and functions of NumPy and PyTorch that are traced."""
 
 import functools
 import math
@@ -169,7 +169,7 @@ FUNCTIONS.update(
     clamp=_clip,
     clamp_min=maximum,
     clamp_max=minimum,
-    # Of two values; those of one reduce arrays.
+    # With two arguments; with one they reduce arrays.
     max=lambda a, b: maximum(a, b),
     min=lambda a, b: minimum(a, b),
     relu=lambda x, inplace=False: maximum(x, 0),

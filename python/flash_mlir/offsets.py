@@ -11,7 +11,7 @@ from .operands import as_integer, get_dtype, is_tensor
 
 
 def may_look(array):
-    """Whether the host may read what an array holds: at once, or because that is asked for."""
+    """Whether the host may read what an array holds: at once, or because checks are on."""
     if not is_tensor(array):
         return True
     if is_compiling() or array.is_meta:

@@ -42,7 +42,7 @@ def round_dim(dim):
 
 
 def cast(array, dtype):
-    """An array of the dtype of this name, in the same place."""
+    """An array of the dtype of this name, on the same device."""
     return array.to(getattr(sys.modules["torch"], dtype)) if is_tensor(array) else numpy.asarray(array).astype(dtype)
 
 
@@ -160,7 +160,7 @@ def check_out(out, like, shape, name="out"):
         if stride == 0 and out.shape[dim] > 1:
             raise ValueError(f"{name} has stride 0 in dimension {dim}, of size {out.shape[dim]}; expected memory for each element")
     if is_tensor(out) and out.device != like.device:
-        raise ValueError(f"{name} is on {out.device}, and what is written into it on {like.device}; they must be in one place")
+        raise ValueError(f"{name} is on {out.device}, and what is written into it on {like.device}; they must be on one device")
 
 
 def write(out, result, name="out"):

@@ -1,4 +1,4 @@
-"""Sequences of lengths of their own: rows that lie behind each other, keys in pages, and keys of a batch of which some exist.
+"""Sequences of lengths of their own: rows that lie behind each other, keys in pages, and batches with fewer keys than rows.
 
 That is what a call says of them, and what programs do (docs/language.md).
 """
@@ -9,7 +9,7 @@ import re
 from .expressions import is_array
 from .operands import get_dtype
 
-#: Of each operand and result by its name, whose offsets say where its rows are: those of queries (0) or of keys (1).
+#: For each operand and result by its name, which offsets say where its rows are: the queries' (0) or the keys' (1).
 _SIDES = {
     "query": 0, "output": 0, "lse": 0, "output_grad": 0, "lse_grad": 0, "query_grad": 0,
     "key": 1, "value": 1, "key_grad": 1, "value_grad": 1,
@@ -146,11 +146,11 @@ _GIVEN = "page_table, key_lengths or offsets"
 
 
 def refuse_plan(what=_GIVEN):
-    raise ValueError(f"{what} are given beside a plan, and no plan is of sequences of their own lengths; give the mask in place of the plan")
+    raise ValueError(f"{what} are given beside a plan, and no plan is of sequences of their own lengths; give the mask instead of the plan")
 
 
 def refuse_blocks(what=_GIVEN):
-    raise ValueError(f"{what} are given beside blocks, and no blocks are of sequences of their own lengths; give a mask in place of the blocks")
+    raise ValueError(f"{what} are given beside blocks, and no blocks are of sequences of their own lengths; give a mask instead of the blocks")
 
 
 def refuse_gradients(key):
@@ -181,7 +181,7 @@ class Packing:
         return type.replace("<?x", "<1x", 1) if self.is_packed(name) else type
 
     def get_rows_type(self, name, type):
-        """The type in memory of one number for each row of an operand, of the type of those of a batch."""
+        """The type in memory of one number for each row of an operand, from the type that a batch has."""
         return f"tensor<?x?x{self._kinds[1]}xf32>" if self._is_paged(name) else type
 
     def view_rows(self, name, type):
@@ -254,7 +254,7 @@ class Packing:
         return lines
 
     def fill_region(self, lines):
-        """The lines of a score region, in which lengths are those of a sequence."""
+        """The lines of a score region, in which lengths are a sequence's."""
         counts, result = set(), []
         for line in lines:
             dim = _DIM.match(line)

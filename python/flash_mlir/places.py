@@ -53,7 +53,7 @@ def _get_parts(owner):
 
 
 def _is_leaf(part):
-    """Whether nothing is looked for in an object: in those of libraries, and in numbers and texts."""
+    """Whether nothing is looked for in an object: in objects of libraries, and in numbers and texts."""
     if is_array(part):
         return True
     if isinstance(part, (type, types.FunctionType)):
@@ -118,7 +118,7 @@ class Places:
 
 
 class Unknown:
-    """In place of `Places` that nobody has looked for."""
+    """Stands for `Places` that have not been looked for."""
 
     are_all = True
 
@@ -127,7 +127,7 @@ class Unknown:
 
 
 def _add_steps(steps, owners, found):
-    """Adds what leads to a part, and returns the first on the way of which `copy_function` makes no copy."""
+    """Adds what leads to a part, and returns the first one on the way that `copy_function` does not copy."""
     part, get, number = found
     first = part
     while number is not None:
@@ -145,7 +145,7 @@ _COPIED = (types.FunctionType, types.MethodType, functools.partial, tuple)
 
 
 def copy_function(function, memo):
-    """A function that sees what `copy.deepcopy` has copied, by the memo, in place of the originals."""
+    """A function that sees what `copy.deepcopy` has copied, by the memo, instead of the originals."""
     known = memo.get(id(function))
     if known is not None:
         return known

@@ -27,7 +27,7 @@ class Plan:
       mask: The mask.
       lengths: The lengths that `plan` was given, which hold for calls, too; or None.
       nbytes: The bytes of memory that the plan takes, where its arrays are. 0 where the compiler knows what the
-        mask leaves without asking it.
+        mask leaves without computing it.
     """
 
     def __init__(self, mask, lengths, query_sizes, key_sizes, schedules, arrays):
@@ -59,7 +59,7 @@ class Plan:
 
 
 def _prepare(mask, has_lengths):
-    """The configuration of attention with a mask, and of each captured tensor its place among the mask's."""
+    """The configuration of attention with a mask, and of each captured tensor its number among the mask's."""
     key = (mask, has_lengths)
     known = _prepared.get(key)
     if known is None:
@@ -74,7 +74,7 @@ def _prepare(mask, has_lengths):
 
 
 def _make_empty(query, size, dtype=None):
-    """An array in the place of query, of its rows; its values count for nothing."""
+    """An array on the device of query, with its rows; its values count for nothing."""
     shape = tuple(query.shape[:-1]) + size
     if hasattr(query, "new_empty"):
         return query.new_empty(shape, dtype=sys.modules["torch"].float32 if dtype else None)
@@ -121,14 +121,14 @@ def list_tiles(mask, query, shape, tile):
 
     Args:
       mask: As of `attention`.
-      query: An array in the place where it is computed.
+      query: An array on the device where it is computed.
       shape: (batches, heads, queries, keys).
       tile: How many queries and keys a tile has.
 
     Returns:
       (which tiles of keys are left to each tile of queries, how many in part, and how many in part or whole): int32 of
       shape (batches, heads, tiles of queries, tiles of keys) and (batches, heads, tiles of queries, 2). There is one
-      batch, or head, where the mask does not ask for it.
+      batch, or head, where the mask does not depend on it.
     """
     mask = as_mask(mask)
     config, places = _prepare(mask, False)
@@ -142,7 +142,7 @@ def list_tiles(mask, query, shape, tile):
             asked.add(node.operands[0])
     batches, heads = (size if symbol.operands[0] in asked else 1 for size, symbol in ((batches, BATCH), (heads, HEAD)))
     with without_gradients():
-        # Their sizes are all that is asked for.
+        # Only their sizes are read.
         float32 = sys.modules["torch"].float32
         sizes = [query.new_empty((batches, heads, length, 0), dtype=float32) for length in (queries, keys)]
         if checking.is_on:
@@ -156,8 +156,8 @@ def list_tiles(mask, query, shape, tile):
 def plan(mask, query, key, value=None, lengths=None, gradients=None, score=None):
     """Computes which tiles a mask leaves, once for many calls of `attention` and for many layers.
 
-    A mask that reads arrays, or whose formula the compiler cannot take apart, is asked in each call which tiles of
-    queries and keys it leaves. A plan has asked before, and calls take it in place of the mask:
+    For a mask that reads arrays, or whose formula the compiler cannot take apart, each call computes which tiles of
+    queries and keys it leaves. A plan has computed that before, and calls take it instead of the mask:
 
         plan = flash.plan(flash.documents(ids) & flash.causal(), query, key)
         for layer in layers:
@@ -170,7 +170,7 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None, score=None)
 
     Args:
       mask: As of `attention`.
-      query, key: Arrays like those of the calls, of which sizes, dtype and place count.
+      query, key: Arrays like the calls'; only their sizes, dtypes and devices count.
       value: The same; like `key` if left out.
       lengths: As of `attention`; calls with the plan are given none.
       gradients: Whether gradients will be computed with the plan, whose programs have tiles of their own. If left out,

@@ -147,7 +147,7 @@ def plot(mask, query_length, key_length=None, batch=0, head=0, query_tile=64, ke
     Args:
       mask: A `Mask` or a function of b, h, q and k.
       query_length, key_length: The lengths; as many keys as queries if left out.
-      batch, head: Of which the picture is, where the mask looks at them.
+      batch, head: The batch and head of the picture, where the mask depends on them.
       query_tile, key_tile: How many queries and keys a tile has.
 
     Returns:

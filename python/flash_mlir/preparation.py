@@ -45,7 +45,7 @@ class _Prepared:
             self.config = with_values_of_keys(self.config)
         self.function = get_function(self.config)
         order = [id(tensor) for tensor in tensors]
-        # Of each captured tensor, its place among those of the mask and then of the score.
+        # Of each captured tensor, its number among the tensors of the mask and then of the score.
         self.places = tuple(order.index(id(tensor)) for tensor in variant.captures)
         # What the key names by its identity.
         self.owners = (mask, score)
@@ -91,13 +91,13 @@ def prepare(mask, score, scale, lengths, has_sink, return_lse, blocks_key=None, 
     arrays = of_plan = ()
     if isinstance(mask, Plan):
         if lengths is not None:
-            raise ValueError("lengths are those of the plan; give them to flash_mlir.plan instead")
+            raise ValueError("a plan has its own lengths; give them to flash_mlir.plan instead")
         if blocks_key is not None:
-            raise ValueError("blocks are given beside a plan, which says what is visited, too; give the mask in place of the plan")
+            raise ValueError("blocks are given beside a plan, which says what is visited, too; give the mask instead of the plan")
         if packed is not None:
             packing.refuse_plan()
         if schedule is not None:
-            raise ValueError("schedule is given beside a plan, whose tiles are a schedule; give the mask in place of the plan")
+            raise ValueError("schedule is given beside a plan, whose tiles are a schedule; give the mask instead of the plan")
         lengths, schedules, of_plan = mask.lengths, mask.schedules, mask.arrays
         mask = mask_key = mask.mask
         arrays = mask.arrays
@@ -158,7 +158,7 @@ def get_kind(array):
 
 
 def needs_table(blocks, operands, captured):
-    """Whether gradients are asked for that have no programs that go over the lists."""
+    """Whether gradients are needed that have no programs that go over the lists."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(operands[0], torch.Tensor):
         return False

@@ -19,19 +19,19 @@ MAX_CAPTURES = 24
 _INTEGERS = {4: "int8", 5: "int16", 6: "int32", 7: "int64"}
 # An array of a plan, which is among the captured tensors and described like them.
 _OF_PLAN = ("the plan", 6, False, False, 4, [])
-# The same of lists of blocks.
+# The same, for lists of blocks.
 _OF_BLOCKS = ("blocks", *_OF_PLAN[1:])
 # The numbers of the element types of offsets, tables of pages and lengths.
 _OF_SEQUENCES = {"i32": 6, "i64": 7}
-# How many arrays the map of an attention has; those of gradients have as many as they say.
+# How many arrays the map of an attention has; maps of gradients have as many as they say.
 _ARRAYS_OF_MAP = 2
 _ARRAYS_OF_BLOCKS = 4
 
 
 def _get_types(element, rank, head_dim, value_dim):
-    """Those of query and key, of value and output, and of the log-sum-exp; all sizes but the last are open.
+    """The types of query and key, of value and output, and of the log-sum-exp; all sizes but the last are open.
 
-    In a program for f64 they are of f32, which the reference has f64 in place of.
+    In a program for f64 they are of f32, which the reference replaces by f64.
     """
     open_sizes = "?x" * (rank - 1)
     element = "f32" if element == "f64" else element
@@ -78,7 +78,7 @@ class Variant:
 
 
 def _limit(ranges, all_are_read):
-    """The ranges that hold for all that is read: not those of distances, where some of these are left out."""
+    """The ranges that hold for all that is read: not the ranges of distances, where some of these are left out."""
     if all_are_read:
         return ranges
     return [(dimension, steps, text) for dimension, steps, text in ranges if not {"q", "k"} <= set(steps)]
@@ -99,7 +99,7 @@ def _read(config, element, head_dim):
 
 
 def _without_f64(lines):
-    """The lines of a region that reads captured tensors of f64 like those of f32."""
+    """The lines of a region that reads captured tensors of f64 like captured tensors of f32."""
     text = "\n".join(lines).replace("xf64>", "xf32>").replace("tensor<f64>", "tensor<f32>")
     for name, loaded in re.findall(r"(%\w+) = arith\.truncf (%\w+) : f64 to f32", text):
         text = re.sub(rf"{name}\b", loaded, text)
@@ -120,7 +120,7 @@ def print_program(config, element, rank, head_dim, value_dim):
 
 
 def print_gradient_program(config, element, rank, head_dim, value_dim, has_lse_grad, wrt):
-    """That of the gradients; `wrt` are the numbers of captured tensors whose gradients are asked for, too."""
+    """The program of the gradients; `wrt` are the numbers of captured tensors whose gradients it computes, too."""
     parts = _read(config, element, head_dim)
     query, value, lse = _get_types(element, rank, head_dim, value_dim)
     operands = [("query", query), ("key", query), ("value", value), ("output", value), ("lse", lse)]
@@ -166,7 +166,7 @@ def _get_capture_type(capture):
 
 
 def _print(parts, op, rank, operands, results, more_arguments=(), more_clauses=()):
-    """A function of one op, whose arguments are the operands, then those of clauses and of the region, and more."""
+    """A function of one op, whose arguments are the operands, then the arguments of clauses and of the region, and more."""
     packing = Packing(parts.get("packed"))
     quantization = Quantization(parts.get("quantized"), packing)
     arguments, clauses = list(operands), list(parts.get("clauses", ()))
@@ -252,7 +252,7 @@ def print_block_map(config, tile):
 
 def with_plan(config, schedule, gradient_schedule, gradient_arrays):
     """The variant that takes a plan of these schedules (`get_plan`, `get_gradient_plan`), which are None where there is
-    no map. Its arrays are captured tensors behind the others: those of the attention, then those of its gradients.
+    no map. Its arrays are captured tensors behind the others: the attention's arrays, then its gradients' arrays.
     """
     parts = json.loads(config)
     if schedule:
@@ -374,8 +374,8 @@ def _get_machine(device, element):
 
 
 def choose_sizes(parts, target, sizes):
-    """What a version for these sizes of query, key and value, and of a table of pages, is made for: those of the program's
-    first arguments, or nothing. On the CPU lengths count alone, and the mean one of packed rows tells nothing of each sequence.
+    """What a version for these sizes of query, key and value, and of a table of pages, is made for: sizes of the program's
+    first arguments, or nothing. On the CPU lengths count alone, and the mean length of packed rows says nothing of each sequence.
     """
     packing = Packing(parts.get("packed"))
     if not sizes or target == "cpu" and (packing.is_packed("query") or packing.is_packed("key")):
@@ -497,7 +497,7 @@ def get_gradient_kernel(config, element, rank, head_dim, value_dim, target, size
 
     Args:
       has_lse_grad: Whether there is a gradient of lse.
-      wrt: A tuple of the numbers of captured tensors whose gradients are asked for.
+      wrt: A tuple of the numbers of captured tensors whose gradients it computes.
     """
     text = print_gradient_program(config, element, rank, head_dim, value_dim, has_lse_grad, wrt)
     plan = json.loads(config).get("gradient_plan")

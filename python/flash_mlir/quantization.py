@@ -50,7 +50,7 @@ class Quantization:
         return lines
 
     def fill_region(self, lines):
-        """The lines of a score region, in which the sizes of keys are those of the operand that attention takes."""
+        """The lines of a score region, in which the sizes of keys are the sizes of the operand that attention takes."""
         if not self._is("key"):
             return lines
         return [line.replace("tensor.dim %key,", f"tensor.dim {self.name('key')},") for line in lines]

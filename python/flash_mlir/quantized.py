@@ -48,7 +48,7 @@ def _refuse(query, key, value, mask, blocks, sink, scales):
         )
     if blocks is not None or isinstance(mask, Plan):
         given = "blocks" if blocks is not None else "a plan"
-        raise ValueError(f"key_scale or value_scale is given beside {given}, which is of keys of 16 bits; give a mask in its place")
+        raise ValueError(f"key_scale or value_scale is given beside {given}, which is of keys of 16 bits; give a mask instead")
     found = _find_gradient(query=query, key=key, value=value, sink=sink, **{f"{name}_scale": scale for name, scale in scales.items()})
     if found:
         raise NotImplementedError(_describe_gradient(found))
@@ -143,7 +143,7 @@ def _put_heads_first(array, kind):
 
 
 def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, schedule, out, arrays, key_scale, value_scale):
-    """`attention` where a scale of keys or values is given; `arrays` are those of sequences."""
+    """`attention` where a scale of keys or values is given; `arrays` are the arrays of sequences."""
     scales = {"key": key_scale, "value": value_scale}
     _refuse(query, key, value, mask, blocks, sink, scales)
     packed = packing.get_key(*arrays, key) if any(array is not None for array in arrays) else None

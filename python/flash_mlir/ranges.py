@@ -15,7 +15,7 @@ _MAX_STEPS = 64
 
 
 class Inexact(Exception):
-    """The ends of a range do not follow from those of its operands'."""
+    """The ends of a range do not follow from the ends of its operands' ranges."""
 
 
 class _Range:

@@ -97,7 +97,7 @@ class Row(Traced):
         start, step = part.start or 0, part.step or 1
 
         def get(at):
-            # Sizes are asked for where need be: functions that do are called at each call.
+            # Sizes are read only where need be: functions that read them are called at each call.
             if part.stop is None and start >= 0 and _is_forwards(at[0]):
                 return (start + at[0] * step if step > 1 else start + at[0],)
             left = get_left()
@@ -128,7 +128,7 @@ class Row(Traced):
         return Row(self.ndim, get_shape, lambda positions: self._get(tuple([positions[place] for place in order])))
 
     def transpose(self, *dims):
-        """Of PyTorch with two dimensions, which change places; of NumPy with all or none."""
+        """PyTorch's with two dimensions, which are swapped; NumPy's with all or none."""
         dims = _flatten(dims) or list(range(self.ndim))[::-1]
         if len(dims) != 2 or self.ndim == 2:
             return self.permute(dims)
@@ -196,7 +196,7 @@ class Row(Traced):
         return self[(slice(None),) * dim + ((index,) if isinstance(index, Row) else (index, None))]
 
     def take(self, index, axis=None):
-        """By numbers of all elements, or, as NumPy's with an axis, of those of one dimension."""
+        """By numbers of all elements, or, as NumPy's with an axis, of the elements of one dimension."""
         if axis is None:
             return self.flatten()[index]
         (dim,) = self._get_dims([axis])
@@ -228,7 +228,7 @@ class Row(Traced):
         return [dim % self.ndim for dim in dims]
 
     def _map(self, function, *others):
-        """A function of each element, and of those of other rows and numbers beside it."""
+        """A function of each element, and of the elements of other rows and numbers beside it."""
         others = [as_row(other) for other in others]
         rows = [self, *[other for other in others if isinstance(other, Row)]]
         rank = max(row.ndim for row in rows)
@@ -249,7 +249,7 @@ class Row(Traced):
 
             return function(lift(take(self)), *map(take, others))
 
-        if len(rows) == 1:  # Whose sizes need not be asked for.
+        if len(rows) == 1:  # Whose sizes need not be read.
             return Row(rank, self._get_shape, lambda positions: function(lift(self._get(positions)), *others))
         return Row(rank, get_shape, get)
 
@@ -356,7 +356,7 @@ def _is_forwards(position):
 
 
 def _place(position, size):
-    """A position in a dimension, from the end of which a negative number counts."""
+    """A position in a dimension; a negative number counts from its end."""
     number = _get_number(position)
     if number is None:
         return position
@@ -372,7 +372,7 @@ def _flatten(arguments):
 
 
 def _find_groups(old, new):
-    """The dimensions of two layouts, of as many elements, that hold the same of them; those of one element are in none."""
+    """The dimensions of two layouts, of as many elements, that hold the same elements; dimensions of one element are in none."""
     olds = [place for place, size in enumerate(old) if size != 1]
     news = [place for place, size in enumerate(new) if size != 1]
     while olds:

@@ -48,9 +48,9 @@ _INTEGERS = {"int32": "i32", "int64": "i64"}
 class Layer(NamedTuple):
     """What the calls of a layer have beside arrays: arguments of `flash_attn_with_kvcache` and `attention`.
 
-    Of `sink` and `lengths` (those of `attention`, which hide keys) it counts whether calls have them: True, or an array.
-    `alibi_slopes`, `cache_leftpad`, a `causal` that is an array, and the arrays that `mask` and `score` read stand for those
-    of the calls: dtype and number of dimensions count.
+    Of `sink` and `lengths` (of `attention`, which hide keys) it counts whether calls have them: True, or an array.
+    `alibi_slopes`, `cache_leftpad`, a `causal` that is an array, and the arrays that `mask` and `score` read stand for the
+    calls' arrays: dtype and number of dimensions count.
     """
 
     causal: object = False
@@ -96,7 +96,7 @@ def mixed(tokens, offsets="int32"):
 
 def prefill(tokens, keys=None, offsets="int32"):
     """Calls of packed rows without a cache: queries, keys and values (rows, heads, D) with `query_offsets` and `key_offsets`.
-    `keys` are rows of keys, where offsets of keys are others than those of queries."""
+    `keys` are rows of keys, where keys have other offsets than queries."""
     return Call("prefill", _freeze(tokens), _freeze(keys), offsets)
 
 
@@ -255,7 +255,7 @@ class Prepared:
         return self._variants.setdefault((number, call), _Variant(prepared.config, arrays))
 
     def _make_sizes(self, sequences, tokens, keys, pages=None):
-        """The sizes of query, key, value and table of a call, as the choice of a version has them; those of packed rows are means."""
+        """The sizes of query, key, value and table of a call, as the choice of a version has them; sizes of packed rows are means."""
         of_keys = [sequences, self._key_heads, keys]
         table = []
         if self._page is not None and pages is not None:
@@ -345,7 +345,7 @@ class Prepared:
         return bounds
 
     def workspace_bytes(self, call, sequences, tokens, keys, layer=0):
-        """The `Workspace` of a call on a device, of which nothing but sizes is known.
+        """The `Workspace` of a call on a device; nothing but the call's sizes is known.
 
         Args:
           call: One of those that were prepared.
@@ -386,7 +386,7 @@ class Prepared:
         sizes = [query, [*of_keys, programs.round_dim(dim)], [*of_keys, programs.round_dim(value_dim)]]
         query[-1] = programs.round_dim(dim)
         sizes += [[sequences]] * variant.parts.get("lengths", False) + [[heads]] * variant.parts.get("sink", False)
-        # Those of the layer stand for larger ones; a call's have an element for each index.
+        # The layer's arrays stand for larger ones; a call's have an element for each index.
         most = max(sequences, heads, tokens, keys)
         sizes += [[max(size, most) for size in array.shape] for array in variant.arrays]
         arrays = {"query_offsets": [sequences + 1], "key_offsets": [sequences + 1], "page_table": [sequences, pages], "key_lengths": [sequences]}

@@ -68,7 +68,7 @@ class Timeline:
             for index in range(groups):
                 name = (role or "block") + (f" {index}" if groups > 1 else "")
                 self._actors.append(_Actor(name, index, its_events))
-            # Whose turn it is, and since when.
+            # Which warpgroup may run, and since when.
             self._turns[role] = [0, 0, groups]
             for ring in {event["ring"] for event in its_events if event["event"] == "release"}:
                 self._readers[ring] += groups
@@ -84,7 +84,7 @@ class Timeline:
             ready = [(start, number) for number, actor in enumerate(self._actors)
                      if actor.events and (start := self._find_start(actor)) is not None]
             if not ready:
-                raise ValueError("the events are not those of a whole run: all roles wait")
+                raise ValueError("the events do not make up a whole run: all roles wait")
             start, number = min(ready)
             actor = self._actors[number]
             actor.time = start
@@ -219,7 +219,7 @@ def timeline(path, launch=0, names=(), copy=1, product=2, maxima=1, exponentials
     """The timeline of a kernel that `flash-run --target=emulate:sm_90a --events=PATH` has run.
 
     The order of what a warpgroup does is that of the run, and so is what waits for what: a copy for a free stage of
-    its ring, a product for its copies, a warpgroup for its turn. How long each takes is not measured: it is a number of
+    its ring, a product for its copies, a warpgroup for the one before it. How long each takes is not measured: it is a number of
     columns for each kind of work. Everything is as early as it can be; one copy is under way at a time, and one product.
 
     Args:

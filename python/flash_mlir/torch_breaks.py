@@ -1,14 +1,14 @@
-"""Calls that torch.compile makes in place of tracing them: where its graphs break."""
+"""Calls that torch.compile makes instead of tracing them: where its graphs break."""
 
 import inspect
 
 import torch
 
 _REASON = (
-    "flash_mlir cannot tell what a mask or score function refers to, or scale is a tensor; before PyTorch 2.14 that is so "
+    "flash_mlir does not know what a mask or score function refers to, or scale is a tensor; before PyTorch 2.14 that is so "
     "of functions made in the compiled one that refer to others of its variables or to globals"
 )
-# Before PyTorch 2.7 there is no place for one.
+# Before PyTorch 2.7 there is no parameter for one.
 _HAS_REASON = "reason" in inspect.signature(torch.compiler.disable).parameters
 
 

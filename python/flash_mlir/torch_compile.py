@@ -1,7 +1,7 @@
 """What `flash_mlir.attention` is while torch.compile traces it.
 
 Masks and score functions may be made in the function that is compiled: then they refer to tensors of the graph,
-of which no more than the type is known. So a function is described: by its code, and by what it refers to, as
+and no more than their types is known. So a function is described: by its code, and by what it refers to, as
 constants and the numbers of tensors. The tensors become operands of the operator; from the description the function
 is made again, outside of the graph, and traced as others are.
 
@@ -47,7 +47,7 @@ def _get_closure(function):
     """The cells of a function; None where they, or defaults by keyword, cannot be described.
 
     Before PyTorch 2.14 that is so of functions that Dynamo made. For 2.11 each of their attributes is something that
-    is not None, and of which nothing else can be asked.
+    is not None, and nothing else is known of it.
     """
     if function.__kwdefaults__ is not None:
         return None
@@ -61,8 +61,8 @@ class _Description:
     """Notes what masks and score functions refer to.
 
     Attributes:
-      tensors: Those of the graph.
-      objects: What has no place in a constant.
+      tensors: The tensors of the graph.
+      objects: What a constant cannot hold.
       is_complete: Whether all of it could be noted.
     """
 
@@ -141,7 +141,7 @@ class _Description:
         return tuple([self.add(f"argument {i}", value, attributes, room) for i, value in enumerate(values)])
 
     def _add_parts(self, owner, names, room):
-        """An object, by those of its attributes that are read."""
+        """An object, by the attributes that are read."""
         parts = [(name, self.add(name, getattr(owner, name), names, room)) for name in names if hasattr(owner, name)]
         if not parts:
             self.is_complete = False
@@ -167,7 +167,7 @@ class _Description:
 
 
 class _Maker:
-    """Makes values from their descriptions. Those of tensors are such whose array is their number."""
+    """Makes values from their descriptions. Values of tensors have the tensor's number as their array."""
 
     def __init__(self, objects):
         self._objects = objects
@@ -280,7 +280,7 @@ def call_object(eager, attend, index, query, key, value, lengths, sink, packed=N
 def _get_captured(attend, index):
     """Whether the functions are to be traced anew, and what they read, as Dynamo finds it in variables and attributes.
 
-    What stood there when the object was made is only returned where Dynamo cannot tell what functions refer to. None
+    What stood there when the object was made is only returned where Dynamo does not know what functions refer to. None
     where a number in them is another one since: only a call outside of the graph keeps that and reads what is there.
     """
     if not attend._places.are_all:

@@ -15,7 +15,7 @@ _OPERANDS = "Tensor query, Tensor key, Tensor value"
 _MORE = "Tensor? lengths, Tensor? sink, Tensor[] captured"
 _TAGS = (
     torch.Tag.pt2_compliant_tag,
-    # Those of an eager call, whose last dimensions are contiguous.
+    # The strides of an eager call, whose last dimensions are contiguous.
     getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order),
 )
 _library.define(f"attention({_OPERANDS}, {_MORE}, str config) -> Tensor", tags=_TAGS)
@@ -49,12 +49,12 @@ _implement("attention_with_lse", _run)
 
 
 def _make_like(tensor, dim):
-    """What kernels make in the place of a tensor, with another last dimension: on CUDA in the order of its strides."""
+    """What kernels make for a tensor, on its device, with another last dimension: on CUDA in the order of its strides."""
     shape = (*tensor.shape[:-1], dim)
     if tensor.device.type != "cuda" or tensor.is_contiguous():
         return tensor.new_empty(shape)
     strides = list(tensor.stride()[:-1])
-    # Those of single elements do not matter, and are like others.
+    # Strides of single elements do not matter, and are like others.
     for place in range(len(strides))[::-1]:
         if shape[place] == 1:
             strides[place] = tensor.stride(-1) * tensor.shape[-1] if place + 1 == len(strides) else strides[place + 1] * shape[place + 1]
@@ -69,7 +69,7 @@ def _make_like(tensor, dim):
 def _make_output(query, key, value, lengths, sink, captured, config):
     for other in (key, value, lengths, sink, *captured):
         if other is not None and other.device != query.device:
-            raise ValueError(f"a tensor is on {other.device}, query on {query.device}; they must be in one place")
+            raise ValueError(f"a tensor is on {other.device}, query on {query.device}; they must be on one device")
     if get_packing(config)[0]:
         return query.new_empty(*query.shape[:-1], value.shape[-1])
     return _make_like(query, value.shape[-1])
@@ -104,7 +104,7 @@ def _(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, capt
     return grads + [tensor.new_empty(tensor.shape) for tensor in others]
 
 
-# What is_grads_batched makes: by another torch.vmap, of which operators learn nothing.
+# What is_grads_batched makes: by another torch.vmap, which operators do not learn of.
 _is_of_batch = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda tensor: False)
 def _is_differentiated():
     """Whether a transformation of torch.func other than torch.vmap is under way."""
@@ -113,7 +113,7 @@ def _is_differentiated():
 
 
 def _call_mapped(operator, *arguments):
-    """Calls an operator for an element of a batch, of which alone it can be told whether it needs gradients."""
+    """Calls an operator for an element of a batch: only of an element it is known whether it needs gradients."""
     if operator not in (_ATTENTION, _WITH_LSE):
         return operator(*arguments)
     *operands, lengths, sink, captured, config = arguments
@@ -122,7 +122,7 @@ def _call_mapped(operator, *arguments):
 
 
 def _map(operator):
-    """What torch.vmap calls in place of an operator: a call for each element, since masks may count batches."""
+    """What torch.vmap calls instead of an operator: a call for each element, since masks may count batches."""
 
     def mapped(info, in_dims, *arguments):
         def choose(value, dim, index):
@@ -151,7 +151,7 @@ class _Attention(torch.autograd.Function):
             output, lse = _WITH_LSE(query, key, value, lengths, sink, captured, config)
         else:
             output, lse = function.run(query, key, value, lengths, sink, captured)
-        # A gradient that there is none of costs nothing, in place of zeros.
+        # A gradient that does not exist is None, which costs nothing, and not zeros.
         ctx.set_materialize_grads(False)
         # Of results themselves autograd would keep a copy of their data, and make another for the backward; in a
         # graph, both are operators. What is no result has no gradient.
@@ -208,7 +208,7 @@ _library.impl(
 _implement("attention_with_gradients", _run)
 torch.library.register_fake("flash_mlir::attention_with_gradients", _make_both, lib=_library)
 
-# Before PyTorch 2.5 there is no place for it, and torch.vmap is an error.
+# Before PyTorch 2.5 it cannot be registered, and torch.vmap is an error.
 if hasattr(torch.library, "register_vmap"):
     for _operator in (_ATTENTION, _WITH_LSE, _WITH_GRADIENTS, _GRAD):
         _map(_operator)

@@ -1,4 +1,4 @@
-"""What PyTorch does at the moment: what looks at operators that are called, and asks for gradients."""
+"""What PyTorch does at the moment: what looks at operators that are called, and needs gradients."""
 
 import torch
 
@@ -13,7 +13,7 @@ def is_watched():
 
 
 def needs_gradients(*tensors):
-    """Whether gradients of one of the tensors, each of which may be None, will be asked for."""
+    """Whether gradients of one of the tensors, which may be None, will be needed."""
     for tensor in tensors:
         if tensor is not None and tensor.requires_grad:
             return torch.is_grad_enabled()

@@ -47,7 +47,7 @@ class ModelMask(torch.Tensor):
     Attributes:
       mask: What `attention` takes; None keeps all keys.
       sequences: Of rows that may be packed the mask inside of a sequence, and where sequences start in all rows, if positions
-        tell; None where the mask is none of positions alone.
+        say so; None where the mask is none of positions alone.
     """
 
     @staticmethod
@@ -64,7 +64,7 @@ class ModelMask(torch.Tensor):
     @property
     def dense(self):
         if self._dense is None:
-            # Its version tells whether it has been changed.
+            # Its version says whether it has been changed.
             with torch.inference_mode(False):
                 self._dense = self._make_dense()
         return self._dense
@@ -115,7 +115,7 @@ class ModelMask(torch.Tensor):
         return function(*arguments, **options)
 
 
-# What may be asked of a tensor without its elements.
+# What may be read of a tensor without its elements.
 _OF_TYPE = {
     *(getattr(torch.Tensor, name).__get__ for name in ("shape", "ndim", "dtype", "device", "is_cuda", "requires_grad")),
     *(getattr(torch.Tensor, name) for name in ("size", "dim", "numel", "is_floating_point", "__len__")),
@@ -277,7 +277,7 @@ def _make_cap(cap):
 
 
 def _get_strides(array, query):
-    """What positions are multiplied by: 0 in batches, heads, queries and keys of which there is one for all."""
+    """What positions are multiplied by: 0 in dimensions (batches, heads, queries, keys) that have one element for all."""
     if array is None:
         return None
     batches, heads, queries, keys = array.shape
@@ -304,7 +304,7 @@ def _make_score(cap, bias, dense, query):
 
 
 # What models hand on that eager attention does not look at either: windows are in the mask, and sequences of a packed
-# batch are told apart by their positions or offsets. What continuous batching says of logits is for its own code.
+# batch are distinguished by their positions or offsets. What continuous batching says of logits is for its own code.
 _WITHOUT_EFFECT = frozenset(
     "max_length_q max_length_k position_ids cache_position token_type_ids mm_token_type_ids input_ids labels "
     "num_items_in_batch logits_to_keep logits_indices logits_processor_args sliding_window".split()
@@ -368,18 +368,18 @@ def attend(
       position_bias: Numbers to add (1 or batch, 1 or heads, 1 or queries, keys).
       sinks: A sink of each query (batch, heads, queries, 1).
       cache: The paged cache of continuous batching, into which key and value go.
-      cu_seq_lens_q, cu_seq_lens_k: Where each sequence of packed rows starts; needed where positions do not tell.
+      cu_seq_lens_q, cu_seq_lens_k: Where each sequence of packed rows starts; needed where positions do not say.
       options: What other implementations take, of no effect on eager attention.
 
     Returns:
-      (batch, query length, heads, Dv), contiguous, and None in place of the weights.
+      (batch, query length, heads, Dv), contiguous, and None instead of the weights.
 
     Raises:
       ValueError: dropout, weights (output_attentions), a head mask, or any other argument that may change the result
         and that is not known is given.
     """
     if dropout:
-        raise ValueError(f"attention has no dropout, and {dropout} is asked for; set it to 0 in the model's config")
+        raise ValueError(f"attention has no dropout, and dropout is {dropout}; set it to 0 in the model's config")
     if options:
         _check_options(module, options)
     if cache is not None:
@@ -458,7 +458,7 @@ def register_flash():
     from transformers.integrations.flash_attention import flash_attention_forward
     from transformers.masking_utils import AttentionMaskInterface, flash_attention_mask
 
-    # The one place that is asked for the functions of a name that Transformers does not know.
+    # Only this function is called for the functions of a name that Transformers does not know.
     load = getattr(hub_kernels, "load_and_register_attn_kernel", None)
     if load is None:
         import transformers

@@ -51,8 +51,8 @@ bool Array::isEmpty() const {
   return std::any_of(sizes, sizes + rank, [](int64_t n) { return n == 0; });
 }
 
-/// Whether strides are those of a row-major array where there is more than one
-/// element, or everywhere.
+/// Whether strides are row-major where there is more than one element, or
+/// everywhere.
 static bool haveOrder(const Array &array, bool everywhere) {
   int64_t expected = 1;
   bool ordered = true;
@@ -401,7 +401,7 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
   PyObject *self = object.ptr();
   PyObject *pointer = PyObject_VectorcallMethod(dataPtr, &self, 1, nullptr);
   if (!pointer) {
-    // Such as those of vmap.
+    // Such as tensors of vmap.
     if (!PyErr_ExceptionMatches(PyExc_RuntimeError))
       throw nb::python_error();
     PyErr_Clear();
@@ -534,8 +534,7 @@ static Array readNumpy(nb::handle object, const char *name, nb::object &owner) {
     array.hasMemory = false;
     return array;
   }
-  // Types that NumPy does not know itself, such as those of ml_dtypes, have no
-  // buffers.
+  // Types that NumPy does not know itself, such as ml_dtypes', have no buffers.
   if (!nb::hasattr(object, "__array_interface__")) {
     if (!nb::hasattr(object, "__dlpack__"))
       raise(PyExc_TypeError, name, " is a ", getTypeName(object),
@@ -613,8 +612,8 @@ void flash::python::raiseNoMemory(nb::handle object, const char *name) {
 
 std::string flash::python::describeNoBackward(const std::string &what) {
   return what +
-         " requires gradients, of which this would leave nothing; call it "
-         "under torch.no_grad(), or detach() what it is given";
+         " requires gradients, and this does not compute them; call it under "
+         "torch.no_grad(), or detach() what it is given";
 }
 
 //===----------------------------------------------------------------------===//

@@ -33,8 +33,8 @@ struct Array {
   bool isBool = false;
   bool isUnsigned = false;
   bool isTorch = false;
-  /// False for tensors of the meta device, for those that stand for others
-  /// (fake ones, those of vmap and the like), for jagged ones, whose rows
+  /// False for tensors of the meta device, for tensors that stand for others
+  /// (fake ones, tensors of vmap and the like), for jagged ones, whose rows
   /// another tensor has, and where storage was freed. Then there are no sizes
   /// and strides either.
   bool hasMemory = true;
@@ -56,7 +56,7 @@ struct Array {
     return element == type && !isBool && !isUnsigned;
   }
   /// Gives dimensions of one element, whose strides mean nothing but are read
-  /// by kernels, those of a dense tensor.
+  /// by kernels, the strides of a dense tensor.
   void setUnitStrides();
   FlashTensor getTensor() const { return {data, rank, sizes, strides}; }
   /// "float16 of shape (2, 8, 512, 64)".
@@ -108,7 +108,7 @@ struct Torch {
       currentStream, currentDevice, deviceGuard, gradEnabled, autocastEnabled,
       isNegated;
   nb::object dtypes[numElementTypes], boolType;
-  /// uint8, uint16 and uint32, at the places of the integers with signs; none
+  /// uint8, uint16 and uint32, at the indices of the integers with signs; none
   /// where PyTorch is older than they are.
   nb::object unsignedDtypes[numElementTypes];
   /// None where PyTorch lacks them.

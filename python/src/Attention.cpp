@@ -129,7 +129,8 @@ static void checkPlace(const char *name, const Array &array,
                        const Array &query) {
   if (array.device != query.device)
     raise(PyExc_ValueError, name, " is on ", array.describeDevice(),
-          ", query on ", query.describeDevice(), "; they must be in one place");
+          ", query on ", query.describeDevice(),
+          "; they must be on one device");
 }
 
 /// Head dimensions of kernels are multiples of it.
@@ -365,8 +366,8 @@ Kernel &Attention::getKernel(std::vector<KnownKernel> &known,
     nb::list shape;
     const Array &array = arguments.arrays[i];
     std::vector<int64_t> sizes(array.sizes, array.sizes + array.rank);
-    // Sequences of the mean length stand for packed rows, of which long ones
-    // have a kernel for all. Pages stay what they are: of them the table, whose
+    // Sequences of the mean length stand for packed rows; long sequences have a
+    // kernel for all. Pages stay what they are: of them the table, whose
     // sizes follow, says the rest.
     if (areSequences()) {
       bool isOpen = !haveClasses(arguments);
@@ -1005,7 +1006,7 @@ nb::object Attention::execute(Arguments &arguments, nb::handle out) {
 //===----------------------------------------------------------------------===//
 
 /// Reads a result of the attention, or the gradient of one; `expected` has its
-/// place, type and sizes.
+/// device, type and sizes.
 static Array readResult(nb::handle object, const char *name,
                         const Array &expected, bool isGradEnabled,
                         nb::object &owner) {
@@ -1090,7 +1091,7 @@ std::vector<nb::object> Attention::differentiate(
       toHeads(lseGrad, "lse_grad", owners[3]);
   }
 
-  // Of the captured tensors, those of functions come first.
+  // Of the captured tensors, the functions' come first.
   size_t numOfFunctions =
       captures.size() - numOfPlan - numOfGradients - getNumOfSequences();
   const Array *first = arguments.arrays + arguments.count - captures.size();

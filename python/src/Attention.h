@@ -29,7 +29,7 @@ struct Capture {
 enum class KeyRows {
   /// A batch, all of whose rows are there.
   Batch,
-  /// A batch, of which so many rows are there: key_lengths.
+  /// A batch with so many rows: key_lengths.
   Lengths,
   /// Behind each other: key_offsets.
   Packed,
@@ -46,12 +46,12 @@ public:
   static constexpr int64_t mostShortRows = 32;
 
   /// `compile(dtype, rank, head dimension, value head dimension, device,
-  /// sizes)` returns the kernel; device is -1 for the CPU, and sizes are those
-  /// of query, key and value. `compileGradients` returns that of the gradients:
-  /// it is given, too, whether there is a gradient of the log-sum-exp, and the
-  /// numbers of the captures whose gradients are asked for. `dispatch`, with
-  /// the arguments of a call and whether all are plain tensors that nothing
-  /// watches, of which some require gradients, goes by PyTorch. The last
+  /// sizes)` returns the kernel; device is -1 for the CPU, and sizes are the
+  /// sizes of query, key and value. `compileGradients` returns the gradients'
+  /// kernel: it is given, too, whether there is a gradient of the log-sum-exp,
+  /// and the numbers of the captures whose gradients are computed. `dispatch`,
+  /// with the arguments of a call and whether all are plain tensors that
+  /// nothing watches, and some require gradients, goes by PyTorch. The last
   /// `numOfGradients` of the captures are for the gradients' kernel alone, and
   /// the `numOfPlan` before these for the other alone. Where queries are
   /// packed, captures end with their offsets, and behind these what says where
@@ -100,7 +100,7 @@ public:
 
   /// The gradients of query, key, value, sink if there is one, and of the
   /// captured tensors of the numbers in `wrt`, given the results of `run` and
-  /// the gradients of these. Those of the log-sum-exp may be None.
+  /// the gradients of these. The log-sum-exp's may be None.
   std::vector<nb::object> differentiate(nb::handle query, nb::handle key,
                                         nb::handle value, nb::handle output,
                                         nb::handle lse, nb::handle outputGrad,
@@ -153,7 +153,7 @@ private:
     bool areRows = false;
     /// The query as it is given, where results may be like it; or null.
     nb::handle prototype;
-    /// Those of the call, without padding.
+    /// The call's head dimensions, without padding.
     int64_t headDim = 0, valueDim = 0;
   };
   /// Why a kernel alone will not do: an argument has no memory, or one that has
@@ -177,18 +177,18 @@ private:
                    nb::handle captured) const;
   /// `out` is what `canWrite` is true of, or null.
   nb::object execute(Arguments &arguments, nb::handle out = {});
-  /// The same of a call whose signature was read, if it is one, and is noted
+  /// The same, for a call whose signature was read, if it is one, and is noted
   /// then.
   nb::object execute(Arguments &arguments, nb::handle out,
                      const Signature &signature);
-  /// That of a call whose arguments are adapted.
+  /// The kernel of a call whose arguments are adapted.
   Kernel &findKernel(const Arguments &arguments);
   /// Whether a kernel can write the result into this array.
   bool canWrite(nb::handle out, const Arguments &arguments) const;
 
   /// Makes of arguments that no kernel takes others: head dimensions are padded
   /// to multiples of 8, packed rows become a batch of one with their heads
-  /// first, as those of pages do, lengths and sinks get the kernel's types, and
+  /// first, as pages do, lengths and sinks get the kernel's types, and
   /// where it computes in float64 all that captured tensors hold does.
   void adapt(Arguments &arguments) const;
   /// The part of it for keys in pages, which are views, or on the host where
@@ -277,7 +277,7 @@ private:
                     const Array &query,
                     const std::vector<PositionSizes> &sizes) const;
   /// The sizes of all batches; of packed rows, whose lengths are not known
-  /// there, those of each sequence follow on the host.
+  /// there, the sizes of each sequence follow on the host.
   std::vector<PositionSizes> getSizes(const Arguments &arguments,
                                       int64_t numSequences) const;
   /// The kernel among those that are known, or that `compile(shapes)` returns.

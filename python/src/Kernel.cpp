@@ -58,7 +58,7 @@ struct Options {
 };
 } // namespace
 
-/// Tensors of which only the sizes are known.
+/// Tensors that have only sizes.
 static std::vector<FlashTensor>
 getShapes(const std::vector<std::vector<int64_t>> &sizes) {
   std::vector<FlashTensor> tensors;
@@ -305,7 +305,7 @@ std::vector<nb::object> Kernel::call(const std::vector<nb::object> &arguments) {
     if (onDevice != (array.device >= 0) || array.device != arrays[0].device)
       raise(PyExc_ValueError, name, " is on ", array.describeDevice(),
             "; the kernel is for ", getTarget(),
-            ", and all arguments must be in one place");
+            ", and all arguments must be on one device");
     array.setUnitStrides();
     tensors[i] = array.getTensor();
   }

@@ -104,7 +104,7 @@ public:
   nb::tuple countBytes(int device,
                        const std::vector<std::vector<int64_t>> &argumentSizes);
 
-  /// Runs or launches the kernel on arrays that are all in one place.
+  /// Runs or launches the kernel on arrays that are all on one device.
   std::vector<nb::object> call(const std::vector<nb::object> &arguments);
 
   /// The same after the arrays have been read: on the host, dense,

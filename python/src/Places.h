@@ -16,7 +16,7 @@
 namespace flash::python {
 
 /// Whether the dimensions of an array but the last lie in memory in another
-/// order than those of a row-major one.
+/// order than the dimensions of a row-major one.
 inline bool isReordered(const Array &array) {
   bool isReordered = false;
   for (int d = 0; d + 2 < array.rank; ++d) {
@@ -29,7 +29,7 @@ inline bool isReordered(const Array &array) {
 }
 
 /// Sizes and strides of results: dense, with their dimensions in the order of
-/// those of other arrays.
+/// other arrays' dimensions.
 class Places {
 public:
   /// A row-major one, or one in the order of an array of the same rank.

@@ -22,12 +22,12 @@
 namespace flash::python {
 
 /// What calls that are alike have in common: of each array whether there is
-/// one, its type, device, sizes and strides, and its place to 256 bytes.
+/// one, its type, device, sizes and strides, and its address modulo 256 bytes.
 class Signature {
 public:
   static constexpr size_t maxArrays = 16;
 
-  /// Reads arrays, of which None are left out. False, and no signature, unless
+  /// Reads arrays and leaves out None. False, and no signature, unless
   /// these are plain tensors of one CUDA device that nothing else than a kernel
   /// has to look at.
   bool read(Torch &torch, const nb::handle *arrays, size_t count);
@@ -94,7 +94,7 @@ private:
   bool inUse = false;
 };
 
-/// Those of one variant of attention.
+/// The repeated calls of one variant of attention.
 class RepeatedCalls {
 public:
   /// Null where there is none.
@@ -113,7 +113,7 @@ private:
 
   /// The last one that was found comes first.
   std::vector<std::shared_ptr<RepeatedCall>> calls;
-  /// Hashes, of which new ones replace old ones.
+  /// Hashes; new ones replace old ones.
   struct Hashes {
     std::array<uint64_t, 64> hashes = {};
     size_t next = 0;

@@ -368,7 +368,7 @@ def dtensors():
         expect(ValueError if given is replicated else TypeError, message, lambda: distributed.attention(*given))
     expect(
         ValueError,
-        "shards, key_shards and group are those of the DTensors",
+        "DTensors have their own shards, key_shards and group",
         lambda: distributed.attention(*parts, group=dist.group.WORLD),
     )
 

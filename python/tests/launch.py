@@ -371,7 +371,7 @@ def test_causal_sequences():
 def test_places():
     query = make((1, 2, 64, 64), "float32")
     elsewhere = make((1, 2, 64, 64), "float32", device=1)
-    expect_error(ValueError, "key is on cuda:1, query on cuda:0; they must be in one place", query, elsewhere, query)
+    expect_error(ValueError, "key is on cuda:1, query on cuda:0; they must be on one device", query, elsewhere, query)
     expect_error(ValueError, "value is on the CPU, query on cuda:0", query, query, query.array)
     slopes = elsewhere.array[0, 0, 0]
     score = lambda s, b, h, q, k: s * slopes[h]
@@ -407,7 +407,7 @@ def test_gradients():
         assert [event[0] for event in events if event[0] in ("contiguous", "clone")] == copies
     message = "output_grad has the shape (2, 2, 136, 64); expected (2, 8, 128, 64)"
     expect_error(ValueError, message, *arguments, key, call=flash.attention_grad)
-    message = "output_grad is on the CPU, query on cuda:0; they must be in one place"
+    message = "output_grad is on the CPU, query on cuda:0; they must be on one device"
     expect_error(ValueError, message, *arguments, output.array, call=flash.attention_grad)
 
 

@@ -234,7 +234,7 @@ def test_captured_numbers(make):
         (lambda s, b, h, q, k: int(s), r"x.astype\(int\)"),
         (lambda s, b, h, q, k: np.median(s), "numpy.median cannot be traced; these can be traced: abs"),
         (lambda s, b, h, q, k: s + q // 0, "an integer is divided by 0"),
-        (lambda s, b, h, q, k: s << 1, "bits are those of integers and truth values"),
+        (lambda s, b, h, q, k: s << 1, "integers and truth values alone have bits"),
         (lambda s, b, h, q, k: s * ((q > k) - (k > 3)), "truth values have no difference; use"),
     ],
 )

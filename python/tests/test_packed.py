@@ -311,9 +311,9 @@ def test_refusals(rng):
     three = [np.repeat(array, 2, 1)[:, :3] for array in (key, value)]
     refuse(ValueError, "query has 4 heads, key has 3", arrays=(query, *three))
     refuse(ValueError, r"lengths is .*; expected integers of shape \(7,\), one for each sequence", lengths=np.zeros(6, int))
-    refuse(ValueError, "offsets are given beside blocks.*; give a mask in place", blocks=1)
+    refuse(ValueError, "offsets are given beside blocks.*; give a mask instead", blocks=1)
     plan = flash.plan(flash.causal(), query.swapaxes(0, 1)[None], key.swapaxes(0, 1)[None])
-    refuse(ValueError, "offsets are given beside a plan.*; give the mask in place", mask=plan)
+    refuse(ValueError, "offsets are given beside a plan.*; give the mask instead", mask=plan)
     refuse(ValueError, "offsets are given beside a plan", call=flash.Attention(plan))
     output, lse = flash.attention(query, key, value, return_lse=True, **offsets)
     results = (query, key, value, output, lse, output)
@@ -456,7 +456,7 @@ def test_flash_attention_refuses(rng):
         (dict(alibi_slopes=np.zeros(3, "float32")), ValueError, "alibi_slopes has size 3 in dimension 0, where h goes"),
         (dict(alibi_slopes=[0.5] * 4), TypeError, "alibi_slopes is a list; expected an array"),
         (dict(window_size=3), ValueError, "window_size is 3; expected two numbers"),
-        (dict(return_lse=True, return_attn_probs=True), ValueError, "return_attn_probs asks for three results"),
+        (dict(return_lse=True, return_attn_probs=True), ValueError, "return_attn_probs returns three results"),
     ):
         with pytest.raises(kind, match=match):
             flash.flash_attn_varlen_func(*arrays, *offsets, 60, 62, **options)

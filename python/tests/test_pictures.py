@@ -76,7 +76,7 @@ def test_no_run(tmp_path):
     path = tmp_path / "events.jsonl"
     event = {"event": "wait", "role": "", "op": "tile.ring.wait", "launch": 0, "ring": 0, "step": 0}
     path.write_text(json.dumps(event) + "\n")
-    with pytest.raises(ValueError, match="not those of a whole run"):
+    with pytest.raises(ValueError, match="do not make up a whole run"):
         flash.timeline(path)
     with pytest.raises(ValueError, match="has no events of launch 1"):
         flash.timeline(path, launch=1)

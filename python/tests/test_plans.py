@@ -112,7 +112,7 @@ def test_lengths():
     attend = flash.Attention(mask=plan)
     np.testing.assert_allclose(attend(query, query, query), expected, rtol=1e-4, atol=1e-5)
     for call in (attend, lambda *args, **options: flash.attention(*args, mask=plan, **options)):
-        with pytest.raises(ValueError, match="lengths are those of the plan"):
+        with pytest.raises(ValueError, match="a plan has its own lengths"):
             call(query, query, query, lengths=lengths)
     with pytest.raises(ValueError, match="lengths are given twice"):
         flash.plan(flash.key_lengths(lengths), query, query, lengths=lengths)

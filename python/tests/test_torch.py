@@ -719,7 +719,7 @@ def test_tensors_without_memory(make_tensors):
     output, lse = flash.attention(*meta, score=bias_of(slopes.to("meta")), return_lse=True)
     assert lse.is_meta and lse.dtype == torch.float32 and lse.shape == (2, 4, 5)
     for wrong in ((query, *meta[1:]), (meta[0], key, value)):
-        with pytest.raises(ValueError, match="a tensor is on .*; they must be in one place"):
+        with pytest.raises(ValueError, match="a tensor is on .*; they must be on one device"):
             flash.attention(*wrong)
     with pytest.raises(ValueError, match="a tensor is on meta, query on cpu"):
         flash.attention(*inputs, score=bias_of(slopes.to("meta")))
@@ -789,7 +789,7 @@ def test_tracing_is_remembered():
 @needs_gpu
 def test_gpu_errors(make_tensors):
     query, key, value = make_tensors("cuda")
-    with pytest.raises(ValueError, match="key is on the CPU, query on cuda:0; they must be in one place"):
+    with pytest.raises(ValueError, match="key is on the CPU, query on cuda:0; they must be on one device"):
         flash.attention(query, key.cpu(), value)
     with pytest.raises(ValueError, match="query has stride 137 in its last dimension, which must be contiguous"):
         flash.attention(query.transpose(2, 3).contiguous().transpose(2, 3), key, value)

@@ -598,7 +598,7 @@ def test_errors(models):
         flash_mlir.transformers.register("flash_mlir")
     query = torch.randn(1, 2, 4, 8)
     attend = flash_mlir.transformers.attend
-    with pytest.raises(ValueError, match="attention has no dropout, and 0.1 is asked for"):
+    with pytest.raises(ValueError, match="attention has no dropout, and dropout is 0.1"):
         attend(None, query, query, query, None, dropout=0.1)
     with pytest.raises(ValueError, match="attention takes no output_attentions; use attn_implementation='eager'"):
         attend(None, query, query, query, None, output_attentions=True)

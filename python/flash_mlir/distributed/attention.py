@@ -1,4 +1,4 @@
-"""Attention of the rows that each rank has to those of all ranks."""
+"""Attention of the rows that each rank has to the rows of all ranks."""
 
 import operator
 
@@ -48,7 +48,7 @@ def attention(
     """`flash_mlir.attention` of a sequence whose rows several processes have; each calls it with its own and gets its
     own results.
 
-    Masks and score functions see positions of the whole sequence, and causal masks and windows are those of it. All
+    Masks and score functions see positions of the whole sequence, and causal masks and windows apply to it. All
     ranks of the group call it with the same arguments but query, key and value. On CUDA nothing waits for the device.
 
     Args:
@@ -62,7 +62,7 @@ def attention(
         each rank; key_shards are shards, where there are as many keys.
       offsets: int32 or int64 of shape (sequences + 1,), the same on each rank: the rows of all ranks together are
         packed, query as (rows, heads, D), key and value as (rows, key heads, D), and each sequence has as many queries
-        as keys. Offsets on the host, also beside CUDA tensors, tell it which keys need not be sent.
+        as keys. Offsets on the host, also beside CUDA tensors, show which keys need not be sent.
       way: "gather", "heads" or "ring"; left out it is chosen by sizes (docs/distributed.md).
       head_groups: In how many groups heads of keys are sent, each while the one before is computed; or how many heads
         of keys each group has.
@@ -108,7 +108,7 @@ def attention(
     if any(_is_dtensor(each) for each in (query, key, value)):
         if shards is not None or key_shards is not None or group is not None:
             raise ValueError(
-                "shards, key_shards and group are those of the DTensors; leave them out, or give to_local() of these"
+                "DTensors have their own shards, key_shards and group; leave them out, or give to_local() of these"
             )
         from .dtensors import unwrap
 
@@ -148,7 +148,7 @@ def _check_operands(query, key, value, is_packed):
         if other.dtype != query.dtype:
             raise TypeError(f"{name} has the dtype {other.dtype}, and query {query.dtype}; they must agree")
         if other.device != query.device:
-            raise ValueError(f"{name} is on {other.device}, and query on {query.device}; they must be in one place")
+            raise ValueError(f"{name} is on {other.device}, and query on {query.device}; they must be on one device")
     if key.shape[:-1] != value.shape[:-1]:
         raise ValueError(
             f"key and value have the shapes {shapes['key']} and {shapes['value']}; all but the last dimension "
@@ -208,7 +208,7 @@ def _attend(
     query, key, value = autocast(query, key, value)
     _check_operands(query, key, value, offsets is not None)
     if isinstance(mask, Plan):
-        raise ValueError("mask is a Plan, and no plan is of parts of a sequence; give the mask in its place")
+        raise ValueError("mask is a Plan, and no plan is of parts of a sequence; give the mask instead")
     for name, keys in zip(("schedule", "gradient_schedule"), schedules):
         if keys is not None:
             check_schedule(name, keys)

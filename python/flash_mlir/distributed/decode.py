@@ -25,7 +25,7 @@ def _count(length, rank, ranks, interleave):
 
 
 def stripe(x, group=None, dim=-2, interleave=1):
-    """This rank's keys of a tensor that is whole on each rank: those of every position k for which k // interleave %
+    """This rank's keys of a tensor that is whole on each rank: every position k for which k // interleave %
     ranks is the rank.
     """
     _, rank, ranks = get_group(group)
@@ -84,8 +84,8 @@ def decode(
     interleave=1,
     schedule=None,
 ):
-    """Attention of the last queries of each sequence to keys of which each rank has every `ranks`-th one, as `stripe`
-    makes them.
+    """Attention of the last queries of each sequence to keys that are divided among ranks: each rank has every
+    `ranks`-th one, as `stripe` makes them.
 
     It is `flash_mlir.attention(query, all keys, all values, mask, ..., key_lengths=lengths)`: causal masks and windows
     are aligned to the last key. Each rank computes with its keys; results and log-sum-exps are gathered, and merged in
@@ -107,7 +107,7 @@ def decode(
 
     Raises:
       TypeError, ValueError, TraceError, CompileError: As `flash_mlir.attention`.
-      NotImplementedError: Gradients are asked for.
+      NotImplementedError: Gradients are needed.
       Error: A rank does not take part any more.
     """
     if torch.compiler.is_compiling():
@@ -122,7 +122,7 @@ def decode(
     _check_group(group, query.device)
     interleave = _check_number("interleave", interleave)
     if isinstance(mask, Plan):
-        raise ValueError("mask is a Plan, and no plan is of parts of a sequence; give the mask in its place")
+        raise ValueError("mask is a Plan, and no plan is of parts of a sequence; give the mask instead")
     if schedule is not None:
         check_schedule("schedule", schedule)
     if query.dim() != 4 or key.dim() != 4:

@@ -10,7 +10,7 @@ _numbers = {}
 
 
 def _draw_number(group):
-    """The number of an exchange, by which gloo tells what is sent in it from what is sent in the next one."""
+    """The number of an exchange, by which gloo distinguishes what is sent in it from what is sent in the next one."""
     number = _numbers[group.group_name] = (_numbers.get(group.group_name, -1) + 1) % _MOST_NUMBERS
     return number
 

@@ -30,7 +30,7 @@ class Explanation:
 
     Attributes:
       way: "gather": keys and values are sent to the ranks that need them; "heads": ranks exchange heads; "ring": keys
-        and values are sent in as many steps as there are ranks, and a rank has those of one other rank at a time.
+        and values are sent in as many steps as there are ranks, and a rank has one other rank's at a time.
       why: Why it is this way.
       head_groups: How many heads of keys are sent at a time, in groups.
       ahead: How many of these groups are under way while one is computed.
@@ -348,8 +348,8 @@ def explain(
     same_bits=False,
     exchange="messages",
 ):
-    """The `Explanation` of a call of `attention` with these sizes and as many ranks as the shards are of, none of
-    which is needed.
+    """The `Explanation` of a call of `attention` with these sizes and as many ranks as the shards are of. The ranks
+    need not exist.
 
     Args:
       shards, key_shards: `Shards` of the queries, and of the keys where they are others.

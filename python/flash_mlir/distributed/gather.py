@@ -80,7 +80,7 @@ class _Carrier:
         self._call, self._arrays = call, (key, value)
         self._transfers, self._rank = call.transfers, call.rank
         self._pieces = call.transfers.key_shards.pieces[call.rank]
-        # The next ranks come first, so that not all ask the same one.
+        # The next ranks come first, so that not all read from the same one.
         self._peers = [(call.rank + each) % call.transfers.ranks for each in range(1, call.transfers.ranks)]
 
     def _get_mine(self, unit):
@@ -220,7 +220,7 @@ def _cut(ranges, rows, start, stop):
 
 
 def _cut_block(blocks, place, count):
-    """So many rows from a place on, of blocks that lie behind each other, all of them in one block."""
+    """So many rows from a position on, of blocks that lie behind each other, all of them in one block."""
     for rows in blocks:
         if place < len(rows):
             return rows[place : place + count]

@@ -124,7 +124,7 @@ class Functions:
         return self.remember((part.key, *options), lambda: Program(self, part, *options))
 
     def get_captured(self, program, part, arrays, device, of_sequences=None):
-        """The arrays that a program reads, of `arrays` in place of those that functions read; `of_sequences` are
+        """The arrays that a program reads, of `arrays` instead of the arrays that functions read; `of_sequences` are
         numbers by name.
         """
         numbers = part.get_numbers()
@@ -296,7 +296,7 @@ class Part:
         self.queries, self.keys, self.sizes, self.first_head = queries, keys, sizes, first_head
         self.heads = sizes[1] if heads is None else heads
         self.packed_as = packed_as
-        #: What tells a part from others.
+        #: What distinguishes a part from others.
         self.key = queries, keys, sizes, first_head, self.heads, packed_as
 
     @property

@@ -17,8 +17,8 @@ def cut(length, count):
 class Shards:
     """The positions of each rank: pieces (start, stop) of the sequence, which follow each other in the rank's tensors.
 
-    `Shards(length, ranks)` is balanced for causal masks: of 2 * ranks pieces, rank r has those of the numbers r and
-    2 * ranks - 1 - r. `Shards(length, ranks, "contiguous")` has one piece for each rank. A list in place of the layout
+    `Shards(length, ranks)` is balanced for causal masks: of 2 * ranks pieces, rank r has the pieces with the numbers r and
+    2 * ranks - 1 - r. `Shards(length, ranks, "contiguous")` has one piece for each rank. A list instead of the layout
     has
     the pieces of each rank: every position belongs to one rank.
 
@@ -150,7 +150,7 @@ def unshard(x, group=None, dim=-2, shards=None):
     """The whole tensor on each rank, of the parts that `shard` makes; the inverse of it.
 
     Raises:
-      NotImplementedError: Gradients are asked for, of which this has none: each rank knows the loss of its own rows.
+      NotImplementedError: Gradients are needed. This has none: each rank knows the loss of its own rows.
     """
     group, rank, ranks = get_group(group)
     shards = check_shards("shards", shards, x.shape[dim], rank, ranks)

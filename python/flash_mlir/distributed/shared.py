@@ -237,7 +237,7 @@ class Layout:
         return self._get(shared, dtype, rank, self._keys[rank][unit, number], unit, number, rows)
 
     def list_gradients(self, shared, dtype, rank, unit):
-        """(`Contribution`, key (0) or value (1), first row among the rank's, place in the contribution, count, tensor
+        """(`Contribution`, key (0) or value (1), first row among the rank's, position in the contribution, count, tensor
         that the sender writes into, or None for the rank's own) in the order in which they are added.
         """
         return [

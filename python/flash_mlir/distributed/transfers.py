@@ -21,7 +21,7 @@ class Piece:
 
 class Contribution:
     """Gradients of keys that a rank sends together: the pieces of the queries that they are of, and the ranges of
-    keys, of which those that have keys in common are one.
+    keys, where ranges that have keys in common are one.
     """
 
     __slots__ = ("pieces", "ranges")
@@ -65,7 +65,7 @@ def find_common(ranges, others):
 
 
 def find_overlaps(pieces, ranges):
-    """(row among those of the pieces, row among those of the ranges, count) of what they have in common."""
+    """(row among the pieces' rows, row among the ranges' rows, count) of what they have in common."""
     found, offset = [], 0
     for start, stop in pieces:
         place = 0

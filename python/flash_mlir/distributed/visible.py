@@ -1,6 +1,6 @@
 """Which keys a mask may show to queries of a range of positions, as far as the host can know it.
 
-The condition of a mask is computed with intervals in place of positions: for each block of queries and each block of
+The condition of a mask is computed with intervals instead of positions: for each block of queries and each block of
 keys it may hold, may not hold, or both. What a mask reads from arrays is not known, so that both are possible.
 """
 
@@ -158,7 +158,7 @@ def get_bounds(queries, keys, sizes):
 
 
 def _look(condition, piece, sizes, blocks):
-    """(the ends of blocks of queries, those of blocks of keys, which pairs of blocks may be seen)."""
+    """(the ends of blocks of queries, the ends of blocks of keys, which pairs of blocks may be seen)."""
     key_length = sizes[3]
     block = max(_LEAST_BLOCK, -(-key_length // _KEY_BLOCKS))
     query_ends = numpy.unique(numpy.linspace(*piece, blocks + 1).astype(numpy.int64))

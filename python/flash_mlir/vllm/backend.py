@@ -29,7 +29,7 @@ _WITHOUT_CACHE = AttentionType.ENCODER, AttentionType.ENCODER_ONLY
 
 
 class Backend(AttentionBackend):
-    """What vLLM asks before it chooses a backend, and the classes that serve it then."""
+    """What vLLM reads before it chooses a backend, and the classes that serve it then."""
 
     supported_dtypes = [torch.float16, torch.bfloat16, torch.float32]
     supported_kv_cache_dtypes = _CACHE_DTYPES
@@ -111,7 +111,7 @@ class Metadata(AttentionMetadata):
 
     Attributes:
       query_start_loc: (sequences + 1,): where the queries of each sequence start.
-      seq_lens: (sequences,): how many keys each has, those of the queries among them.
+      seq_lens: (sequences,): how many keys each has, the keys of the queries among them.
       block_table: (sequences, blocks of a sequence).
       slot_mapping: (tokens,): where the keys of new tokens go; -1 for none.
       causal: A truth value, or int32 (sequences,).
@@ -119,7 +119,7 @@ class Metadata(AttentionMetadata):
         its image; (-1, -1) for none. By this name models take it away from layers that have no such ranges.
       rswa_prefix_lens, rswa_window: int32 (sequences,), and a number: how many keys all queries see, and how many of the others
         a query sees, its own among them (reference sliding window attention); None for all.
-      masks: Those of layers with the same window, for what this batch has: they read its tensors.
+      masks: The masks of layers with the same window, for what this batch has: they read its tensors.
     """
 
     num_actual_tokens: int
