@@ -3,8 +3,9 @@
 Usage: check-words.py LIST
 
 LIST has sections: a line `[GLOB ...]` names files, from the root of the sources, and each line behind it has a regular
-expression, ` -> ` and what to write instead. Of sources, comments and descriptions of .td files are read; of pages all
-but addresses of links, and code, which is between backticks, indented, or between lines of three. Ends with 1 where there is such a word.
+expression, ` -> ` and what to write instead. Of sources, comments, descriptions of .td files and docstrings of Python
+are read; of pages all but addresses of links, and code, which is between backticks, indented, or between lines of
+three. Ends with 1 where there is such a word.
 """
 import bisect
 import glob
@@ -15,6 +16,8 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CODE = re.compile(r"^ *```.*?^ *```|^ {4}.*?$|<!--.*?-->", re.S | re.M)
 COMMENT = re.compile(r"//([^\n]*)|/\*(.*?)\*/|\[\{(.*?)\}\]", re.S)
+# Other strings of Python are matched, since they may have a #, and have no group.
+PYTHON = re.compile(r'''"""(.*?)"""|#([^\n]*)|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*\'''', re.S)
 
 
 def read_prose(path):
@@ -26,7 +29,8 @@ def read_prose(path):
         text = re.sub(r"\]\([^)\n]*\)", "]", text)
         parts = [(0, text)]
     else:
-        parts = [(match.start(), match[1] or match[2] or match[3] or "") for match in COMMENT.finditer(text)]
+        comment = PYTHON if path.endswith((".py", ".pyi")) else COMMENT
+        parts = [(match.start(), match[match.lastindex]) for match in comment.finditer(text) if match.lastindex]
     words, starts, numbers = "", [], []
     for begin, part in parts:
         first = text.count("\n", 0, begin) + 1

@@ -3,7 +3,7 @@
     python3 python/benchmarks/bench.py --flash-run build/bin/flash-run --out build/bench
     python3 python/benchmarks/bench.py --out build/bench --only ladder forward
 
-Needs numpy and matplotlib. Columns of PyTorch appear where it is installed, and beside it those of the
+Needs numpy and matplotlib. Columns of PyTorch appear where it is installed, and beside it columns of the
 package flash_mlir, FlashAttention-3 (flash_attn_interface) and FlashAttention-4 (flash_attn.cute). On a
 machine without an NVIDIA GPU the CPU runs smaller problems. Each experiment is saved
 when it ends, and the report is made of all that are in the folder.

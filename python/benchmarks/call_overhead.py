@@ -4,7 +4,7 @@
 
 On CUDA, calls are queued without waiting, so that the time of a call is that of the
 host, as long as the queue does not fill: rounds are short, and start on an idle device.
-All functions take turns, a round each, so that a machine that is slow for a while is so
+All functions run in alternation, a round each, so that a machine that is slow for a while is so
 for all. Printed are the least round and, in parentheses, the median.
 """
 

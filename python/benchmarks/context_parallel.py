@@ -8,7 +8,7 @@ that is. `--ours` are the calls of flash_mlir.distributed that are compared, as 
 "gather4=head_groups:4,ahead:1", "mixed=head_groups:8+24+24+8", "heads=way:heads", "same=same_bits:1". For each of
 these there is, too, what it takes without exchanges (`alone`, whose results are wrong), what a rank receives, and what
 memory it takes beyond operands, results and what ranks share. `split` is what no exchange can beat: each GPU computes
-its part of the heads, of which it has all rows. `--check` compares results and gradients with one GPU's first. `link`
+its part of the heads, with all rows. `--check` compares results and gradients with one GPU's first. `link`
 lines have the rate of the exchange by itself.
 """
 
@@ -154,7 +154,7 @@ def read_options(text):
 
 
 def step(attend, tensors, grad, is_forward):
-    """A function that calls attention and, unless only the forward is asked for, its backward."""
+    """A function that calls attention and, unless `is_forward`, its backward."""
 
     def run():
         if is_forward:
@@ -263,7 +263,7 @@ def measure_shape(ranks, tokens, heads, key_heads, dim, name, is_forward):
 
 
 def check(ranks, tokens, heads, key_heads, dim, name):
-    """Compares results and gradients with those of one GPU; returns whether they agree."""
+    """Compares results and gradients with one GPU's; returns whether they agree."""
     options, mask = ranks.options, MASKS[name][0]()
     generator = torch.Generator(ranks.device).manual_seed(0)
     dtype = getattr(torch, options.dtype)

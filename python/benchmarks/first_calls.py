@@ -4,7 +4,7 @@
     python first_calls.py --assemble
 
 Each case is a process of its own, with an empty cache of the package and none of the driver. Printed is a line of JSON for each, in
-seconds: the call, and of it what compiles (from the mask to PTX) and what loads (the driver's assembly); and then the same of the
+seconds: the call, and of it what compiles (from the mask to PTX) and what loads (the driver's assembly); and then the same for the
 gradients. With --assemble there need be no GPU: kernels are compiled for
 sm_90a, and the ptxas in the PATH assembles each; seconds are of the processor then, as the machine may have other work.
 """

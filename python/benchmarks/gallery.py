@@ -28,7 +28,7 @@ TOLERANCE = {torch.bfloat16: 2e-2, torch.float32: 2e-5}
 
 
 class Variant:
-    """A mask, a score function, a sink, and the tensors whose gradients are asked for, at n positions and some heads."""
+    """A mask, a score function, a sink, and the tensors whose gradients are computed, at n positions and some heads."""
 
     def __init__(self, name, n, heads, device):
         generator = torch.Generator().manual_seed(7)
@@ -234,7 +234,7 @@ def measure(function, flush):
 
 
 def run(name, options, connection):
-    """In a process of its own: compiles, says so, waits for its turn, and sends what it found."""
+    """In a process of its own: compiles, says so, waits until it may run, and sends what it found."""
     found = {"name": name}
     try:
         dtype = torch.bfloat16 if options.device == "cuda" else torch.float32

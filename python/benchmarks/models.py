@@ -3,7 +3,7 @@
     python models.py [--layers 16] [--dtype bfloat16] [NAME...]
 
 Models of usual sizes with random weights: prefill, with and without padding, and decoding one token after another.
-Logits are compared with those of the other implementation, and both with the model in fp32: of two roundings, neither
+Logits are compared with the other implementation's, and both with the model in fp32: of two roundings, neither
 is right. Lines of JSON, times in milliseconds.
 """
 

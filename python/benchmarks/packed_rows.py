@@ -30,7 +30,7 @@ LENGTHS = {"2048": (2048, 2048), "64 to 8192": (64, 8192), "16 to 1024": (16, 10
 
 
 def draw_lengths(shortest, longest, tokens, generator):
-    """Log-uniform lengths of so many tokens, of which the last one is cut off."""
+    """Log-uniform lengths of so many tokens; the last one is cut off."""
     lengths = []
     while sum(lengths) < tokens:
         drawn = torch.empty(1).uniform_(math.log(shortest), math.log(longest + 1e-3), generator=generator)

@@ -39,7 +39,7 @@ def flash_attn(module, rows, causal, **options):
 
 
 class Peers:
-    """Every method returns None where PyTorch, or what is asked of it, is not there."""
+    """Every method returns None where PyTorch, or what is needed of it, is not there."""
 
     def __init__(self, on_gpu, seconds, say):
         self.say, self.seconds = say, seconds
@@ -170,7 +170,7 @@ class Peers:
         return self.time(name, call) if call else None
 
     def gradient_deviation(self, tensors, causal, found):
-        """By how much the gradients of the first head are off from those of a naive attention in f32: the root of the
+        """By how much the gradients of the first head are off from the gradients of a naive attention in f32: the root of the
         mean square, by that of the gradient, of the worst of the three; and what is allowed."""
         *leaves, grad = (tensor.detach()[:1, :1].float() for tensor in tensors)
         q, k, v = (leaf.requires_grad_() for leaf in leaves)

@@ -8,7 +8,7 @@ DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
 CAUSAL = "#flash.causal"
 MASKS = {"full": None, "causal": CAUSAL}
 
-# Products of gradients by those of the forward.
+# How many products gradients have for each product of the forward.
 GRADIENT_PRODUCTS = 2.5
 
 

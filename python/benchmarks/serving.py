@@ -37,7 +37,7 @@ ROWS, HEADS, BESIDE = "rows", "heads outside", "side by side"
 class Sequences:
     """Queries, keys and values of sequences, which caches have in pages, or in a row for each sequence.
 
-    Sequences have `lengths` keys, of which the last ones are their `tokens`, and caches have room for so many keys.
+    Sequences have `lengths` keys, the last ones for their `tokens`, and caches have room for so many keys.
     """
 
     def __init__(self, options, generator, lengths, tokens=1, room=None):
@@ -59,7 +59,7 @@ class Sequences:
         return self.query.unflatten(0, (len(self.lengths), -1)).transpose(1, 2)
 
     def make_table(self, page):
-        """Pages in random order; -1 behind those of a sequence."""
+        """Pages in random order; -1 behind a sequence's pages."""
         columns = torch.arange(-(-self.room // page), device=self.device)
         there = columns < -(-self.used // page)[:, None]
         table = torch.full(there.shape, -1, dtype=torch.int32, device=self.device)
@@ -195,7 +195,7 @@ def differ(output, wanted):
 def measure(what, timer, expected, ours, others=(), rates=None, **about):
     """Says what functions take; returns whether ours are right, and milliseconds of those that do not fail.
 
-    `expected` is an output, or some by the names of functions, of which some give a list of parts. `rates` are a unit,
+    `expected` is an output, or some by the names of functions; some functions give a list of parts. `rates` are a unit,
     and how many of it a call has that takes a millisecond.
     """
     off, there = {}, {}

@@ -3,7 +3,7 @@
     python3 python/benchmarks/tuning_suite.py DIR
     flash-run --suite DIR/suite.txt --target=sm_90a --tune --tune-seconds=30 --timeout=5 --tuning-file=tuned.jsonl
 
-The first are those of the table of 16k tokens, the others single heads.
+The first are the attentions of the table of 16k tokens, the others single heads.
 """
 import argparse
 import pathlib

@@ -1,7 +1,7 @@
 """Draws random attention programs, each with its inputs and its meaning.
 
 `draw(rng)` gives a Program: MLIR text, arrays, and the counts and score function
-that the definition in `oracle.py` needs. Nothing here asks the compiler for anything.
+that the definition in `oracle.py` needs. Nothing here calls the compiler.
 """
 import math
 import re

@@ -141,7 +141,7 @@ def split_seeds(paths):
 
 
 class Passes:
-    """This project's passes and pipelines, as flash-opt tells of them."""
+    """This project's passes and pipelines, as flash-opt lists them."""
 
     # Of upstream's, these two are run on anything.
     ROBUST = ("canonicalize", "cse")

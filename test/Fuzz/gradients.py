@@ -1,7 +1,7 @@
 """Draws random programs of flash.attention_grad, each with its inputs and its meaning in numpy.
 
-Masks, lengths, sinks, score regions and operands that no query may see are those of `attentions.py`.
-The gradients are those of docs/language.md; the derivatives of score regions are taken by a complex step, which
+Masks, lengths, sinks, score regions and operands that no query may see come from `attentions.py`.
+The gradients are as in docs/language.md; the derivatives of score regions are taken by a complex step, which
 has no error of a difference. With each element goes by how much it may be off.
 """
 import numpy as np
@@ -51,7 +51,7 @@ class Program(attentions.Program):
 
 
 def with_slopes(score, scores, positions):
-    """Modified scores, their slope, how uncertain that is, and for each captured array slope and place of its read."""
+    """Modified scores, their slope, how uncertain that is, and for each captured array slope and position of its read."""
     if not score:
         return scores, np.ones_like(scores), np.zeros_like(scores), []
     arrays = [array.astype(np.int64 if element[0] == "i" else np.float64) for _, array, element, _ in score.captured]

@@ -139,7 +139,7 @@ STARTS = {"addf": [0.0, 1.0], "mulf": [1.0, 0.5], "maximumf": [0.0, -1e4], "maxn
 
 
 def total(operation, x, start, dim):
-    """The values of `x` along a dimension, and those of `start`, combined in any order."""
+    """The values of `x` along a dimension, and the values of `start`, combined in any order."""
     (v, e), (sv, se) = x, start
     count = v.shape[dim] + 1
     if operation == "addf":
@@ -601,7 +601,7 @@ class Writer:
             for clamp, bound in bounds:
                 value = BINARY[clamp](value, exact(bound))
             if compares:
-                # Where errors may turn the comparison round, either may come.
+                # Where errors may invert the comparison, either may come.
                 holds, close = x[0] > y[0], np.abs(x[0] - y[0]) <= x[1] + y[1]
                 error = np.where(holds, value[1], x[1]) + np.where(close, np.abs(value[0] - x[0]) + value[1] + x[1], 0)
                 value = np.where(holds, value[0], x[0]), error
@@ -758,7 +758,7 @@ class Writer:
     # The whole.
 
     def store(self, tile, stores, results):
-        """Where the tile goes: a result of its own, of any order of dimensions around those of the tile."""
+        """Where the tile goes: a result of its own, of any order of dimensions around the tile's dimensions."""
         rng = self.rng
         parts = [("outer", n) for n in range(len(self.outer))]
         if tile.rows is None:

@@ -11,7 +11,7 @@ Each program runs on the CPU and emulated, as sm_80 and as sm_90a, with schedule
 drawn for each. A finding is a wrong number, a crash, a time-out, an error at run time,
 or a refusal that is not listed in REFUSALS: what may be refused is a schedule that does
 not fit. Refusals are counted by kind, since a program that is refused tests nothing.
-The reference that flash-run compiles is not asked, but for every eighth run, which
+The reference that flash-run compiles runs only at every eighth run, which
 checks also that nothing behind the arguments is read.
 """
 import argparse
@@ -44,12 +44,12 @@ TARGETS = ["cpu", "emulate", "emulate:sm_90a"]
 # What runs emulated is compiled for these, too.
 GPUS = {"emulate": "sm_80", "emulate:sm_90a": "sm_90a"}
 EMULATIONS = {gpu: emulation for emulation, gpu in GPUS.items()}
-# Schedules are drawn without asking what fits into registers and shared memory.
+# Schedules are drawn without regard to what fits into registers and shared memory.
 REFUSALS = [re.compile(text) for text in (
     "needs? N registers of (each of N threads|a thread)",
     "need N bytes of shared memory",
 )]
-# What schedules of gradients ask for that does not go together.
+# Keys of schedules of gradients that do not go together.
 GRADIENT_REFUSALS = [re.compile(text) for text in (
     "'flash.attention_grad' op cannot be scheduled",
     "has one warpgroup of consumers, and ping-pong takes two or three",
@@ -165,7 +165,7 @@ def compare(program, target, results):
 
 
 def kind_of(message):
-    """A message without places, shapes and numbers."""
+    """A message without source locations, shapes and numbers."""
     message = re.sub(r"^\S*:\d+:\d+: ", "", message)
     message = re.sub(r"(?<=tensor<)[\d?x]+x", "", message)
     return re.sub(r"-?\b\d+\b", "N", message)[:160]
@@ -383,7 +383,7 @@ def main():
             suite.writelines(line for lines in pool.map(write_one, tasks, chunksize=8) for line in lines)
         return 0
     bad, refused, worst = 0, collections.Counter(), 0
-    # Threads would take turns in numpy.
+    # Threads would wait for one another in numpy.
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
         for done, (index, findings, refusals, error) in enumerate(pool.map(one, tasks), 1):
             worst = max(worst, error)

@@ -133,7 +133,7 @@ class Kernel:
 
 
 class Memory:
-    """Allocations, of which kernels see the addresses: where each starts and ends, and where it is in `data`."""
+    """Allocations; kernels see their addresses: where each starts and ends, and where it is in `data`."""
 
     def __init__(self, addresses, sizes, data, red_zone):
         self.addresses, self.places, self.data = np.array(addresses), np.cumsum([0] + sizes[:-1]), data
@@ -157,7 +157,7 @@ class Blocks:
         self.shared = np.full(shared_bytes * count, 0xFF, np.uint8)
         self.registers = {}
         self.blocks = np.arange(self.threads) // threads
-        # Groups of copies that each thread has committed. Copies: threads, their groups, places and bytes.
+        # Groups of copies that each thread has committed. Copies: threads, their groups, addresses and bytes.
         self.groups, self.copies, self.is_pending = np.zeros(self.threads, int), [], np.zeros(len(self.shared), bool)
 
     def run(self):
@@ -196,7 +196,7 @@ class Blocks:
         yield from np.unique(at[at > first])
 
     def meet(self, name, operands, mask, barrier):
-        """A barrier that asks has a predicate before and behind its number and threads."""
+        """A barrier that votes has a predicate before and behind its number and threads."""
         asks = name != "bar.sync"
         result, *place, asked = operands if asks else [None, *operands, None]
         number = int(place[0])

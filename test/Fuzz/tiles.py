@@ -132,7 +132,7 @@ def draw(rng):
                 for key in range(loop.low(first), loop.high(first), tile):
                     last = min(key + (loop.keys or tile), int(ends[batch]))
                     count[batch, :, rows, key:last] += kept[batch, :, rows, key:last]
-    # Padding is finite; whole tiles of which some keys are said to be padding are not here.
+    # Padding is finite; there are no whole tiles with keys that are said to be padding.
     if not any(loop.keys for loop in loops) and not (score and score.masks) and rng.random() < 0.4:
         spoil(rng, program, q, k, v, count, "")
 

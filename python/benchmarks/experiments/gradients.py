@@ -1,4 +1,4 @@
-"""The gradients of the forward table's attentions, beside those of others by autograd."""
+"""The gradients of the forward table's attentions, beside gradients of other packages by autograd."""
 import peers as peers_module
 import programs
 from flash import Case

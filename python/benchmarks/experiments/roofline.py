@@ -36,7 +36,7 @@ def run(bench):
     cases = {n: Case(f"roofline_{n}", programs.attention((4 if bench.gpu else 1, heads, n, 64), dtype), ("--baseline",))
              for n in lengths}
     reports = bench.flash.run(list(cases.values()))
-    # Nobody tells the peak of a CPU's products.
+    # The peak of a CPU's products is not known.
     peak, bandwidth = None, None if bench.gpu else copy_bandwidth()
     for length, case in cases.items():
         report = reports[case.name]

@@ -1,0 +1,4 @@
+"""For words.test: it was told."""
+
+told = "# told"  # those
+# of a name
