@@ -15,6 +15,7 @@ import collections
 import concurrent.futures
 import glob
 import io
+import math
 import os
 import random
 import re
@@ -250,6 +251,15 @@ def execute(command, timeout):
     return (alarm.group().decode() if alarm else None), done.stderr
 
 
+# Of a tensor, in a program that runs. Larger ones, which are only compiled, take minutes in the emulation.
+MOST_ELEMENTS = 2**20
+
+
+def count_elements(text):
+    """Of the largest tensor with static sizes in the text."""
+    return max((math.prod(map(int, sizes.split("x")[:-1])) for sizes in re.findall(r"tensor<((?:\d+x)+)", text)), default=0)
+
+
 def one(task):
     index, args, seeds, passes, blobs = task
     rng = random.Random(f"{args.seed}/{index}")
@@ -270,9 +280,9 @@ def one(task):
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as out:
             out.write(text)
         if use_run:
-            flags = rng.choice([["--target=cpu", "--check"], ["--target=emulate", "--check"],
-                                ["--target=emulate:sm_90a", "--check"], ["--target=sm_80", "--dump=ptx"],
-                                ["--target=sm_90a", "--dump=ptx"]])
+            compilations = [["--target=sm_80", "--dump=ptx"], ["--target=sm_90a", "--dump=ptx"]]
+            runs = [["--target=cpu", "--check"], ["--target=emulate", "--check"], ["--target=emulate:sm_90a", "--check"]]
+            flags = rng.choice(compilations if count_elements(text) > MOST_ELEMENTS else runs + compilations)
             command = [run, path, *flags] + (["--inputs", ",".join(files[1:])] if len(files) > 1 else [])
         else:
             command = [os.path.join(args.bin, "flash-opt"), path, "--split-input-file"]
@@ -326,10 +336,12 @@ def main():
     reasons = collections.Counter()
     tasks = ((i, args, seeds, passes, blobs) for i in range(args.first, args.first + args.count))
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for index, reason, command in pool.map(one, tasks):
+        for done, (index, reason, command) in enumerate(pool.map(one, tasks), 1):
             if reason:
                 reasons[reason] += 1
                 print(f"input {index}: {reason}: {command}", flush=True)
+            if done % 1000 == 0 and done != args.count:
+                print(f"{done} inputs, {sum(reasons.values())} bad", flush=True)
     apart = {reason: reasons.pop(reason) for reason in ("program fault",) if reason in reasons}
     bad = sum(reasons.values())
     print(f"fuzz: {args.count} inputs, {len(seeds)} seeds, {len(passes.names)} passes, {bad} bad"
