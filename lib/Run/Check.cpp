@@ -18,6 +18,7 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
+#include <limits>
 
 using namespace flash::run;
 using llvm::createStringError;
@@ -113,9 +114,25 @@ describeGradients(mlir::func::FuncOp entry, llvm::ArrayRef<HostTensor> terms) {
   return gradients;
 }
 
-/// With more bytes of scores the reference runs longer without optimizations
+/// With more multiplications the reference runs longer without optimizations
 /// than these take.
-constexpr double mostQuickBytes = 8e6;
+constexpr double mostQuickProducts = 256e6;
+
+/// About how many multiplications the reference of a program has, which
+/// computes all scores; infinite if that does not follow from the inputs.
+static double countReferenceProducts(mlir::func::FuncOp entry,
+                                     llvm::ArrayRef<TensorSpec> inputs) {
+  std::optional<double> scoreBytes = countScoreBytes(entry, inputs);
+  if (!scoreBytes)
+    return std::numeric_limits<double>::infinity();
+  double columns = 0;
+  entry.walk([&](flash::AttentionOpInterface op) {
+    double ofOp = op.getHeadDim() + op.getValueDim();
+    columns = std::max(
+        columns, mlir::isa<flash::AttentionGradOp>(op) ? 2.5 * ofOp : ofOp);
+  });
+  return *scoreBytes / sizeof(float) * columns;
+}
 
 llvm::Expected<Expectation>
 flash::run::runReference(Session &session, const Program &program,
@@ -127,8 +144,8 @@ flash::run::runReference(Session &session, const Program &program,
   for (const HostTensor &input : inputs)
     specs.push_back(input.getSpec());
   Options ofReference = options;
-  std::optional<double> scoreBytes = countScoreBytes(entry, specs);
-  ofReference.optimizeReference = !scoreBytes || *scoreBytes > mostQuickBytes;
+  ofReference.optimizeReference =
+      countReferenceProducts(entry, specs) > mostQuickProducts;
   auto reference = session.compile(program, Variant::Reference, ofReference);
   if (!reference)
     return reference.takeError();
