@@ -155,6 +155,9 @@ static Schedule chooseTiles(const Problem &problem, const Machine &target,
   // One warpgroup has none to alternate with.
   if (given.queryTile == rowsOfWarpgroup)
     schedule.features = *schedule.features & ~ScheduleFeatures::PingPong;
+  if (given.stages == 1 &&
+      haveKeysValues(problem, getValueColumns(problem, schedule)))
+    schedule.features = *schedule.features & ~ScheduleFeatures::Overlap;
   return schedule;
 }
 

@@ -320,6 +320,11 @@ std::string flash::completeSm90Schedule(const Problem &problem,
                    *schedule.queryTile);
   if (!schedule.stages)
     schedule.stages = 2;
+  // The next scores are multiplied while the values of a step are in use.
+  if (schedule.stages == 1 && schedule.has(ScheduleFeatures::Overlap) &&
+      haveKeysValues(problem, valueColumns))
+    return "overlap needs 2 stages where values are columns of the keys, got "
+           "1; choose stages = 2, or leave overlap out of the features";
   int64_t blocks = schedule.ctasPerSm.value_or(1);
   int64_t sharedBytesOfBlock = std::max<int64_t>(
       0, getSharedLimit(target, blocks) - barrierBytesPerBlock);

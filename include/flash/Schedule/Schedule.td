@@ -86,8 +86,8 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
 
     On a GPU the iteration is a thread block (CTA): `warps` (1 to 32) share the
     queries, 16 at a time each. `stages` (1 to 16) tiles of keys, and of values,
-    are in shared memory, and `query_stages` (1 or 2) of queries where a block has
-    several. For gradients, the programs over tiles of keys have `key_program_stages` (1 to 16) of queries, as many as
+    are in shared memory (2 or more under `overlap` if values are columns of the keys), and `query_stages` (1 or 2) of queries
+    where a block has several. For gradients, the programs over tiles of keys have `key_program_stages` (1 to 16) of queries, as many as
     `stages` if it is not written. `ctas_per_sm` (1 to 4) of blocks whose warps have roles share a
     multiprocessor, its registers and its shared memory; without it, one has all.
 
