@@ -48,6 +48,7 @@ EMULATIONS = {gpu: emulation for emulation, gpu in GPUS.items()}
 REFUSALS = [re.compile(text) for text in (
     "needs? N registers of (each of N threads|a thread)",
     "need N bytes of shared memory",
+    "overlap needs N stages where values are columns of the keys",
 )]
 # Keys of schedules of gradients that do not go together.
 GRADIENT_REFUSALS = [re.compile(text) for text in (
