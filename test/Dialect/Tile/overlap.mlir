@@ -70,6 +70,34 @@ gpu.module @m {
     gpu.return
   }
 
+  // Keys that are the values, too, in a ring of one stage: the next keys would wait for the release of these.
+  // CHECK-LABEL: gpu.func @one_stage(
+  // CHECK-NOT:     tile.ring.peek
+  // CHECK:         scf.for
+  // CHECK-NEXT:      tile.ring.wait
+  // CHECK-NEXT:      tile.mma_async %{{.*}} transpose_b
+  // CHECK:           tile.mma_async %{{.*}} add
+  // CHECK:           tile.ring.release
+  // CHECK:           scf.yield
+  gpu.func @one_stage(%q: !tile, %init: !scores, %n: index) kernel attributes {flash.schedule = #flash.schedule<features = overlap>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %r = tile.ring : !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+    %o:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %init, %t = %c0) -> (!scores, index) {
+      %kt = tile.ring.wait %r[%t] : !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+      %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp : !tile.pending<!scores>
+      %e = math.exp2 %s : !scores
+      %p = arith.truncf %e : !scores to !probabilities
+      %op = tile.mma_async %p, %kt add %acc warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
+      %sum = tile.mma_wait %op : !tile.pending<!scores>
+      tile.ring.release %r[%t] : !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+      %next = arith.addi %t, %c1 : index
+      scf.yield %sum, %next : !scores, index
+    }
+    gpu.return
+  }
+
   // A loop whose second product is inside of a branch is left as it is.
   // Two steps an iteration: the last product of the first step changes what that of
   // the second one adds to, so it follows the product of the iteration before, and

@@ -101,6 +101,15 @@ static std::optional<Products> match(scf::ForOp loop) {
     if (part && !isShared)
       parts.deferred.push_back(*part);
   }
+  // A ring of one stage has no next tile for a leading product while this one
+  // is in use.
+  llvm::erase_if(parts.deferred, [&](DeferredProduct &part) {
+    return part.wait.getRing().getType().getStages() == 1 &&
+           llvm::any_of(parts.leading, [&](MmaAsyncOp product) {
+             return llvm::is_contained(product->getOperands(),
+                                       part.wait.getTile());
+           });
+  });
   llvm::SmallPtrSet<Value, 4> accumulators;
   for (DeferredProduct &part : parts.deferred)
     accumulators.insert(loop.getRegionIterArg(part.accumulator));
