@@ -11,6 +11,7 @@
 #include "flash/Dialect/Flash/IR/InitSizes.h"
 #include "flash/Dialect/Flash/Utils/TileSlices.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/Utils/TileOrder.h"
 #include "flash/Support/DescribeLocation.h"
 #include "flash/Support/StripCasts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -361,8 +362,79 @@ namespace {
 struct RowLoop {
   scf::ForallOp forall;
   Value firstTile;
+  /// Where the loop takes the tiles of a batch in an order of its own: the
+  /// `tile.position` of an iteration's head and tile in the batch.
+  tile::PositionOp position = {};
 };
 } // namespace
+
+/// What a kernel adds to sums in order; null if it adds nothing.
+static ParallelAddOp getAddition(KernelOp kernel) {
+  auto additions = kernel.getStore().getBody().getOps<ParallelAddOp>();
+  return additions.empty() ? ParallelAddOp() : *additions.begin();
+}
+
+/// Emits how many tiles of sums a tile of a batch adds to, of all heads that it
+/// goes through.
+static Value emitAdditions(OpBuilder &b, Location loc, KernelOp kernel,
+                           OpFoldResult heads, Value batch) {
+  auto sums = cast<BlockArgument>(getAddition(kernel).getSums());
+  OpFoldResult headsOfSums = tensor::getMixedSize(
+      b, loc, kernel.getOuts()[sums.getArgNumber() - kernel.getEnds().size()],
+      1);
+  int64_t tile = getAddition(kernel).getSums().getType().getDimSize(3);
+  Value source;
+  kernel.walk([&](VisitOp visit) {
+    auto loads = visit.getBody().getOps<LoadRowsOp>();
+    if (!visit.getBody().getOps<ContributeOp>().empty() && !loads.empty())
+      source = (*loads.begin()).getSource();
+  });
+  if (!source)
+    return {};
+  AddressOpInterface address = AddressOpInterface::ofRows(source);
+  OpFoldResult rows = address ? OpFoldResult(address.emitLength(b, loc, batch))
+                              : tensor::getMixedSize(b, loc, source, 2);
+  AffineExpr d0 = b.getAffineDimExpr(0), s0 = b.getAffineSymbolExpr(0),
+             s1 = b.getAffineSymbolExpr(1);
+  return affine::makeComposedAffineApply(
+      b, loc, AffineMap::get(1, 2, d0.ceilDiv(tile) * s0.floorDiv(s1)),
+      {rows, headsOfSums, heads});
+}
+
+/// A loop takes the tile of `number` of all heads before the next number. Emits
+/// an order of a batch's own instead: how many heads are begun together then
+/// depends on how long the batch is.
+static tile::PositionOp emitPositionInBatch(OpBuilder &b, KernelOp kernel,
+                                            AddressOpInterface rows,
+                                            OpFoldResult heads, Value head,
+                                            Value batch, Value number,
+                                            Value firstTile, Value numTiles) {
+  Location loc = kernel.getLoc();
+  TileOrder order = kernel.getOrder()->getKind();
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
+             d2 = b.getAffineDimExpr(2), s0 = b.getAffineSymbolExpr(0);
+  // Behind the last batch are tiles of no batch, which count as its own.
+  Value last = affine::makeComposedAffineApply(b, loc, d0 - 1,
+                                               {rows.emitSizes(b, loc)[0]});
+  Value next = arith::MinSIOp::create(
+      b, loc, last, affine::makeComposedAffineApply(b, loc, d0 + 1, {batch}));
+  Value isLast =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, batch, last);
+  Value end = arith::SelectOp::create(
+      b, loc, isLast, numTiles,
+      rows.emitFirstTile(b, loc, next, kernel.getSteps().back()));
+  Value ofBatch = arith::SubIOp::create(b, loc, end, firstTile);
+  Value inBatch = affine::makeComposedAffineApply(
+      b, loc, AffineMap::get(3, 1, (d0 - d1) * s0 + d2),
+      {number, firstTile, head, heads});
+  return tile::PositionOp::create(
+      b, loc, inBatch,
+      ValueRange{getValueOrCreateConstantIndexOp(b, loc, heads), ofBatch},
+      tile::OrderAttr::get(b.getContext(), order),
+      tile::PositionOp::interleavesHeads(order)
+          ? emitAdditions(b, loc, kernel, heads, batch)
+          : Value());
+}
 
 /// Whether the rows of memory that nothing stores are undefined, or what a
 /// kernel has stored: then one on a GPU may go on with it.
@@ -380,13 +452,16 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
   SmallVector<OpFoldResult> ends = getAsOpFoldResult(kernel.getEnds());
   int64_t tile = kernel.getSteps().back();
   AddressOpInterface rows;
+  Value numTiles;
   if (Value view = kernel.getRows()) {
     rows = view.getDefiningOp<AddressOpInterface>();
     ends[ends.size() - 3] = b.getIndexAttr(1);
+    numTiles = rows.emitTileCount(b, loc, tile);
     ends.back() = affine::makeComposedFoldedAffineApply(
-        b, loc, b.getAffineDimExpr(0) * tile,
-        {rows.emitTileCount(b, loc, tile)});
+        b, loc, b.getAffineDimExpr(0) * tile, {numTiles});
   }
+  std::optional<OrderAttr> order = kernel.getOrder();
+  bool ordersBatches = rows && onlyKernels && order && getAddition(kernel);
   // What has an address is stored where it lies in memory.
   SmallVector<Value> outs(kernel.getOuts());
   SmallVector<AddressOpInterface> addresses;
@@ -420,10 +495,12 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
   forall->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   if (std::optional<ScheduleAttr> schedule = kernel.getSchedule())
     setSchedule(forall, schedule->getValue());
-  if (std::optional<OrderAttr> order = kernel.getOrder())
+  if (order)
     tile::TileDialect::OrderAttrHelper(b.getContext())
         .setAttr(forall,
-                 tile::OrderAttr::get(b.getContext(), order->getKind()));
+                 tile::OrderAttr::get(b.getContext(),
+                                      ordersBatches ? TileOrder::HeadsFastest
+                                                    : order->getKind()));
   StoreOp store = kernel.getStore();
   Block *body = forall.getBody();
   SmallVector<Value> arguments(body->getArguments());
@@ -437,9 +514,20 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
         b, loc, row, arith::ConstantIndexOp::create(b, loc, tile));
     batch = rows.emitBatchOfTile(b, loc, number, tile);
     Value firstTile = rows.emitFirstTile(b, loc, batch, tile);
-    row = affine::makeComposedAffineApply(b, loc, (d0 - d1) * tile,
-                                          {OpFoldResult(number), firstTile});
-    loops.push_back({forall, firstTile});
+    RowLoop loop = {forall, firstTile};
+    if (ordersBatches) {
+      Value &head = arguments[ends.size() - 2];
+      loop.position =
+          emitPositionInBatch(b, kernel, rows, ends[ends.size() - 2], head,
+                              batch, number, firstTile, numTiles);
+      head = loop.position.getResult(0);
+      row = affine::makeComposedAffineApply(
+          b, loc, d0 * tile, {OpFoldResult(loop.position.getResult(1))});
+    } else {
+      row = affine::makeComposedAffineApply(b, loc, (d0 - d1) * tile,
+                                            {OpFoldResult(number), firstTile});
+    }
+    loops.push_back(loop);
   }
   for (auto [from, to] :
        llvm::zip_equal(kernel.getBody().getArguments(), arguments))
@@ -495,10 +583,20 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
 }
 
 /// A contribution names the iterations that it is among by their numbers in the
-/// batch; in the loop the iterations of all batches follow each other.
+/// batch; in the loop the iterations of all batches follow each other, or have
+/// an order of their own.
 static void numberContributors(RowLoop loop) {
   loop.forall.walk([&](ContributeOp contribution) {
     OpBuilder b(contribution);
+    if (loop.position) {
+      contribution.getBehindMutable().assign(tile::emitRank(
+          b, contribution.getLoc(), loop.position,
+          [&]() -> Value { return contribution.getFirst(); },
+          [&]() -> Value { return contribution.getEnd(); }));
+      contribution.getFirstMutable().clear();
+      contribution.getEndMutable().clear();
+      return;
+    }
     for (MutableOperandRange bound :
          {contribution.getFirstMutable(), contribution.getEndMutable()})
       if (!bound.empty())

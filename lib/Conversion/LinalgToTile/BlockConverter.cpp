@@ -254,6 +254,12 @@ Value BlockConverter::countAdditions(ValueRange trips) {
   Value most = b.createOrFold<arith::MulIOp>(
       loc, trips.back(), constant(tile::additionsBetweenTiles));
   Value ofHead = b.createOrFold<arith::MinUIOp>(loc, dim(2), most);
+  // How long lists are that blocks claim, only the data say. Documents are
+  // shorter than the row in which they lie.
+  constexpr int64_t listsOfRow = 8;
+  if (getSchedule(forall).has(ScheduleFeatures::ClaimTiles))
+    ofHead =
+        b.createOrFold<arith::CeilDivUIOp>(loc, ofHead, constant(listsOfRow));
   return b.createOrFold<arith::MulIOp>(loc, heads, ofHead);
 }
 
@@ -269,14 +275,11 @@ void BlockConverter::emitPosition() {
         b.createOrFold<arith::CeilDivSIOp>(loc, extent, lookup(step[d])));
   }
   Value number = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
-  auto position = tile::PositionOp::create(
+  blockPosition = tile::PositionOp::create(
       b, loc, number, trips, getBlockOrder(), countAdditions(trips));
-  unit = position.getResult(trips.size() - 1);
-  if (position.getNumResults() > trips.size())
-    isBackwards = position.getResults().back();
   for (size_t d = 0; d < lower.size(); ++d) {
-    Value offset = b.createOrFold<arith::MulIOp>(loc, position.getResult(d),
-                                                 lookup(step[d]));
+    Value offset = b.createOrFold<arith::MulIOp>(
+        loc, blockPosition.getResult(d), lookup(step[d]));
     mapping.map(forall.getInductionVars()[d],
                 b.createOrFold<arith::AddIOp>(loc, lookup(lower[d]), offset));
   }

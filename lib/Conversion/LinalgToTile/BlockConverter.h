@@ -211,11 +211,8 @@ private:
   mlir::Location loc;
   Layouts layouts;
   mlir::IRMapping mapping;
-  /// The block's number along the last dimension of the loop.
-  mlir::Value unit;
-  /// Whether blocks take the tiles of its head backwards, where that depends on
-  /// the head.
-  mlir::Value isBackwards;
+  /// Which tile of the grid the block takes.
+  tile::PositionOp blockPosition;
   llvm::SmallVector<Capture> captures;
   /// The fetches, by the values of the program and by what these come to, and
   /// the tiles that were read as warp rows, and vectors, and tiles of registers

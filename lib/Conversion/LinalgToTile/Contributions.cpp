@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockConverter.h"
+#include "flash/Dialect/Tile/Utils/TileOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -49,36 +50,11 @@ static bool beginsEmpty(Value contributions) {
   return isa<tensor::EmptyOp>(op);
 }
 
-namespace {
-/// In which order blocks of greater numbers take the tiles of a head.
-enum class Direction { Forwards, Backwards, OfHead, None };
-} // namespace
-
-static Direction getDirection(TileOrder order) {
-  switch (order) {
-  case TileOrder::Linear:
-  case TileOrder::HeadsFastest:
-  case TileOrder::Interleaved:
-    return Direction::Forwards;
-  case TileOrder::LongestFirst:
-  case TileOrder::Reverse:
-  case TileOrder::Backwards:
-    return Direction::Backwards;
-  case TileOrder::BothWays:
-    return Direction::OfHead;
-  case TileOrder::Snake:
-  case TileOrder::Pairs:
-  case TileOrder::BothEnds:
-    return Direction::None;
-  }
-  llvm_unreachable("unknown order");
-}
-
 LogicalResult BlockConverter::verifyAddition(ParallelAddOp op) {
   if (!beginsEmpty(op.getContributions()))
     return refuse(op, "what a block adds begins as an empty tensor, to which "
                       "flash.contribute puts tiles one after the other");
-  if (getDirection(getBlockOrder().getKind()) != Direction::None)
+  if (tile::hasDirection(getBlockOrder().getKind()))
     return success();
   return refuse(op,
                 "blocks that add in order take the tiles of a head one after "
@@ -95,28 +71,23 @@ LogicalResult BlockConverter::convertContribution(ContributeOp op) {
   if (failed(tile))
     return failure();
   Location loc = op.getLoc();
-  auto forwards = [&]() -> Value {
-    return b.createOrFold<arith::SubIOp>(loc, unit, lookup(op.getFirst()));
-  };
-  auto backwards = [&]() -> Value {
-    Value behind =
-        b.createOrFold<arith::SubIOp>(loc, lookup(op.getEnd()), unit);
-    return b.createOrFold<arith::SubIOp>(loc, behind, constant(1));
-  };
   // An order without a direction is refused where the addition is.
-  Direction direction = getDirection(getBlockOrder().getKind());
+  TileOrder order = getBlockOrder().getKind();
   Value rank;
   if (op.getBehind()) {
-    if (direction != Direction::Backwards)
+    if (!llvm::is_contained({TileOrder::Reverse, TileOrder::LongestFirst,
+                             TileOrder::Backwards, TileOrder::HeadsFastest},
+                            order))
       return refuse(op, "a contribution with behind needs blocks that take the "
                         "tiles of a head backwards, in the order reverse or "
                         "longest_first");
     rank = lookup(op.getBehind());
+  } else if (tile::hasDirection(order)) {
+    rank = tile::emitRank(
+        b, loc, blockPosition, [&] { return lookup(op.getFirst()); },
+        [&] { return lookup(op.getEnd()); });
   } else {
-    rank = direction == Direction::Backwards ? backwards() : forwards();
-    if (direction == Direction::OfHead)
-      rank =
-          b.createOrFold<arith::SelectOp>(loc, isBackwards, backwards(), rank);
+    rank = constant(0);
   }
   SmallVector<Value> position =
       llvm::map_to_vector(op.getPosition(), [&](Value v) { return lookup(v); });

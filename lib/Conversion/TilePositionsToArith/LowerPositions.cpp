@@ -62,14 +62,13 @@ struct LowerTilePositions
       // Claimed some time before it is begun, a tile waits for the one before
       // unless more heads are between them. Measured: not 1, not 4.
       constexpr int64_t wavesOfClaims = 2;
-      // With packed rows a head has the tiles of all sequences, one behind the
-      // other: as many heads are between them if there are more waves.
-      constexpr int64_t wavesOfSequences = 16;
+      // Lists and sequences are as long as the data say. Measured: not 2, with
+      // which the rows of long sequences would leave the cache.
       flash::Schedule schedule = flash::getSchedule(kernel);
-      int64_t waves =
-          schedule.has(flash::ScheduleFeatures::ClaimTiles)   ? wavesOfSequences
-          : schedule.has(flash::ScheduleFeatures::Persistent) ? wavesOfClaims
-                                                              : 1;
+      int64_t waves = schedule.has(flash::ScheduleFeatures::Persistent) &&
+                              !schedule.has(flash::ScheduleFeatures::ClaimTiles)
+                          ? wavesOfClaims
+                          : 1;
       SmallVector<Value> position = emitPosition(b, op, blocks, waves);
       op->replaceAllUsesWith(position);
       op.erase();

@@ -43,10 +43,10 @@ gpu.module @m {
 // CHECK:         %[[HALF:.*]] = arith.divui %[[ADDITIONS]], %c2
 // CHECK:         %[[TOGETHER:.*]] = arith.maxui %[[HALF]], %c1
 // CHECK:         arith.divui %c4, %[[TOGETHER]]
-// Of packed rows, 16 waves.
+// Blocks that claim what only the data say the length of have one.
 // CHECK-LABEL: gpu.func @sequences(
 // CHECK:         %[[PER_HEAD:.*]] = arith.maxui %{{.*}}, %c1
-// CHECK:         arith.divui %c64, %[[PER_HEAD]]
+// CHECK:         arith.divui %c4, %[[PER_HEAD]]
 // Backwards, but for the last heads, of at most four waves.
 // CHECK-LABEL: gpu.func @both_ways(
 // CHECK-SAME:    %[[N:.*]]: index, %[[H:.*]]: index, %[[T:.*]]: index,

@@ -27,6 +27,11 @@
 // RUN: cmp %t-c0.npy %t-d0.npy
 // RUN: cmp %t-c1.npy %t-d1.npy
 // RUN: cmp %t-c2.npy %t-d2.npy
+// On one multiprocessor the heads of each sequence follow each other.
+// RUN: %{grad} --target=emulate:sm_90a --multiprocessors=1 --check --schedule='products=5,features=specialize_warps|bulk_store|persistent|claim_tiles' --outputs=%t-e0.npy,%t-e1.npy,%t-e2.npy
+// RUN: cmp %t-e0.npy %t-d0.npy
+// RUN: cmp %t-e1.npy %t-d1.npy
+// RUN: cmp %t-e2.npy %t-d2.npy
 !x = tensor<1x2x?x64xbf16>
 !xs = tensor<4x2x?x64xbf16>
 !lse = tensor<1x2x?xf32>

@@ -12,6 +12,7 @@
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
+using namespace flash;
 using namespace flash::tile;
 
 namespace {
@@ -260,6 +261,57 @@ TileOfHead flash::tile::emitSnakeOrder(OpBuilder &builder, Location loc,
   Value tile = b.select(isPaired, pairTile, tileOf(level));
   return {b.select(isByHead, quotient, head),
           b.select(isByHead, tileOf(remainder), tile)};
+}
+
+namespace {
+/// In which order blocks of greater numbers take the tiles of a head.
+enum class Direction { Forwards, Backwards, OfHead, None };
+} // namespace
+
+static Direction getDirection(TileOrder order) {
+  switch (order) {
+  case TileOrder::Linear:
+  case TileOrder::HeadsFastest:
+  case TileOrder::Interleaved:
+    return Direction::Forwards;
+  case TileOrder::LongestFirst:
+  case TileOrder::Reverse:
+  case TileOrder::Backwards:
+    return Direction::Backwards;
+  case TileOrder::BothWays:
+    return Direction::OfHead;
+  case TileOrder::Snake:
+  case TileOrder::Pairs:
+  case TileOrder::BothEnds:
+    return Direction::None;
+  }
+  llvm_unreachable("unknown order");
+}
+
+bool flash::tile::hasDirection(TileOrder order) {
+  return getDirection(order) != Direction::None;
+}
+
+Value flash::tile::emitRank(OpBuilder &builder, Location loc,
+                            PositionOp position, function_ref<Value()> first,
+                            function_ref<Value()> end) {
+  IndexBuilder b{builder, loc};
+  Value tile = position.getResult(position.getSizes().size() - 1);
+  auto forwards = [&] { return b.sub(tile, first()); };
+  auto backwards = [&] { return b.sub(b.sub(end(), tile), b.constant(1)); };
+  switch (getDirection(position.getOrder().getKind())) {
+  case Direction::Forwards:
+    return forwards();
+  case Direction::Backwards:
+    return backwards();
+  case Direction::OfHead: {
+    Value ofForwards = forwards(), ofBackwards = backwards();
+    return b.select(position.getResults().back(), ofBackwards, ofForwards);
+  }
+  case Direction::None:
+    break;
+  }
+  llvm_unreachable("the order has no direction");
 }
 
 SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,

@@ -201,8 +201,8 @@ def Flash_OrderAttr : Flash_Attr<"Order", "order"> {
     - `linear`: row by row, the last dimension the fastest.
     - `backwards`: as `linear`, from the last tile to the first: what a program before
       wrote last is then read first, out of the cache.
-    - `interleaved`: of as many heads as have a wave of tiles (two if CTAs claim tiles, `tile.claim`), one if it has
-      more, first the first tile of each, then the second. For tiles that add to what the
+    - `interleaved`: of as many heads as have a wave of tiles (two if persistent CTAs claim tiles of known length), one
+      if it has more, first the first tile of each, then the second. For tiles that add to what the
       tile before adds to (`flash.parallel_add`), which then begins early enough
       that they need not wait; more heads would not stay in the cache.
     - `reverse`: as `interleaved`, with the last dimension backwards: where a window
@@ -232,6 +232,9 @@ def Flash_OrderAttr : Flash_Attr<"Order", "order"> {
     as let a tile begin two additions behind the one before of its head: closer it would wait, and further apart the cache
     would have forgotten the queries that both read. These are fewer heads where a tile of keys goes through the queries
     of several, and more where there are few queries.
+
+    Of a `flash.kernel` over packed rows that adds to sums, each sequence has the order for itself, and sequences follow each
+    other: how many heads are taken together depends on how long the sequence is.
 
     A `flash.kernel` without one has `linear`. The CPU ignores it.
   }];

@@ -33,8 +33,9 @@ def Flash_ContributeOp : Flash_Op<"contribute",
     takes its iterations. `among(%lo to %hi)` says which iterations add to it: the numbers `lo` to
     `hi - 1` along the last dimension of the loop, and each of them does, so that an
     iteration knows how many come before it. Only they may have the tile's batch and head.
-    Where they are no range, `behind(%n)` says that `n` iterations of greater numbers add to
-    it; the loop then takes the tiles of a head backwards (`#flash.order<reverse>`).
+    Where they are no range, `behind(%n)` says that `n` of them come before: iterations of greater
+    numbers where the loop takes the tiles of a head backwards (`#flash.order<reverse>`), and any
+    where the iterations have an order of their own within `#flash.order<heads_fastest>`.
 
     Example:
 

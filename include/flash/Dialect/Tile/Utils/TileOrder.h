@@ -81,6 +81,18 @@ llvm::SmallVector<mlir::Value> emitPosition(mlir::OpBuilder &b, PositionOp op,
                                             int64_t blocksOfWave,
                                             int64_t interleavedWaves = 1);
 
+/// Whether blocks of greater numbers take the tiles of a head one after the
+/// other, forwards or backwards, so that they may add in that order.
+bool hasDirection(TileOrder order);
+
+/// Emits how many of the tiles from `first` to the one before `end`, of its
+/// head, a position's order, which has a direction, takes before the position's
+/// own. Of `first` and `end` those are emitted that this depends on.
+mlir::Value emitRank(mlir::OpBuilder &b, mlir::Location loc,
+                     PositionOp position,
+                     llvm::function_ref<mlir::Value()> first,
+                     llvm::function_ref<mlir::Value()> end);
+
 } // namespace flash::tile
 
 #endif // FLASH_DIALECT_TILE_UTILS_TILEORDER_H
