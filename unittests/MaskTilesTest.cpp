@@ -886,6 +886,17 @@ int main(int argc, char **argv) {
                     mask, "mean keys of a query");
               check(found.most == expected.mostOfQuery, mask,
                     "most keys of a query");
+              constexpr int64_t tile = 8;
+              KeysOfQuery inTiles =
+                  estimateKeysOfQuery(parsed, n.nq, n.nk, tile);
+              inspectTiles(expected, /*Q=*/1, tile, n);
+              int64_t keys = 0, tiles = (n.nk + tile - 1) / tile;
+              for (size_t at = 0; at < expected.visited.size(); ++at)
+                if (expected.visited[at])
+                  keys += std::min(tile, n.nk - int64_t(at) % tiles * tile);
+              check(inTiles.mean ==
+                        keys / std::max<int64_t>(expected.queriesWithKeys, 1),
+                    mask, "mean keys of a query, in whole tiles");
             }
             for (auto [index, size] : llvm::enumerate(tileSizes)) {
               auto [Q, K] = size;

@@ -160,16 +160,21 @@ public:
       : nodes(getMaskNodes(mask)), found(nodes.size()), symbols{nq, nk},
         budget(budget), isRange(nodes.size() == 1 && isRangeOfKeys(nodes[0])) {}
 
-  /// Counts among the first `numKeys` keys.
-  int64_t count(int64_t b, int64_t h, int64_t i, int64_t numKeys) {
+  /// Counts among the first `numKeys` keys, all of a tile if any is kept.
+  int64_t count(int64_t b, int64_t h, int64_t i, int64_t numKeys,
+                int64_t tile = 1) {
     dims[0] = b;
     dims[1] = h;
     dims[2] = i;
-    Interval keys = {0, numKeys - 1};
-    std::optional<int64_t> known;
-    if (isRange && !isOverBudget())
-      known = countRange(keys);
-    return known ? *known : count(keys);
+    if (tile == 1)
+      return countKept({0, numKeys - 1});
+    int64_t keys = 0;
+    for (int64_t first = 0; first < numKeys; first += tile) {
+      Interval ofTile = {first, std::min(first + tile, numKeys) - 1};
+      if (countKept(ofTile) > 0)
+        keys += ofTile.hi - ofTile.lo + 1;
+    }
+    return keys;
   }
   bool isOverBudget() const { return budget < 0; }
   bool dependsOn(unsigned dim) const {
@@ -193,6 +198,12 @@ private:
   /// Which of the keys a set, or the mask, contains; not Some for a single key.
   Part getPart(IntegerSet set, Interval keys) const;
   Part getPart(Interval keys);
+  int64_t countKept(Interval keys) {
+    std::optional<int64_t> known;
+    if (isRange && !isOverBudget())
+      known = countRange(keys);
+    return known ? *known : count(keys);
+  }
   /// Halves the keys until the mask contains each half or nothing of it.
   int64_t count(Interval keys);
   /// Whether the keys of each query are a range, by constraints that are linear
@@ -415,15 +426,16 @@ std::optional<int64_t> flash::countUnmasked(MaskAttrInterface mask,
 /// A look at some queries must not take longer than the rest of compiling.
 static constexpr int64_t sampleBudget = int64_t(1) << 22;
 
-/// Looks at a query in each part of them, at its middle or its first one.
+/// Looks at a query in each part of them, at its middle or its first one, and
+/// at which tiles have keys of it.
 static KeysOfQuery sampleQueries(MaskAttrInterface mask, int64_t nq, int64_t nk,
-                                 bool atMiddle) {
+                                 bool atMiddle, int64_t tile) {
   int64_t samples = std::min<int64_t>(nq, 64);
   KeyCounter counter(mask, nq, nk, sampleBudget);
   int64_t keys = 0, queries = 0, most = 0;
   for (int64_t sample = 0; sample < samples; ++sample) {
-    int64_t count = counter.count(
-        /*b=*/0, /*h=*/0, (2 * sample + atMiddle) * nq / (2 * samples), nk);
+    int64_t query = (2 * sample + atMiddle) * nq / (2 * samples);
+    int64_t count = counter.count(/*b=*/0, /*h=*/0, query, nk, tile);
     keys += count;
     queries += count != 0;
     most = std::max(most, count);
@@ -432,13 +444,13 @@ static KeysOfQuery sampleQueries(MaskAttrInterface mask, int64_t nq, int64_t nk,
 }
 
 KeysOfQuery flash::estimateKeysOfQuery(MaskAttrInterface mask, int64_t nq,
-                                       int64_t nk) {
-  return sampleQueries(mask, nq, nk, /*atMiddle=*/true);
+                                       int64_t nk, int64_t tile) {
+  return sampleQueries(mask, nq, nk, /*atMiddle=*/true, tile);
 }
 
 KeysOfQuery flash::estimateQueriesOfKey(MaskAttrInterface mask, int64_t nq,
-                                        int64_t nk) {
-  return sampleQueries(transposeMask(mask), nk, nq, /*atMiddle=*/false);
+                                        int64_t nk, int64_t tile) {
+  return sampleQueries(transposeMask(mask), nk, nq, /*atMiddle=*/false, tile);
 }
 
 bool flash::haveEvenPairs(MaskAttrInterface mask, int64_t nq, int64_t nk) {

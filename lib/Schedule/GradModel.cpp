@@ -64,6 +64,9 @@ struct Gain {
   /// Up to how many heads that share keys it pays where tiles have lists: of
   /// more, blocks wait for each other.
   int64_t largestGroupOfLists;
+  /// How many queries lists have at least where it pays: of fewer, a tile waits
+  /// for its first additions and has no others.
+  int64_t fewestQueriesOfLists = 0;
 };
 } // namespace
 
@@ -96,7 +99,7 @@ static constexpr Gain gains[] = {
     {80, {}, 2048, 16, 1024, 1024, 2000, false, 0},
     {96, 8192, 2048, 16, 1024, 1024, 2000, false, 0},
     {112, 1024, 2048, 16, 1024, 1024, 2000, false, 0},
-    {128, 1024, 2048, 16, 512, 1024, 500, true, 1}};
+    {128, 1024, 2048, 16, 512, 1024, 500, true, 1, 1024}};
 
 /// Columns of keys and values whose gradients one program without roles sums
 /// up.
@@ -157,7 +160,9 @@ static bool paysToFuseLists(const Problem &problem, const Gain &gain,
   // What a region alone masks may leave a tile anything.
   if (problem.masksInRegion && (!problem.masksPositions || problem.readsPairs))
     return false;
-  if (problem.group.value_or(1) > gain.largestGroupOfLists)
+  if (problem.group.value_or(1) > gain.largestGroupOfLists ||
+      problem.queriesInTilesPerKey.value_or(unlimited) <
+          gain.fewestQueriesOfLists)
     return false;
   std::optional<int64_t> heads =
       problem.heads ? problem.heads : problem.headsOfBatch;
@@ -297,8 +302,8 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
     schedule.products = Schedule::oneProgram;
     *schedule.features |= candidate->fused;
     // Which sequence a tile is of, and how long it is, depends on the data, and
-    // so do lists of tiles.
-    if (problem.hasPackedRows || !problem.leavesRanges)
+    // so do lists of what a region masks.
+    if (problem.hasPackedRows || problem.masksInRegion)
       *schedule.features |=
           ScheduleFeatures::Persistent | ScheduleFeatures::ClaimTiles;
     if (!problem.leavesRanges)

@@ -177,12 +177,15 @@ struct KeysOfQuery {
 };
 
 /// Estimates these numbers from some queries of the first head at equal
-/// distances.
-KeysOfQuery estimateKeysOfQuery(MaskAttrInterface mask, int64_t nq, int64_t nk);
-/// Estimates how many queries see a key, from some keys of the first head. The
-/// first key is one of them, because often all queries see it.
-KeysOfQuery estimateQueriesOfKey(MaskAttrInterface mask, int64_t nq,
-                                 int64_t nk);
+/// distances. Of `tile` keys that begin at a multiple of `tile`, all count
+/// where the query sees any.
+KeysOfQuery estimateKeysOfQuery(MaskAttrInterface mask, int64_t nq, int64_t nk,
+                                int64_t tile = 1);
+/// Estimates how many queries see a key, or are in tiles with such a query,
+/// from some keys of the first head. The first key is one of them, because
+/// often all queries see it.
+KeysOfQuery estimateQueriesOfKey(MaskAttrInterface mask, int64_t nq, int64_t nk,
+                                 int64_t tile = 1);
 
 /// Whether the query i and the query nq - 1 - i of the first head have about
 /// the same number of keys together for each i, judged by some i. Under a

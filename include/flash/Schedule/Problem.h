@@ -84,6 +84,9 @@ struct Problem {
   std::optional<int64_t> meanKeysPerQuery, mostKeysPerQuery;
   /// For gradients: the same estimates of how many queries see a key.
   std::optional<int64_t> meanQueriesPerKey, mostQueriesPerKey;
+  /// For gradients where a mask attribute leaves no ranges: an estimate of how
+  /// many queries are in tiles with a query that sees a key.
+  std::optional<int64_t> queriesInTilesPerKey;
 
   int64_t getElementBits() const { return element.getIntOrFloatBitWidth(); }
   int64_t getElementBytes() const { return getElementBits() / 8; }

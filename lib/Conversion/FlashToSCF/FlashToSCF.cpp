@@ -375,29 +375,28 @@ static ParallelAddOp getAddition(KernelOp kernel) {
 }
 
 /// Emits how many tiles of sums a tile of a batch adds to, of all heads that it
-/// goes through.
+/// goes through; null if it visits no rows.
 static Value emitAdditions(OpBuilder &b, Location loc, KernelOp kernel,
                            OpFoldResult heads, Value batch) {
+  VisitOp adding;
+  kernel.walk([&](ContributeOp contribution) {
+    adding = contribution->getParentOfType<VisitOp>();
+  });
+  if (!adding || adding.getBody().getOps<LoadRowsOp>().empty())
+    return {};
   auto sums = cast<BlockArgument>(getAddition(kernel).getSums());
   OpFoldResult headsOfSums = tensor::getMixedSize(
       b, loc, kernel.getOuts()[sums.getArgNumber() - kernel.getEnds().size()],
       1);
-  int64_t tile = getAddition(kernel).getSums().getType().getDimSize(3);
-  Value source;
-  kernel.walk([&](VisitOp visit) {
-    auto loads = visit.getBody().getOps<LoadRowsOp>();
-    if (!visit.getBody().getOps<ContributeOp>().empty() && !loads.empty())
-      source = (*loads.begin()).getSource();
-  });
-  if (!source)
-    return {};
+  Value source = (*adding.getBody().getOps<LoadRowsOp>().begin()).getSource();
   AddressOpInterface address = AddressOpInterface::ofRows(source);
   OpFoldResult rows = address ? OpFoldResult(address.emitLength(b, loc, batch))
                               : tensor::getMixedSize(b, loc, source, 2);
   AffineExpr d0 = b.getAffineDimExpr(0), s0 = b.getAffineSymbolExpr(0),
              s1 = b.getAffineSymbolExpr(1);
+  int64_t step = adding.getTile();
   return affine::makeComposedAffineApply(
-      b, loc, AffineMap::get(1, 2, d0.ceilDiv(tile) * s0.floorDiv(s1)),
+      b, loc, AffineMap::get(1, 2, d0.ceilDiv(step) * s0.floorDiv(s1)),
       {rows, headsOfSums, heads});
 }
 

@@ -2,23 +2,24 @@
 // sequence's own, which depends on how long it is.
 // RUN: flash-opt %s --flash-tile-grad --flash-refine-visits --convert-flash-to-scf=only-kernels --canonicalize --cse --split-input-file | FileCheck %s
 
-#schedule = #flash.schedule<query_tile = 64, key_tile = 64, products = 5, stages = 2, features = specialize_warps|persistent|claim_tiles>
-!q = tensor<1x4x?x64xf16>
-!k = tensor<1x2x?x64xf16>
-!qs = tensor<?x4x?x64xf16>
-!ks = tensor<?x2x?x64xf16>
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 64, products = 5, stages = 2, features = specialize_warps|persistent|claim_tiles>
+!q = tensor<1x4x?x128xf16>
+!k = tensor<1x2x?x128xf16>
+!qs = tensor<?x4x?x128xf16>
+!ks = tensor<?x2x?x128xf16>
 !l = tensor<?x4x?xf32>
 !n = tensor<?xi32>
 
 // CHECK-DAG:   #[[NUMBER:.*]] = affine_map<(d0, d1, d2) -> (d0 * 2 - d1 * 2 + d2)>
 // CHECK-DAG:   #[[ADDITIONS:.*]] = affine_map<(d0) -> ((d0 ceildiv 64) * 2)>
 // CHECK-LABEL: func @masked(
-// CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %[[ROW:.*]]) = (0, 0, 0) to (1, 2, %{{.*}}) step (1, 1, 64)
-// CHECK:           %[[FLAT:.*]] = arith.divui %[[ROW]], %c64
+// CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %[[ROW:.*]]) = (0, 0, 0) to (1, 2, %{{.*}}) step (1, 1, 128)
+// CHECK:           %[[FLAT:.*]] = arith.divui %[[ROW]], %c128
 // CHECK:           %[[FIRST:.*]] = arith.addi
 // CHECK:           %[[END:.*]] = arith.select
 // CHECK:           %[[TILES:.*]] = arith.subi %[[END]], %[[FIRST]]
 // CHECK:           %[[N:.*]] = affine.apply #[[NUMBER]](%[[FLAT]], %[[FIRST]], %[[H]])
+// Steps have 64 queries, whatever shape their sums have.
 // CHECK:           %[[A:.*]] = affine.apply #[[ADDITIONS]](%{{.*}})
 // CHECK:           %[[P:.*]]:2 = tile.position %[[N]] of(%c2, %[[TILES]]) reverse additions(%[[A]])
 // CHECK:           %[[BEHIND:.*]] = arith.subi %{{.*}}, %[[P]]#1

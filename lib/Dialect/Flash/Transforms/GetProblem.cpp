@@ -20,8 +20,9 @@
 using namespace mlir;
 using namespace flash;
 
-/// The tiles of programs of gradients where a schedule is still to be chosen.
-static constexpr int64_t typicalTile = 128;
+/// The tiles of programs of gradients where a schedule is still to be chosen,
+/// and the steps of the queries that they visit.
+static constexpr int64_t typicalTile = 128, typicalSteps[] = {128, 64};
 
 /// What the rows of any tile are a multiple of.
 static constexpr int64_t tileMultiple = 8;
@@ -145,8 +146,9 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
   problem.isMasked = problem.masksPositions || problem.masksInRegion;
   if (problem.isGradient && problem.isMasked)
     problem.leavesRanges =
-        !problem.masksInRegion &&
-        leavesRangesOf(op, *op.getMask(), typicalTile, typicalTile);
+        !problem.masksInRegion && llvm::all_of(typicalSteps, [&](int64_t step) {
+          return leavesRangesOf(op, *op.getMask(), step, typicalTile);
+        });
   if (problem.masksInRegion)
     problem.mask = "region";
   else if (op.getMask())
@@ -175,6 +177,11 @@ void flash::setKeysPerQuery(Problem &problem, AttentionOpInterface op) {
         estimateQueriesOfKey(*op.getMask(), *problem.queries, *problem.keys);
   problem.meanQueriesPerKey = queries.mean;
   problem.mostQueriesPerKey = queries.most;
+  if (!problem.leavesRanges && op.getMask())
+    problem.queriesInTilesPerKey =
+        estimateQueriesOfKey(*op.getMask(), *problem.queries, *problem.keys,
+                             typicalTile)
+            .mean;
 }
 
 FailureOr<Schedule> flash::parseSchedule(Operation *op, StringRef text) {

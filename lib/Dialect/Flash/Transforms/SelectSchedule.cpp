@@ -80,10 +80,18 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     MaskTiles tiles = computeMaskTiles(
         *op.getMask(), schedule.getQueriesOfTile(), schedule.getKeyStep(),
         problem.queries, problem.keys, schedule.getPackedHeads());
-    if (tiles.gaveUp || tiles.fullIsRange ||
-        !paysToListTiles(problem, machine, schedule))
+    if (tiles.gaveUp || tiles.fullIsRange)
       return std::nullopt;
-    return 1;
+    // A loop visits whole tiles, of which a query may see some keys alone.
+    Problem inTiles = problem;
+    if (problem.queries && problem.keys)
+      inTiles.meanKeysPerQuery =
+          estimateKeysOfQuery(*op.getMask(), *problem.queries, *problem.keys,
+                              schedule.getKeyStep())
+              .mean;
+    return paysToListTiles(inTiles, machine, schedule)
+               ? std::optional<int64_t>(1)
+               : std::nullopt;
   }
 
   /// What batches that are sequences of their own leave to choose: a block map
