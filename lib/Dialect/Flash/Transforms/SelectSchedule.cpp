@@ -82,7 +82,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
         problem.queries, problem.keys, schedule.getPackedHeads());
     if (tiles.gaveUp || tiles.fullIsRange)
       return std::nullopt;
-    // A loop visits whole tiles, of which a query may see some keys alone.
+    // A loop visits whole tiles. A query may see some of their keys alone.
     Problem inTiles = problem;
     if (problem.queries && problem.keys)
       inTiles.meanKeysPerQuery =
