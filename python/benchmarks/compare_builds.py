@@ -3,9 +3,9 @@
     python3 python/benchmarks/compare_builds.py BEFORE/flash-run AFTER/flash-run --target=sm_90a
     python3 python/benchmarks/compare_builds.py BEFORE/flash-run AFTER/flash-run --only variants mine.mlir
 
-Both compile each program, and whatever has the same code is not timed. The builds time the others one after the other,
-`--rounds` times, so that both meet the clocks of all minutes; the least of their medians counts. The last line has the
-geometric mean of the times before divided by the times after, and the least of them: a change loses nothing where they are 0.99 and
+Both compile each program, and whatever has the same code is not timed. The others run once, several at a time, so that
+the driver's cache has their kernels. Then both builds time each of them `--rounds` times, one after the other, and the
+least of their medians is printed at once. The last line has the geometric mean of the times before divided by the times after, and the least of them: a change loses nothing where they are 0.99 and
 0.97 or more, else the exit status is 1. Without a device that runs the target, `--no-times` only compares the code.
 """
 import argparse
@@ -74,18 +74,27 @@ def find_changed(tools, target, folder, cases):
         return [case for case, before, after in zip(cases, *made) if before != after]
 
 
-def time_cases(tools, arguments, folder, cases):
-    """For each case its least milliseconds with both tools, None where one of them has none."""
+def fill_cache(tools, target, folder, cases):
+    """Lets the driver assemble the kernels of several programs at a time."""
+    arguments = [f"--target={target}", "--bench", "--bench-seconds=0.001"]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for tool in tools:
+            for case in cases:
+                pool.submit(subprocess.run, [tool, folder / f"{case.name}.mlir", *arguments], capture_output=True)
+
+
+def time_case(tools, arguments, folder, case):
+    """Its least milliseconds with both tools, None where one of them has none."""
     builds = [Flash(tool, arguments.target, folder, arguments.seconds, lambda line: None) for tool in tools]
-    times = {case.name: ([], []) for case in cases}
+    times = ([], [])
     for _ in range(arguments.rounds):
         for number, build in enumerate(builds):
-            for name, report in build.run(cases).items():
-                if "error" in report:
-                    print(f"compare_builds: {tools[number]}: {report['error'].splitlines()[0]}", file=sys.stderr)
-                else:
-                    times[name][number].append(milliseconds(report))
-    return [[min(of_tool, default=None) for of_tool in times[case.name]] for case in cases]
+            report = build.run([case])[case.name]
+            if "error" in report:
+                print(f"compare_builds: {tools[number]}: {report['error'].splitlines()[0]}", file=sys.stderr)
+            else:
+                times[number].append(milliseconds(report))
+    return [min(of_tool, default=None) for of_tool in times]
 
 
 def main():
@@ -114,8 +123,10 @@ def main():
             for case in changed:
                 print(f"other code: {label_of[case.name]}")
             return 0
+        fill_cache(tools, arguments.target, folder, changed)
         ratios, failed = [], 0
-        for case, (before, after) in zip(changed, time_cases(tools, arguments, folder, changed)):
+        for case in changed:
+            before, after = time_case(tools, arguments, folder, case)
             if before is None or after is None:
                 failed += 1
                 continue
