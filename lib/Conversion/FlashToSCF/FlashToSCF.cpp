@@ -400,15 +400,24 @@ static Value emitAdditions(OpBuilder &b, Location loc, KernelOp kernel,
       {rows, headsOfSums, heads});
 }
 
-/// A loop takes the tile of `number` of all heads before the next number. Emits
-/// an order of a batch's own instead: how many heads are begun together then
-/// depends on how long the batch is.
+/// Whether the batches of a kernel over rows have an order each: additions wait
+/// less, and rows stay in the cache, where fewer heads are begun together the
+/// longer the batch is.
+static bool ordersBatches(KernelOp kernel) {
+  return kernel.getRows() && getAddition(kernel) &&
+         kernel.getSteps().drop_back().back() == 1 && kernel.getOrder() &&
+         tile::hasDirection(kernel.getOrder()->getKind());
+}
+
+/// A loop takes the tile of one `number` of all heads before the next number.
+/// Emits the head and the tile of the batch that the kernel's order has instead
+/// among the iterations of this batch.
 static tile::PositionOp emitPositionInBatch(OpBuilder &b, KernelOp kernel,
-                                            AddressOpInterface rows,
-                                            OpFoldResult heads, Value head,
-                                            Value batch, Value number,
-                                            Value firstTile, Value numTiles) {
+                                            OpFoldResult heads, Value numTiles,
+                                            Value number, Value head,
+                                            Value batch, Value firstTile) {
   Location loc = kernel.getLoc();
+  auto rows = kernel.getRows().getDefiningOp<AddressOpInterface>();
   TileOrder order = kernel.getOrder()->getKind();
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
              d2 = b.getAffineDimExpr(2), s0 = b.getAffineSymbolExpr(0);
@@ -459,8 +468,7 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
     ends.back() = affine::makeComposedFoldedAffineApply(
         b, loc, b.getAffineDimExpr(0) * tile, {numTiles});
   }
-  std::optional<OrderAttr> order = kernel.getOrder();
-  bool ordersBatches = rows && onlyKernels && order && getAddition(kernel);
+  bool inBatches = onlyKernels && ordersBatches(kernel);
   // What has an address is stored where it lies in memory.
   SmallVector<Value> outs(kernel.getOuts());
   SmallVector<AddressOpInterface> addresses;
@@ -494,12 +502,11 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
   forall->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   if (std::optional<ScheduleAttr> schedule = kernel.getSchedule())
     setSchedule(forall, schedule->getValue());
-  if (order)
+  if (std::optional<OrderAttr> order = kernel.getOrder())
     tile::TileDialect::OrderAttrHelper(b.getContext())
-        .setAttr(forall,
-                 tile::OrderAttr::get(b.getContext(),
-                                      ordersBatches ? TileOrder::HeadsFastest
-                                                    : order->getKind()));
+        .setAttr(forall, tile::OrderAttr::get(
+                             b.getContext(), inBatches ? TileOrder::HeadsFastest
+                                                       : order->getKind()));
   StoreOp store = kernel.getStore();
   Block *body = forall.getBody();
   SmallVector<Value> arguments(body->getArguments());
@@ -514,11 +521,11 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
     batch = rows.emitBatchOfTile(b, loc, number, tile);
     Value firstTile = rows.emitFirstTile(b, loc, batch, tile);
     RowLoop loop = {forall, firstTile};
-    if (ordersBatches) {
+    if (inBatches) {
       Value &head = arguments[ends.size() - 2];
       loop.position =
-          emitPositionInBatch(b, kernel, rows, ends[ends.size() - 2], head,
-                              batch, number, firstTile, numTiles);
+          emitPositionInBatch(b, kernel, ends[ends.size() - 2], numTiles,
+                              number, head, batch, firstTile);
       head = loop.position.getResult(0);
       row = affine::makeComposedAffineApply(
           b, loc, d0 * tile, {OpFoldResult(loop.position.getResult(1))});
@@ -587,6 +594,8 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
 static void numberContributors(RowLoop loop) {
   loop.forall.walk([&](ContributeOp contribution) {
     OpBuilder b(contribution);
+    if (contribution.getBehind())
+      return;
     if (loop.position) {
       contribution.getBehindMutable().assign(tile::emitRank(
           b, contribution.getLoc(), loop.position,
@@ -598,9 +607,8 @@ static void numberContributors(RowLoop loop) {
     }
     for (MutableOperandRange bound :
          {contribution.getFirstMutable(), contribution.getEndMutable()})
-      if (!bound.empty())
-        bound.assign(arith::AddIOp::create(
-            b, contribution.getLoc(), loop.firstTile, bound.begin()->get()));
+      bound.assign(arith::AddIOp::create(b, contribution.getLoc(),
+                                         loop.firstTile, bound.begin()->get()));
   });
 }
 
