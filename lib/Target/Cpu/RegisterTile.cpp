@@ -18,6 +18,11 @@ using namespace mlir;
 
 namespace flash {
 
+/// Terms that are added up one after the other. Equal ones (probabilities of
+/// equal scores) are all rounded the same way, so that a sum of n may be off by
+/// n / 2 units in the last place.
+static constexpr int64_t termsOfSum = 16;
+
 RegisterTiler::RegisterTiler(RewriterBase &rewriter, linalg::LinalgOp op,
                              VectorRegisters registers)
     : b(rewriter), op(op), loc(op.getLoc()), registers(registers) {}
@@ -357,14 +362,34 @@ void RegisterTiler::emitTile(int64_t rows, ArrayRef<LaneChunk> chunks) {
     }
     SmallVector<scf::ForOp> loops;
     OpBuilder::InsertionGuard guard(b);
-    for (unsigned dim : reductions) {
-      auto loop = scf::ForOp::create(b, loc, constant(0), sizeValues[dim],
-                                     constant(1), results);
+    auto isLong = [&](OpOperand &init) { return isLongSum(init); };
+    auto enterLoop = [&](Value begin, Value end, int64_t step) {
+      auto loop =
+          scf::ForOp::create(b, loc, begin, end, constant(step), results);
       b.setInsertionPointToStart(loop.getBody());
-      position[dim] = loop.getInductionVar();
       results.assign(loop.getRegionIterArgs().begin(),
                      loop.getRegionIterArgs().end());
       loops.push_back(loop);
+      return loop.getInductionVar();
+    };
+    // By result, the sum before a block; null where there are no blocks.
+    SmallVector<Value> sums;
+    for (unsigned dim : reductions) {
+      Value begin = constant(0), end = sizeValues[dim];
+      if (llvm::any_of(inits, isLong)) {
+        begin = enterLoop(begin, end, termsOfSum);
+        end = arith::MinUIOp::create(
+            b, loc, end,
+            arith::AddIOp::create(b, loc, begin, constant(termsOfSum)));
+        for (auto [number, result] : llvm::enumerate(results)) {
+          bool starts = isLong(inits[number / (rows * chunks.size())]);
+          sums.push_back(starts ? result : Value());
+          if (starts)
+            result = arith::ConstantOp::create(b, loc,
+                                               b.getZeroAttr(result.getType()));
+        }
+      }
+      position[dim] = enterLoop(begin, end, 1);
     }
     Cache inside;
     unsigned next = 0;
@@ -377,6 +402,10 @@ void RegisterTiler::emitTile(int64_t rows, ArrayRef<LaneChunk> chunks) {
     results = compute(inside);
     for (scf::ForOp loop : llvm::reverse(loops)) {
       b.setInsertionPointToEnd(loop.getBody());
+      if (loop == loops.front())
+        for (auto [sum, result] : llvm::zip(sums, results))
+          if (sum)
+            result = arith::AddFOp::create(b, loc, sum, result);
       scf::YieldOp::create(b, loc, results);
       results.assign(loop.getResults().begin(), loop.getResults().end());
     }
@@ -503,6 +532,17 @@ bool RegisterTiler::isSum(OpOperand &init) {
   auto add =
       op.getMatchingYieldValue(&init)->get().getDefiningOp<arith::AddFOp>();
   return add && arg.hasOneUse() && *arg.getUsers().begin() == add;
+}
+
+/// Whether elements are added up in blocks. Products are not, whose sums fill
+/// the registers: a second set of them would be spilled.
+bool RegisterTiler::isLongSum(OpOperand &init) {
+  if (reductions.size() != 1 || !isSum(init))
+    return false;
+  int64_t terms = sizes[reductions[0]];
+  Operation *add = op.getMatchingYieldValue(&init)->get().getDefiningOp();
+  return (ShapedType::isDynamic(terms) || terms > termsOfSum) &&
+         llvm::all_of(add->getOperands(), llvm::IsaPred<BlockArgument>);
 }
 
 /// The greater of an element and an accumulated maximum. That is never NaN if

@@ -102,6 +102,7 @@ private:
   mlir::Value compareWithNumber(Cache &cache, mlir::Operation *bodyOp,
                                 int64_t row, LaneChunk chunk);
   bool isSum(mlir::OpOperand &init);
+  bool isLongSum(mlir::OpOperand &init);
   bool isAccumulated(mlir::Value value);
 
   mlir::RewriterBase &b;

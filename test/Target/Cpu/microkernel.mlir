@@ -64,6 +64,27 @@ func.func @column_max(%s: memref<128x16xf32>, %m: memref<16xf32>) {
   return
 }
 
+// Elements are added up in blocks of 16, the last of which has 8 here; the maximum goes on from block to block.
+
+// CHECK-LABEL: func.func @column_sum_and_max
+// CHECK: %[[R:.*]]:2 = scf.for %[[K:.*]] = %c0 to %c40 step %c16 iter_args(%[[S:.*]] = %{{.*}}, %[[M:.*]] = %{{.*}}) -> (vector<16xf32>, vector<16xf32>)
+// CHECK:   %[[NEXT:.*]] = arith.addi %[[K]], %c16
+// CHECK:   %[[END:.*]] = arith.minui %c40, %[[NEXT]]
+// CHECK:   %[[BLOCK:.*]]:2 = scf.for %{{.*}} = %[[K]] to %[[END]] step %c1 iter_args(%{{.*}} = %cst{{[_0-9]*}}, %{{.*}} = %[[M]])
+// CHECK:   %[[N:.*]] = arith.addf %[[S]], %[[BLOCK]]#0 : vector<16xf32>
+// CHECK:   scf.yield %[[N]], %[[BLOCK]]#1
+func.func @column_sum_and_max(%x: memref<40x16xf32>, %sums: memref<16xf32>, %maxima: memref<16xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i)>],
+                  iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<40x16xf32>) outs(%sums, %maxima : memref<16xf32>, memref<16xf32>) {
+  ^bb0(%e: f32, %sum: f32, %max: f32):
+    %0 = arith.addf %e, %sum : f32
+    %1 = arith.maximumf %e, %max : f32
+    linalg.yield %0, %1 : f32, f32
+  }
+  return
+}
+
 // The column index differs per lane, the row index does not; the load from a
 // table by a uniform index stays scalar.
 

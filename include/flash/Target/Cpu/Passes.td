@@ -92,7 +92,9 @@ def FlashCpuMicrokernel : Pass<"flash-cpu-microkernel"> {
     smaller tiles; a dynamic size ends in a loop of single lanes. The order in
     which values are accumulated is the order of the original operation, whatever
     the tile. A sum starts from zero, and is added to the output as a whole: its
-    error then does not depend on how large the output was before.
+    error then does not depend on how large the output was before. More than 16
+    elements are added up in blocks of 16, since the error of a sum of equal terms
+    grows with their number; products are not, whose sums fill the registers.
 
     ```mlir
     linalg.generic {indexing_maps = [(i,j,k)->(j,k), (i,j,k)->(k,i), (i,j,k)->(j,i)], ...}
