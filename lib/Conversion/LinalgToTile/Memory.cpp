@@ -145,6 +145,15 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
     tiles.push_back(std::move(*tile));
   }
   MemoryTile &first = tiles.front();
+  bool exist = llvm::all_of(tiles, [&](const MemoryTile &tile) {
+    return !getExisting(tile.dims[0], rowsOfPart);
+  });
+  // Warps that compute read what a role cannot copy.
+  bool ofSomeRows = !exist && !first.toEnd;
+  if (getSchedule(forall).has(ScheduleFeatures::SpecializeWarps) &&
+      cast<RankedTensorType>(first.memory.getType()).getRank() >
+          tile::StoreBulkOp::getMaxRank(ofSomeRows))
+    return Value();
   auto shape =
       tile::SmemType::get(type.getDimSize(0), columns, type.getElementType());
 
@@ -166,9 +175,6 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
   setInsertionPointAt(definition, /*isEarly=*/false);
   SmallVector<Value> indices, existing;
   IntegerAttr packed;
-  bool exist = llvm::all_of(tiles, [&](const MemoryTile &tile) {
-    return !getExisting(tile.dims[0], rowsOfPart);
-  });
   Value memory;
   for (const MemoryTile &tile : tiles) {
     TileAddress address = getAddress(tile, {rowsOfPart, columns});

@@ -695,6 +695,14 @@ func.func @f(%s: memref<?x64xf16>, %x: tensor<64x64xf16, #tile.fragment<4>>, %i:
 
 // -----
 
+func.func @f(%s: memref<?x?x?x?x?x64xf16>, %x: tensor<64x64xf16, #tile.fragment<4>>, %i: index) {
+  // expected-error @below {{stores a tile to memory of at most 5 dimensions, not 'memref<?x?x?x?x?x64xf16>'}}
+  tile.store_bulk %x, %s[%i, %i, %i, %i, %i] through !tile.smem<64x64xf16, swizzle = 128> : tensor<64x64xf16, #tile.fragment<4>> to memref<?x?x?x?x?x64xf16>
+  return
+}
+
+// -----
+
 func.func @f(%s: memref<?x?x?x?x64xf16>, %x: tensor<64x64xf16, #tile.fragment<4>>, %i: index) {
   // expected-error @below {{stores some rows of a tile to memory of at most 4 dimensions, not 'memref<?x?x?x?x64xf16>'}}
   tile.store_bulk %x, %s[%i, %i, %i, %i] rows(%i) through !tile.smem<64x64xf16, swizzle = 128> : tensor<64x64xf16, #tile.fragment<4>> to memref<?x?x?x?x64xf16>

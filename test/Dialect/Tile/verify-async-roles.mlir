@@ -713,8 +713,28 @@ gpu.module @m {
       tile.ring.release %r[%c0] : !ring
     } @producer(warps = 1, registers = 40) {
       tile.ring.acquire %r[%c0] : !ring
-      // expected-error @below {{'tile.copy_async' op of `rows` that the memory goes on behind is of memory with at most four dimensions}}
+      // expected-error @below {{'tile.copy_async' op of `rows` that the memory goes on behind is of memory with at most 4 dimensions}}
       tile.copy_async %k[%c0, %c0, %c0, %c0] rows(%n) to %r[%c0] : !memory to !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x?x?x?x?x64xf16, strided<[?, ?, ?, ?, ?, 1]>>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize @math(warps = 4, registers = 232) {
+      %t = tile.ring.wait %r[%c0] : !ring
+      tile.ring.release %r[%c0] : !ring
+    } @producer(warps = 1, registers = 40) {
+      tile.ring.acquire %r[%c0] : !ring
+      // expected-error @below {{'tile.copy_async' op is of memory with at most 5 dimensions}}
+      tile.copy_async %k[%c0, %c0, %c0, %c0, %c0] to %r[%c0] : !memory to !ring
     }
     gpu.return
   }

@@ -408,9 +408,11 @@ LogicalResult StoreBulkOp::verify() {
   if (static_cast<int64_t>(getIndices().size()) != memory.getRank() - 1)
     return emitOpError("stores whole rows, so it takes ")
            << memory.getRank() - 1 << " indices, got " << getIndices().size();
-  if (getRows() && memory.getRank() > maxRankOfRows)
-    return emitOpError("stores some rows of a tile to memory of at most ")
-           << maxRankOfRows << " dimensions, not " << memory;
+  bool ofSomeRows = static_cast<bool>(getRows());
+  if (int64_t most = getMaxRank(ofSomeRows); memory.getRank() > most)
+    return emitOpError("stores ")
+           << (ofSomeRows ? "some rows of a tile" : "a tile")
+           << " to memory of at most " << most << " dimensions, not " << memory;
   return verifyRowsOfMemory(*this, memory, getIndices().size(),
                             tile.getElementType(), tile.getDimSize(1));
 }

@@ -31,12 +31,11 @@ static Value getRowsOfCopy(StoreOp store) {
 static bool canBeBulk(StoreOp store) {
   auto type = cast<RankedTensorType>(store.getX().getType());
   MemRefType memory = store.getDestination().getType();
+  bool rows = static_cast<bool>(getRowsOfCopy(store));
   return type.getRank() == 2 && isa<FragmentAttr>(type.getEncoding()) &&
          (type.getElementTypeBitWidth() == 16 || store.getAdd()) &&
-         !store.getColumns() &&
-         (!getRowsOfCopy(store) ||
-          (memory.getRank() <= StoreBulkOp::maxRankOfRows &&
-           !store.getAdd())) &&
+         !store.getColumns() && (!rows || !store.getAdd()) &&
+         memory.getRank() <= StoreBulkOp::getMaxRank(/*ofSomeRows=*/rows) &&
          type.getDimSize(1) % 16 == 0 &&
          isa<BlockArgument>(store.getDestination()) &&
          static_cast<int64_t>(store.getIndices().size()) ==

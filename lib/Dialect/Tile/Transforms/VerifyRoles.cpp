@@ -158,11 +158,15 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
         ringOp && !isCopy(op) && !isCheck(op) && !adds && !hasDiagonals;
     if (isOfWarpgroups && warps % warpsOfWarpgroup != 0)
       return refuse(op, "is for a role of whole warpgroups");
-    if (auto copy = dyn_cast<CopyAsyncOp>(op);
-        copy && copy.getRows() && !copy.getToEnd() &&
-        copy.getSource().getType().getRank() > StoreBulkOp::maxRankOfRows)
-      return refuse(op, "of `rows` that the memory goes on behind is of memory "
-                        "with at most four dimensions");
+    if (auto copy = dyn_cast<CopyAsyncOp>(op)) {
+      bool ofSomeRows = copy.getRows() && !copy.getToEnd();
+      int64_t most = StoreBulkOp::getMaxRank(ofSomeRows);
+      if (copy.getSource().getType().getRank() > most)
+        return refuse(
+            op, Twine(ofSomeRows ? "of `rows` that the memory goes on behind "
+                                 : "") +
+                    "is of memory with at most " + Twine(most) + " dimensions");
+    }
     return WalkResult::advance();
   });
   return failure(walk.wasInterrupted());

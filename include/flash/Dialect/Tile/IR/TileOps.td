@@ -371,8 +371,8 @@ def Tile_CopyAsyncOp
   let summary = "starts to copy a tile of global memory into a stage";
   let description = [{
     Does what `tile.fetch` does, into the acquired stage of a step, which is full when the
-    copy is complete. Where warps have roles, copies of `rows` not `to_end` read through a tensor map of overlapping tiles,
-    as `tile.store_bulk` writes; memory then has at most four dimensions.
+    copy is complete. Where warps have roles, memory has at most five dimensions. Copies of `rows` not `to_end` read
+    through a tensor map of overlapping tiles there, as `tile.store_bulk` writes; memory then has at most four.
 
     ```mlir
     tile.copy_async %k[%b, %h, %j] rows(%n) to %ring[%t]
@@ -1082,10 +1082,10 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
       : tensor<128x64xf16, #tile.fragment<8>> to memref<?x?x?x64xf16>
     ```
 
-    With `rows` the first rows of the tile are stored alone, also where memory has more behind them. Memory then has
-    at most four dimensions. The tensor map is of overlapping tiles, one from each row of memory on. A copy of n rows
-    takes the tile that ends with them, and starts n rows before its end: what is beyond a tile's end is not written
-    (PTX ISA, "Tensor, out of bound access").
+    Memory has at most five dimensions. With `rows` the first rows of the tile are stored alone, also where memory has
+    more behind them. Memory then has at most four dimensions. The tensor map is of overlapping tiles, one from each
+    row of memory on. A copy of n rows takes the tile that ends with them, and starts n rows before its end: what is
+    beyond a tile's end is not written (PTX ISA, "Tensor, out of bound access").
 
     ```mlir
     tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through !tile.smem<128x64xf16, swizzle = 128>
@@ -1130,9 +1130,9 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The most dimensions of a memory whose first rows can be stored alone: a
-    /// tensor map has one more, and five at most.
-    static constexpr int64_t maxRankOfRows = 4;
+    /// The most dimensions of a memory that roles copy from or store to: a
+    /// tensor map has five, and tiles of some `rows` take one more.
+    static int64_t getMaxRank(bool ofSomeRows) { return ofSomeRows ? 4 : 5; }
     SmemType getStageType() {
       return ::llvm::cast<SmemType>(getStage());
     }
