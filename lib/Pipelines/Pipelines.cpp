@@ -186,6 +186,8 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
 
 void flash::buildEmulatePipeline(OpPassManager &pm) {
   pm.nest<func::FuncOp>().addPass(createCheckHost({/*emulated=*/true}));
+  // Refuses kernels that the GPU has too little shared memory for.
+  pm.addPass(tile::createAllocateSmem());
   pm.addPass(createAssertReads());
   pm.addPass(createEmulateTiles());
   buildDecomposePipeline(pm);

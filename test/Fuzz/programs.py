@@ -62,7 +62,7 @@ TILE_REFUSALS = [re.compile(text) for text in (
     "stores no tile that is in registers",
     "runs on the CPU only",
     "needs? N registers of (each of N threads|a thread)",
-    "need N bytes of shared memory",
+    "needs? N bytes of shared memory",
     # Products of warpgroups.
     "needs N rows for each warpgroup",
     "has no form for warpgroups",
