@@ -240,7 +240,8 @@ class Writer:
         rng = self.rng
         parts = [["tile", n] for n in range(len(shape))]
         parts += [["outer", n] for n in range(len(self.outer)) if rng.random() < 0.8]
-        parts += [["one", 0]] * (rng.random() < 0.15)
+        # Six dimensions are more than tensor maps have.
+        parts += [["one", 0]] * rng.choice([0] * 17 + [1, 2, 2])
         # The usual order is outer dimensions, then the tile.
         if rng.random() < 0.5:
             parts = parts[len(shape):] + parts[:len(shape)]
