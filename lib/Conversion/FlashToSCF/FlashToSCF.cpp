@@ -406,7 +406,7 @@ static Value emitAdditions(OpBuilder &b, Location loc, KernelOp kernel,
 static bool ordersBatches(KernelOp kernel) {
   return kernel.getRows() && getAddition(kernel) &&
          kernel.getSteps().drop_back().back() == 1 && kernel.getOrder() &&
-         tile::hasDirection(kernel.getOrder()->getKind());
+         tile::PositionOp::interleavesHeads(kernel.getOrder()->getKind());
 }
 
 /// A loop takes the tile of one `number` of all heads before the next number.
@@ -418,7 +418,6 @@ static tile::PositionOp emitPositionInBatch(OpBuilder &b, KernelOp kernel,
                                             Value batch, Value firstTile) {
   Location loc = kernel.getLoc();
   auto rows = kernel.getRows().getDefiningOp<AddressOpInterface>();
-  TileOrder order = kernel.getOrder()->getKind();
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
              d2 = b.getAffineDimExpr(2), s0 = b.getAffineSymbolExpr(0);
   // Behind the last batch are tiles of no batch, which count as its own.
@@ -438,10 +437,8 @@ static tile::PositionOp emitPositionInBatch(OpBuilder &b, KernelOp kernel,
   return tile::PositionOp::create(
       b, loc, inBatch,
       ValueRange{getValueOrCreateConstantIndexOp(b, loc, heads), ofBatch},
-      tile::OrderAttr::get(b.getContext(), order),
-      tile::PositionOp::interleavesHeads(order)
-          ? emitAdditions(b, loc, kernel, heads, batch)
-          : Value());
+      tile::OrderAttr::get(b.getContext(), kernel.getOrder()->getKind()),
+      emitAdditions(b, loc, kernel, heads, batch));
 }
 
 /// Whether the rows of memory that nothing stores are undefined, or what a

@@ -47,11 +47,12 @@ func.func @masked(%q: !q, %k: !k, %of_q: !n, %of_k: !n, %lse: !l, %t: index, %s:
 !l = tensor<?x4x?xf32>
 !n = tensor<?xi32>
 
-// Without a mask the tiles of all heads that have the same number come together, and the first tile adds first.
+// Without a mask the tiles of all heads that have the same number come together, as the loop takes them.
 
 // CHECK-LABEL: func @full(
-// CHECK:           %[[P:.*]]:2 = tile.position %{{.*}} of(%c4, %{{.*}}) heads_fastest
-// CHECK:           flash.contribute {{.*}} behind(%[[P]]#1)
+// CHECK-NOT:     tile.position
+// CHECK:         flash.contribute {{.*}} among(
+// CHECK:         } {{.*}}tile.order = #tile.order<heads_fastest>
 func.func @full(%q: !q, %of_q: !n, %lse: !l, %t: index) -> (!q, !q, !q) {
   %qs, %nq = flash.unpack %q by %of_q : !q, !n -> !qs, !n
   %dqs, %dks, %dvs = flash.attention_grad %qs, %qs, %qs, %qs, %lse, %qs

@@ -233,8 +233,8 @@ def Flash_OrderAttr : Flash_Attr<"Order", "order"> {
     would have forgotten the queries that both read. These are fewer heads where a tile of keys goes through the queries
     of several, and more where there are few queries.
 
-    Of a `flash.kernel` over packed rows that adds to sums, each sequence has the order for itself, and sequences follow each
-    other: how many heads are taken together depends on how long the sequence is.
+    In a `flash.kernel` over packed rows that adds to sums, each sequence has such an order for itself, and sequences follow
+    each other: how many heads are taken together depends on how long the sequence is.
 
     A `flash.kernel` without one has `linear`. The CPU ignores it.
   }];
