@@ -45,12 +45,15 @@ int64_t CapturedGradModel::getTile(bool withRoles) const {
   if (withRoles)
     return rowsOfTileWithRoles;
   int64_t rows = std::max(*ofGradients.queryTile, *ofGradients.keyTile);
-  // Both tiles of a step are in shared memory: where only small steps fit
-  // beside a tile, they are as small.
+  // Where only small steps fit beside a tile into shared memory, tiles are as
+  // small.
   if (!ofGradients.hasRoles())
     rows = std::min({rows, ofGradients.queryStep.value_or(rows),
                      ofGradients.keyStep.value_or(rows)});
-  return std::min(mostRowsOfTile, rows);
+  // Both pairs of tiles of a step have to fit, too.
+  int64_t fitting =
+      room * rowsOfTileWithRoles / (2 * bytesOfPair) / rowsOfWarp * rowsOfWarp;
+  return std::min({mostRowsOfTile, rows, std::max(fitting, rowsOfWarp)});
 }
 
 Schedule CapturedGradModel::getSchedule(bool withRoles, int64_t inStep,

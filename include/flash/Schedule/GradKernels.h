@@ -44,7 +44,7 @@ public:
   /// rows.
   bool canHaveRoles() const;
   /// The number of rows, and of columns, of a tile of scores: 128 if warps have
-  /// roles, else at most 64.
+  /// roles, else at most 64 and what shared memory has room for.
   int64_t getTile(bool withRoles) const;
   /// The schedule of a kernel that copies `inStep` pairs of tiles in each step,
   /// and `once` pairs once for all steps. `inStep` must be positive if warps
