@@ -5,8 +5,9 @@
 
 Both compile each program, and whatever has the same code is not timed. The others run once, several at a time, so that
 the driver's cache has their kernels. Then both builds time each of them `--rounds` times, one after the other, and the
-least of their medians is printed at once. The last line has the geometric mean of the times before divided by the times after, and the least of them: a change loses nothing where they are 0.99 and
-0.97 or more, else the exit status is 1. Without a device that runs the target, `--no-times` only compares the code.
+least of their medians is printed at once. The last line has the geometric mean of the times before divided by the times
+after, and the least of them: a change loses nothing where they are 0.99 and 0.97 or more, else the exit status is 1.
+Without a device that runs the target, `--no-times` only compares the code.
 """
 import argparse
 import concurrent.futures
@@ -83,15 +84,14 @@ def fill_cache(tools, target, folder, cases):
                 pool.submit(subprocess.run, [tool, folder / f"{case.name}.mlir", *arguments], capture_output=True)
 
 
-def time_case(tools, arguments, folder, case):
-    """Its least milliseconds with both tools, None where one of them has none."""
-    builds = [Flash(tool, arguments.target, folder, arguments.seconds, lambda line: None) for tool in tools]
+def time_case(builds, rounds, case):
+    """Its least milliseconds with both builds, None where one of them has none."""
     times = ([], [])
-    for _ in range(arguments.rounds):
+    for _ in range(rounds):
         for number, build in enumerate(builds):
             report = build.run([case])[case.name]
             if "error" in report:
-                print(f"compare_builds: {tools[number]}: {report['error'].splitlines()[0]}", file=sys.stderr)
+                print(f"compare_builds: {build.tool}: {report['error'].splitlines()[0]}", file=sys.stderr)
             else:
                 times[number].append(milliseconds(report))
     return [min(of_tool, default=None) for of_tool in times]
@@ -123,10 +123,12 @@ def main():
             for case in changed:
                 print(f"other code: {label_of[case.name]}")
             return 0
-        fill_cache(tools, arguments.target, folder, changed)
+        if arguments.target != "cpu":
+            fill_cache(tools, arguments.target, folder, changed)
+        builds = [Flash(tool, arguments.target, folder, arguments.seconds, lambda line: None) for tool in tools]
         ratios, failed = [], 0
         for case in changed:
-            before, after = time_case(tools, arguments, folder, case)
+            before, after = time_case(builds, arguments.rounds, case)
             if before is None or after is None:
                 failed += 1
                 continue

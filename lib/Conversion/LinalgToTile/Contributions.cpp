@@ -54,7 +54,7 @@ LogicalResult BlockConverter::verifyAddition(ParallelAddOp op) {
   if (!beginsEmpty(op.getContributions()))
     return refuse(op, "what a block adds begins as an empty tensor, to which "
                       "flash.contribute puts tiles one after the other");
-  if (tile::hasDirection(getBlockOrder().getKind()))
+  if (tile::getDirection(getBlockOrder().getKind()) != tile::Direction::None)
     return success();
   return refuse(op,
                 "blocks that add in order take the tiles of a head one after "
@@ -75,14 +75,15 @@ LogicalResult BlockConverter::convertContribution(ContributeOp op) {
   TileOrder order = getBlockOrder().getKind();
   Value rank;
   if (op.getBehind()) {
-    if (!llvm::is_contained({TileOrder::Reverse, TileOrder::LongestFirst,
-                             TileOrder::Backwards, TileOrder::HeadsFastest},
-                            order))
+    // A position in the loop's body is an order of its own.
+    bool hasOwn = order == TileOrder::HeadsFastest &&
+                  !forall.getBody()->getOps<tile::PositionOp>().empty();
+    if (!hasOwn && tile::getDirection(order) != tile::Direction::Backwards)
       return refuse(op, "a contribution with behind needs blocks that take the "
                         "tiles of a head backwards, in the order reverse or "
                         "longest_first");
     rank = lookup(op.getBehind());
-  } else if (tile::hasDirection(order)) {
+  } else if (tile::getDirection(order) != tile::Direction::None) {
     rank = tile::emitRank(
         b, loc, blockPosition, [&] { return lookup(op.getFirst()); },
         [&] { return lookup(op.getEnd()); });

@@ -1007,6 +1007,29 @@ func.func @f(%x: f32) -> (!sums, !counts) {
 
 // -----
 
+// Without an order of their own, iterations of greater numbers come later.
+
+!sums = tensor<1x2x4x64x32xf32>
+!counts = tensor<1x2x4xi32>
+func.func @f(%x: f32) -> (!sums, !counts) {
+  %c0 = arith.constant 0 : index
+  %empty = tensor.empty() : !sums
+  %n = tensor.empty() : !counts
+  %r:2 = scf.forall (%h, %j) in (2, 4) shared_outs(%s = %empty, %c = %n) -> (!sums, !counts) {
+    %e = tensor.empty() : tensor<64x32xf32>
+    %t = linalg.fill ins(%x : f32) outs(%e : tensor<64x32xf32>) -> tensor<64x32xf32>
+    %none = tensor.empty() : !sums
+    // expected-error @below {{'flash.contribute' op has no translation to a block program: a contribution with behind needs blocks that take the tiles of a head backwards, in the order reverse or longest_first}}
+    %p = flash.contribute %t to %none[%c0, %h, %c0] behind(%c0) : tensor<64x32xf32> to !sums
+    scf.forall.in_parallel {
+      flash.parallel_add %p to %s counting %c : !sums, !counts
+    }
+  } {tile.order = #tile.order<heads_fastest>}
+  return %r#0, %r#1 : !sums, !counts
+}
+
+// -----
+
 !sums = tensor<1x2x4x64x32xf32>
 !counts = tensor<1x2x4xi32>
 func.func @f(%x: f32, %first: !sums) -> (!sums, !counts) {

@@ -263,12 +263,7 @@ TileOfHead flash::tile::emitSnakeOrder(OpBuilder &builder, Location loc,
           b.select(isByHead, tileOf(remainder), tile)};
 }
 
-namespace {
-/// In which order blocks of greater numbers take the tiles of a head.
-enum class Direction { Forwards, Backwards, OfHead, None };
-} // namespace
-
-static Direction getDirection(TileOrder order) {
+Direction flash::tile::getDirection(TileOrder order) {
   switch (order) {
   case TileOrder::Linear:
   case TileOrder::HeadsFastest:
@@ -286,10 +281,6 @@ static Direction getDirection(TileOrder order) {
     return Direction::None;
   }
   llvm_unreachable("unknown order");
-}
-
-bool flash::tile::hasDirection(TileOrder order) {
-  return getDirection(order) != Direction::None;
 }
 
 Value flash::tile::emitRank(OpBuilder &builder, Location loc,

@@ -78,6 +78,8 @@ def Tile_PositionOp : Tile_Op<"position",
     ```mlir
     %h, %i, %is_backwards = tile.position %number of (%heads, %tiles) both_ways
     ```
+
+    Another one in the same block, of a number among the tiles of a sequence of packed rows, gives the sequence an order of its own.
   }];
   let arguments = (ins Index:$number, Variadic<Index>:$sizes,
                        Tile_OrderAttr:$order, Optional<Index>:$additions);

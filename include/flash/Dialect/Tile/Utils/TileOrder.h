@@ -81,9 +81,10 @@ llvm::SmallVector<mlir::Value> emitPosition(mlir::OpBuilder &b, PositionOp op,
                                             int64_t blocksOfWave,
                                             int64_t interleavedWaves = 1);
 
-/// Whether blocks of greater numbers take the tiles of a head one after the
-/// other, forwards or backwards, so that they may add in that order.
-bool hasDirection(TileOrder order);
+/// In which order blocks of greater numbers take the tiles of a head. Where that
+/// is one after the other, they may add in that order.
+enum class Direction { Forwards, Backwards, OfHead, None };
+Direction getDirection(TileOrder order);
 
 /// Emits how many of the tiles from `first` to the one before `end`, of its
 /// head, a position's order, which has a direction, takes before the position's
