@@ -430,3 +430,58 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+
+// Branches of which one at most is reached share a ring, and its steps go on in each. What a branch fetches
+// second shares one with what another fetches second.
+
+// CHECK-LABEL: gpu.func @branches(
+// CHECK-NEXT:    %[[B:.*]] = tile.ring
+// CHECK-NEXT:    %[[A:.*]] = tile.ring
+// CHECK-NOT:     tile.ring :
+// CHECK:         scf.for {{.*}} iter_args(%[[S:.*]] = %c0{{.*}}, %[[T:.*]] = %c0{{.*}}) -> (index, index)
+// CHECK:           %[[OUTER:.*]]:2 = scf.if
+// CHECK:             %[[S1:.*]] = arith.addi %[[S]], %c1
+// CHECK:             tile.ring.acquire %[[A]][%[[S]]]
+// CHECK:             %[[T1:.*]] = arith.addi %[[T]], %c1
+// CHECK:             tile.ring.acquire %[[B]][%[[T]]]
+// CHECK:             scf.yield %[[S1]], %[[T1]]
+// CHECK:           } else {
+// CHECK:             %[[INNER:.*]]:2 = scf.if
+// CHECK:               %[[S2:.*]] = arith.addi %[[S]], %c1
+// CHECK:               tile.ring.acquire %[[A]][%[[S]]]
+// CHECK:               scf.yield %[[S2]], %[[T]]
+// CHECK:             } else {
+// CHECK:               tile.ring.acquire %[[A]][%[[S]]]
+// CHECK:               tile.ring.acquire %[[B]][%[[T]]]
+// CHECK:             scf.yield %[[INNER]]#0, %[[INNER]]#1
+// CHECK:           scf.yield %[[OUTER]]#0, %[[OUTER]]#1
+gpu.module @m {
+  gpu.func @branches(%k: !memory, %n: index, %c: i1, %d: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    scf.for %j = %c0 to %n step %c16 {
+      scf.if %c {
+        %k0 = tile.fetch %k[%j] : !memory to !tile
+        %k1 = tile.fetch %k[%c0] : !memory to !tile
+        %r0 = tile.load %k0 : !tile to tensor<16x64xf16, #tile.fragment<1>>
+        %r1 = tile.load %k1 : !tile to tensor<16x64xf16, #tile.fragment<1>>
+      } else {
+        scf.if %d {
+          %k0 = tile.fetch %k[%j] : !memory to !tile
+          %r0 = tile.load %k0 : !tile to tensor<16x64xf16, #tile.fragment<1>>
+        } else {
+          %k0 = tile.fetch %k[%j] : !memory to !tile
+          %k1 = tile.fetch %k[%c0] : !memory to !tile
+          %r0 = tile.load %k0 : !tile to tensor<16x64xf16, #tile.fragment<1>>
+          %r1 = tile.load %k1 : !tile to tensor<16x64xf16, #tile.fragment<1>>
+        }
+      }
+    }
+    gpu.return
+  }
+}

@@ -148,13 +148,70 @@ gpu.module @m {
 
 // -----
 
+// The warps that copy do not count the steps of a ring that a branch of the others fills, in
+// any of the loops around.
+// CHECK-LABEL: gpu.func @branch(
+// CHECK:         %[[R:.*]] = tile.ring : <1
+// CHECK:         %{{.*}} = tile.ring : <1
+// CHECK:         } @producer(
+// CHECK:           scf.for {{.*}} iter_args(%[[T:.*]] = %c0, %[[U:.*]] = %c0{{.*}}) -> (index, index) {
+// CHECK:             %[[ANY:.*]] = arith.constant 0 : index
+// CHECK-NEXT:        %[[INNER:.*]]:2 = scf.for {{.*}} iter_args(%[[S:.*]] = %[[T]], %[[V:.*]] = %[[ANY]])
+// CHECK-NEXT:          tile.ring.acquire %[[R]][%[[S]]]
+// CHECK-NEXT:          tile.copy_async
+// CHECK-NEXT:          %[[NEXT:.*]] = arith.addi %[[S]], %c1
+// CHECK-NEXT:          scf.yield %[[NEXT]], %[[V]]
+// CHECK:             scf.yield %[[INNER]]#0, %[[U]]
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!smem = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+!half = tensor<64x64xf16, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @branch(%m: !memory, %o: memref<?x64xf32>, %n: index, %c: i1) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant dense<0.0> : !scores
+    %half = arith.constant dense<0.0> : !half
+    %r = tile.ring : !ring
+    %p = tile.ring : !ring
+    %steps:2 = scf.for %block = %c0 to %n step %c1 iter_args(%t = %c0, %u = %c0) -> (index, index) {
+      %s:3 = scf.for %i = %c0 to %block step %c1 iter_args(%acc = %zero, %count = %t, %put = %u) -> (!scores, index, index) {
+        tile.ring.acquire %r[%count] : !ring
+        tile.copy_async %m[%i] to %r[%count] : !memory to !ring
+        %kt = tile.ring.wait %r[%count] : !ring
+        %x:2 = scf.if %c -> (!scores, index) {
+          tile.ring.acquire %p[%put] : !ring
+          tile.ring.put %half to %p[%put] : !half to !ring
+          %pt = tile.ring.wait %p[%put] : !ring
+          %d = tile.mma_async %pt, %kt add %acc transpose_b : !smem, !smem, !scores -> !tile.pending<!scores>
+          %e = tile.mma_wait %d : !tile.pending<!scores>
+          tile.ring.release %p[%put] : !ring
+          %more = arith.addi %put, %c1 : index
+          scf.yield %e, %more : !scores, index
+        } else {
+          scf.yield %acc, %put : !scores, index
+        }
+        tile.ring.release %r[%count] : !ring
+        %next = arith.addi %count, %c1 : index
+        scf.yield %x#0, %next, %x#1 : !scores, index, index
+      }
+      tile.store %s#0, %o[%block] : !scores to memref<?x64xf32>
+      scf.yield %s#1, %s#2 : index, index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // The non-finite check does not count the steps of a ring whose tiles it does not
 // check; the loop around carries the number for the others.
 // CHECK-LABEL: gpu.func @counts(
 // CHECK:         %[[R:.*]] = tile.ring : <2
 // CHECK:         %[[V:.*]] = tile.ring checked : <2
 // CHECK:         } @nonfinite_check(warps = 3, registers = {{[0-9]+}}) {
-// CHECK:           scf.for {{.*}} iter_args(%[[T:.*]] = %c0, %[[U:.*]] = %c0) -> (index, index) {
+// CHECK:           scf.for {{.*}} iter_args(%[[T:.*]] = %c0{{.*}}, %[[U:.*]] = %c0) -> (index, index) {
 // CHECK-NEXT:        tile.ring.check_finite %[[V]][%[[U]]]
 // CHECK-NEXT:        %[[LAST:.*]] = arith.addi %[[U]], %c1
 // CHECK-NEXT:        scf.yield %[[T]], %[[LAST]] : index, index

@@ -462,6 +462,11 @@ def cases():
                 mask="causal" if i % 2 else None, lengths=i > 1, lengths_of=[0, 150], of_keys=d > dv, sink=i == 3, dynamic=i == 2, static_heads=True)
     add("wide-nan-masked-f16", dtype="f16", D=576, Dv=512, of_keys=True, mask="causal", inputs="nan_masked", Nq=100, Nk=100)
     add("wide-nan-masked-bf16", dtype="bf16", D=320, Dv=320, mask="causal", inputs="nan_masked", Nq=70, Nk=70)
+    # A loop whose steps are branches: what warpgroups show each other is in each of them.
+    for i, (d, dv) in enumerate(WIDE_DIMS):
+        mask = ("prefix_or_band", "sink_and_window", "nested")[i % 3]
+        add(f"wide-{mask}-{d}-{dv}", dtype=("f16", "bf16")[i % 2], D=d, Dv=dv, mask=mask, dynamic=i % 3 == 2, B=2, Hq=2, Hkv=1,
+            Nq=rng.randint(130, 300), Nk=rng.randint(130, 300), of_keys=d > dv)
     return result
 
 

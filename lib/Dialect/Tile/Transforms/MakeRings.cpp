@@ -201,12 +201,21 @@ static scf::ForOp addStepCounter(scf::ForOp loop, Value first) {
       rewriter, first, /*replaceInitOperandUsesInLoop=*/false, next));
 }
 
-/// Makes `choice` give `value`, which one of its branches computes, or, where
-/// it goes the other way, `otherwise`, as one more result; returns that result.
-static Value addResult(scf::IfOp choice, Value value, Value otherwise) {
+/// How many loops there are around the op.
+static int64_t getDepth(Operation *op) {
+  int64_t depth = 0;
+  while ((op = op->getParentOp()))
+    depth += isa<LoopLikeOpInterface>(op);
+  return depth;
+}
+
+/// Makes `choice` give one more result: in each branch the one of `values` that
+/// is computed there, or `otherwise` if none is; returns that result.
+static Value addResult(scf::IfOp choice, ArrayRef<Value> values,
+                       Value otherwise) {
   OpBuilder b(choice);
   SmallVector<Type> types(choice.getResultTypes());
-  types.push_back(value.getType());
+  types.push_back(otherwise.getType());
   auto copy =
       scf::IfOp::create(b, choice.getLoc(), types, choice.getCondition());
   for (auto [from, to] :
@@ -216,13 +225,65 @@ static Value addResult(scf::IfOp choice, Value value, Value otherwise) {
       OpBuilder inBranch = OpBuilder::atBlockEnd(&to.emplaceBlock());
       scf::YieldOp::create(inBranch, choice.getLoc());
     }
-    bool isComputedHere = to.isAncestor(value.getParentRegion());
-    to.front().getTerminator()->insertOperands(
-        choice.getNumResults(), isComputedHere ? value : otherwise);
+    Value ofBranch = otherwise;
+    for (Value value : values)
+      if (value.getParentRegion() == &to)
+        ofBranch = value;
+    to.front().getTerminator()->insertOperands(choice.getNumResults(),
+                                               ofBranch);
   }
   choice->replaceAllUsesWith(copy->getResults().drop_back());
   choice.erase();
   return copy->getResults().back();
+}
+
+/// How many choices there are around the op that no loop is between.
+static int64_t countChoices(Operation *op) {
+  int64_t count = 0;
+  while ((op = op->getParentOp()) && isa<scf::IfOp>(op))
+    ++count;
+  return count;
+}
+
+/// Sources of one kind in different branches of the choices around one of them:
+/// at most one of these is reached each time.
+static SmallVector<Operation *> getAlternatives(Operation *source) {
+  Operation *outermost = source;
+  while (isa<scf::IfOp>(outermost->getParentOp()))
+    outermost = outermost->getParentOp();
+  SmallVector<Operation *> found;
+  outermost->walk([&](Operation *op) {
+    bool isOther = llvm::all_of(found, [&](Operation *one) {
+      Region *common = one->getParentRegion();
+      while (!common->isAncestor(op->getParentRegion()))
+        common = common->getParentRegion();
+      return common->findAncestorOpInRegion(*op) ==
+             common->findAncestorOpInRegion(*one);
+    });
+    if (isSource(op) && getKind(op) == getKind(source) && isOther &&
+        getDepth(op) == getDepth(source))
+      found.push_back(op);
+  });
+  return found;
+}
+
+/// The one of `steps` whose branch is taken, behind all choices that no loop is
+/// around; `otherwise` where none is taken.
+static Value joinBranches(SmallVector<Value> steps, Value otherwise) {
+  auto countOf = [](Value step) { return countChoices(step.getDefiningOp()); };
+  while (true) {
+    Value innermost = *llvm::max_element(steps, [&](Value lhs, Value rhs) {
+      return countOf(lhs) < countOf(rhs);
+    });
+    if (countOf(innermost) == 0)
+      return innermost;
+    auto choice = cast<scf::IfOp>(innermost.getDefiningOp()->getParentOp());
+    Value joined = addResult(choice, steps, otherwise);
+    llvm::erase_if(steps, [&](Value step) {
+      return joined.getDefiningOp()->isProperAncestor(step.getDefiningOp());
+    });
+    steps.push_back(joined);
+  }
 }
 
 /// Whether the loop's induction variable is the number of its iteration and of
@@ -231,14 +292,6 @@ static bool isCounter(scf::ForOp loop) {
   return getConstantIntValue(loop.getLowerBound()) == 0 &&
          getConstantIntValue(loop.getStep()) == 1 &&
          !loop->getParentOfType<scf::ForOp>();
-}
-
-/// How many loops there are around the op.
-static int64_t getDepth(Operation *op) {
-  int64_t depth = 0;
-  while ((op = op->getParentOp()))
-    depth += isa<LoopLikeOpInterface>(op);
-  return depth;
 }
 
 /// Whether a product, whose result is shared, is all that reads the tile,
@@ -279,8 +332,10 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     return ring;
   }
 
-  /// Sites of a block, one after the other, with sources of the same kinds.
-  void expandSites(MutableArrayRef<Site> sites, int64_t stages) {
+  /// Sites with sources of the same kinds: of a block, one after the other, or
+  /// of branches, one of them at most in each iteration.
+  void expandSites(MutableArrayRef<Site> sites, int64_t stages,
+                   bool areBranches = false) {
     // By kind, and how many such sources of the site there were before: a
     // product of a matrix with itself has two.
     llvm::MapVector<std::pair<Kind, int>, Value> rings;
@@ -291,9 +346,12 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     OpBuilder b(outermost);
     Value start = arith::ConstantIndexOp::create(b, loc, 0);
     Value step = start;
+    SmallVector<Value> ends;
     bool countsSteps = sites.size() == 1 && sites.front().loop &&
                        isCounter(sites.front().loop);
     for (Site &site : sites) {
+      if (areBranches)
+        step = start;
       Value number = step;
       if (countsSteps) {
         number = site.loop.getInductionVar();
@@ -314,13 +372,15 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
           ring = createRing(source, stages);
         expandSource(source, ring, number);
       }
+      ends.push_back(step);
     }
+    if (!areBranches)
+      ends = {step};
     // Loops around them, and around choices whether they are reached, go on
     // counting where they stopped before.
-    while (auto outer = step.getDefiningOp()->getParentOfType<scf::ForOp>()) {
-      while (auto choice =
-                 dyn_cast<scf::IfOp>(step.getDefiningOp()->getParentOp()))
-        step = addResult(choice, step, start);
+    while (auto outer =
+               ends.front().getDefiningOp()->getParentOfType<scf::ForOp>()) {
+      step = joinBranches(ends, start);
       IRRewriter rewriter(&getContext());
       rewriter.setInsertionPoint(outer);
       Value zero = arith::ConstantIndexOp::create(rewriter, outer.getLoc(), 0);
@@ -332,7 +392,7 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
       LoopLikeOpInterface counting = *outer.replaceWithAdditionalYields(
           rewriter, zero, /*replaceInitOperandUsesInLoop=*/false, yieldStep);
       start = zero;
-      step = counting->getResults().back();
+      ends = {counting->getResults().back()};
     }
   }
 
@@ -347,10 +407,11 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   }
 
   /// Expands sources of the block of `source` that follow one another. If there
-  /// are none, expands the source and those that share rings with it: sources
-  /// in its loop, in neighbouring loops that have the same sources, and in
-  /// steps beside these loops. A ring of some loops only would lack the steps
-  /// of the others, so loops with other sources have rings of their own.
+  /// are none, expands the source and what shares rings with it: sources in its
+  /// loop, in neighbouring loops that have the same sources, in steps beside
+  /// these loops, or in other branches. A ring of some loops only would lack
+  /// the steps of the others, so loops with other sources have rings of their
+  /// own.
   void expand(Operation *source) {
     Block &block = *source->getBlock();
     auto loop = dyn_cast<scf::ForOp>(source->getParentOp());
@@ -364,8 +425,11 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
       return expandSource(source, createRing(source, 1), zero);
     }
     if (!loop) {
-      Site alone = {{}, {source}};
-      return expandSites(alone, stages);
+      auto sites =
+          llvm::map_to_vector(getAlternatives(source), [](Operation *branch) {
+            return Site{{}, {branch}};
+          });
+      return expandSites(sites, stages, /*areBranches=*/true);
     }
     SmallVector<scf::ForOp> loops;
     SmallVector<Kind> kinds = getKinds(getSources(*loop.getBody()));

@@ -7,6 +7,7 @@
 
 #include "RoleSlice.h"
 #include "VerifyRoles.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -63,16 +64,21 @@ LogicalResult RoleSlice::cloneBody(Block &from, Block &to,
   Operation *yield = from.getTerminator();
   auto loop = dyn_cast<scf::ForOp>(yield->getParentOp());
   SmallVector<Value> values;
-  for (unsigned i : kept) {
+  for (auto [n, i] : llvm::enumerate(kept)) {
     Value value = yield->getOperand(i);
     // A number that the warps neither have nor use, such as the step of a ring
-    // of others at which the next block goes on, stays what it is.
+    // of others at which the next block goes on, stays what it is, and may be
+    // any: a loop around this one need not have it either.
     if (Value argument = loop ? loop.getRegionIterArg(i) : Value();
         argument && missing.contains(value) &&
         !llvm::is_contained(yield->getOperands(), argument) &&
         mapping.lookup(argument).use_empty()) {
       value = argument;
       missing.insert(loop.getResult(i));
+      auto copy = cast<scf::ForOp>(to.getParentOp());
+      OpBuilder before(copy);
+      copy.getInitArgsMutable()[n].set(arith::ConstantOp::create(
+          before, loop.getLoc(), before.getZeroAttr(argument.getType())));
     }
     values.push_back(value);
   }
