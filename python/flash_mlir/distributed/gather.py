@@ -281,13 +281,18 @@ class _Runner:
     def _from_rows(self, *arrays):
         return [array if self._call.packed is None else array.transpose(0, 1)[None] for array in arrays]
 
-    def run(self, piece, keys, heads, is_first, query, key, value):
+    def run(self, piece, keys, heads, is_first, query, key, value, out=None):
+        """(output, log-sum-exp); the output is `out` where that is given."""
         program, lengths, sink, captured = self._prepare(piece, keys, heads, is_first, query.device)
         operands = self._to_rows(query, key, value)
         if checking.is_on:
             checking.check_call(program.config, *operands, lengths, sink, captured)
-        output, lse = program.function.run(*operands, lengths, sink, captured)
-        return self._from_rows(output)[0], lse if self._call.packed is None else lse[None]
+        if out is None:
+            output, lse = program.function.run(*operands, lengths, sink, captured)
+            out = self._from_rows(output)[0]
+        else:
+            lse = program.function.call_into(*operands, lengths, sink, captured, self._to_rows(out)[0])[1]
+        return out, lse if self._call.packed is None else lse[None]
 
     def differentiate(self, piece, keys, heads, is_first, query, key, value, output, lse, output_grad, lse_grad, wrt):
         """The gradients of query, key and value, of the sink or None, and {number: gradient} of the arrays in wrt."""
@@ -347,8 +352,10 @@ def compute(call, query, key, value, lengths, sink, arrays):
             if step == 0 and not ranges and sink is not None:
                 # What is there without a key.
                 ranges = ((0, 0),)
+            # What nothing is added to is written where it belongs.
+            out = output[:, heads, rows] if len(ranges) == call.transfers.steps == 1 else None
             for number, each in enumerate(ranges):
-                operands = query[:, heads, rows], *keys.get(each)
+                operands = query[:, heads, rows], *keys.get(each), out
                 merge.add(*runner.run(piece, each, (first, last), _is_first(call, step, piece, number), *operands))
             if step + 1 < call.transfers.steps:
                 continue
@@ -356,7 +363,8 @@ def compute(call, query, key, value, lengths, sink, arrays):
             if found is None:
                 output[:, heads, rows], lse[:, heads, rows] = 0, -torch.inf
             else:
-                copy_rows(output[:, heads, rows], found[0])
+                if out is None:
+                    copy_rows(output[:, heads, rows], found[0])
                 lse[:, heads, rows] = found[1]
     carrier.leave()
     return output, lse
