@@ -142,6 +142,10 @@ bool flash::paysToListTiles(const Problem &problem, const Machine &target,
   return us < saved;
 }
 
+bool flash::mayListKnownTiles(const Schedule &schedule) {
+  return schedule.hasRoles() && !schedule.splitKeys && !schedule.isFused();
+}
+
 bool flash::hasFewTiles(const Problem &problem, const Machine &target,
                         int64_t queryTile) {
   std::optional<int64_t> tiles = problem.countQueryTiles(queryTile);

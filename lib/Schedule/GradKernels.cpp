@@ -24,6 +24,19 @@ static constexpr int64_t rowsOfTileWithRoles = 128;
 /// assembled, test/Ptxas).
 static constexpr int64_t bytesBesideTiles = 3 * 1024, mostStages = 2;
 
+int64_t flash::getRowsOfDeltas(const Schedule &ofGradients, int64_t valueDim) {
+  // With 32 rows of up to 256 bytes enough loads are on their way; more of them
+  // take the registers of other warps.
+  constexpr int64_t mostColumns = 128;
+  return ofGradients.hasRoles() && valueDim <= mostColumns ? 32 : 16;
+}
+
+std::optional<TileOrder>
+flash::getOrderBesideGradients(const Schedule &ofGradients) {
+  return ofGradients.hasRoles() ? std::optional(TileOrder::Backwards)
+                                : std::nullopt;
+}
+
 int64_t flash::getWarpsOfRows(const Schedule &schedule, int64_t rows) {
   return schedule.hasRoles() ? rows / rowsOfWarp : getDefaultWarps(rows);
 }

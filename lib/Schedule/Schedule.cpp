@@ -15,6 +15,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
 #include <utility>
 
 #include "flash/Schedule/ScheduleEnums.cpp.inc"
@@ -241,6 +242,20 @@ llvm::Expected<Schedule> Schedule::parse(StringRef text) {
   if (std::string fault = schedule.findFault(); !fault.empty())
     return fail(fault);
   return schedule;
+}
+
+bool Schedule::agreesWith(const Schedule &measured) const {
+  return (!queryTile || queryTile == measured.queryTile) &&
+         (!keyTile || keyTile == measured.keyTile) &&
+         (!features || hasRoles() == measured.hasRoles());
+}
+
+double Schedule::getDistanceTo(const Schedule &other) const {
+  double distance = hasRoles() == other.hasRoles() ? 0 : 1;
+  for (auto size : {&Schedule::queryTile, &Schedule::keyTile})
+    distance += std::abs(std::log2(static_cast<double>(*(this->*size)) /
+                                   static_cast<double>(*(other.*size))));
+  return distance;
 }
 
 Schedule Schedule::over(const Schedule &lower) const {

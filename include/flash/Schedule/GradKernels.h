@@ -20,6 +20,16 @@ inline bool copiesInBulk(const Schedule &schedule) {
   return schedule.has(ScheduleFeatures::SpecializeWarps);
 }
 
+/// How many rows of the output, of `valueDim` columns, a block of the kernel
+/// before the gradients has.
+int64_t getRowsOfDeltas(const Schedule &ofGradients, int64_t valueDim);
+
+/// In which order the kernels before and behind the gradients take their rows;
+/// nothing for the order in memory. From the last to the first, they begin with
+/// what the kernel before wrote last, or end with what the next one begins
+/// with, which is in the cache.
+std::optional<TileOrder> getOrderBesideGradients(const Schedule &ofGradients);
+
 /// The number of warps that share a tile of `rows` rows in a kernel of
 /// gradients. `rows` must be a multiple of 16 if warps have roles; each warp
 /// then has 16 rows.

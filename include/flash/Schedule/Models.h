@@ -65,6 +65,12 @@ std::string completeSchedule(const Problem &problem, const Machine &target,
 bool paysToListTiles(const Problem &problem, const Machine &target,
                      const Schedule &schedule);
 
+/// Whether a block map may be chosen for a mask that is known when a program is
+/// compiled. A loop that tests for each tile whether the mask leaves it cannot
+/// overlap steps of warps with roles, but lists exclude `split_keys`, and one
+/// program of gradients has none by default.
+bool mayListKnownTiles(const Schedule &schedule);
+
 /// The schedule that a model proposes for gradients. They are computed by
 /// programs over tiles of queries and over tiles of keys, or by one program
 /// over tiles of keys. `given` has the keys that are fixed already. The model

@@ -94,6 +94,14 @@ struct Schedule {
   /// empty schedule. Fails where `set` or `findFault` does.
   static llvm::Expected<Schedule> parse(llvm::StringRef text);
 
+  /// Whether this schedule, where only some keys have values, may be
+  /// completed by one that was measured: it says nothing else of the tiles and
+  /// of whether warps have roles.
+  bool agreesWith(const Schedule &measured) const;
+  /// How far the tiles of queries and of keys are from the ones of `other`, in
+  /// powers of two. Schedules are 1 further apart if warps of one have roles,
+  /// and of the other not. Both must have tiles.
+  double getDistanceTo(const Schedule &other) const;
   /// This schedule, in which keys without a value have the values of `lower`.
   /// Keys that depend on the tiles (value_columns, warps, stages, query_stages,
   /// key_program_stages, ctas_per_sm) are taken only if the tiles are the same.

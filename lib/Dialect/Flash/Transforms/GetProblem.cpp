@@ -419,10 +419,7 @@ static void fitToPages(AttentionOpInterface op, const Problem &problem,
         !findPageFault(op, machine, known).empty())
       return;
     Schedule fit = known.over(chooseSchedule(problem, machine, known));
-    double distance = fit.hasRoles() == proposed.hasRoles() ? 0 : 1;
-    for (auto size : {&Schedule::queryTile, &Schedule::keyTile})
-      distance += std::abs(std::log2(static_cast<double>(*(fit.*size)) /
-                                     static_cast<double>(*(proposed.*size))));
+    double distance = fit.getDistanceTo(proposed);
     if (distance < least && completeSchedule(problem, machine, fit).empty()) {
       least = distance;
       schedule = fit;
@@ -474,10 +471,7 @@ void flash::fitTiles(AttentionOpInterface op, const Problem &problem,
   Schedule proposed = schedule;
   for (const Schedule &candidate : listSchedules(problem, machine)) {
     Schedule fit = given.over(candidate);
-    double distance = fit.hasRoles() == proposed.hasRoles() ? 0 : 1;
-    for (auto size : {&Schedule::queryTile, &Schedule::keyTile})
-      distance += std::abs(std::log2(static_cast<double>(*(fit.*size)) /
-                                     static_cast<double>(*(proposed.*size))));
+    double distance = fit.getDistanceTo(proposed);
     if (distance < least && fit.isFused() == proposed.isFused() &&
         complete(problem, machine, fit).empty() &&
         findTileFault(op, machine, fit).empty()) {

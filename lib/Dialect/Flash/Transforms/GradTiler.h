@@ -41,10 +41,8 @@ private:
   mlir::Value finish(mlir::Value sum, double factor, mlir::Value end);
 
   void emitRows();
-  /// Has warps with roles take the tiles of the program with these results from
-  /// the last to the first: those that the program before wrote last, or the
-  /// one behind begins with, are in the cache.
-  void takeBackwards(mlir::ValueRange results);
+  /// Orders the tiles of a program before or behind the gradients.
+  void setOrderBesideGradients(mlir::ValueRange results);
   /// In which order blocks take the tiles of the program with these results.
   void setOrder(mlir::ValueRange results, TileOrder order);
   /// How many counts an iteration of the program of rows has. There are as many

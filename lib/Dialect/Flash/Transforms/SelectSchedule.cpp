@@ -72,11 +72,8 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       return paysToListTiles(problem, machine, schedule)
                  ? std::nullopt
                  : std::optional<int64_t>(0);
-    if (!op.getMask() || !schedule.hasRoles() || schedule.splitKeys ||
-        schedule.isFused())
+    if (!op.getMask() || !mayListKnownTiles(schedule))
       return std::nullopt;
-    // A loop that tests for each tile whether it is visited cannot overlap
-    // steps.
     MaskTiles tiles = computeMaskTiles(
         *op.getMask(), schedule.getQueriesOfTile(), schedule.getKeyStep(),
         problem.queries, problem.keys, schedule.getPackedHeads());
@@ -145,9 +142,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     if (failed(measured))
       return failure();
     // It was measured with its tiles and its kind of warps, not with others.
-    if ((!schedule.queryTile || schedule.queryTile == measured->queryTile) &&
-        (!schedule.keyTile || schedule.keyTile == measured->keyTile) &&
-        (!schedule.features || schedule.hasRoles() == measured->hasRoles()) &&
+    if (schedule.agreesWith(*measured) &&
         findTileFault(op, machine, *measured).empty())
       schedule = schedule.over(*measured);
     problem.packedHeads = choosePackedHeads(problem, machine, schedule);

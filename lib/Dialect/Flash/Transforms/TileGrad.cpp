@@ -82,9 +82,7 @@ GradTiler::GradTiler(AttentionGradOp op)
     querySteps.block = blocks->front();
     keySteps.block = blocks->back();
   }
-  // With 32 rows of up to 256 bytes enough loads are on their way; more of them
-  // take the registers of other warps.
-  deltaRows = schedule.hasRoles() && op.getValueDim() <= 128 ? 32 : 16;
+  deltaRows = getRowsOfDeltas(schedule, op.getValueDim());
 }
 
 Value GradTiler::emptyLike(Value tensor) {
@@ -223,7 +221,7 @@ void GradTiler::emitRows() {
   SmallVector<Value> results =
       parallelLoop(sizes, {1, 1, deltaRows}, outputs, Schedule(), body,
                    queryAddress ? Value(op.getQuery()) : Value());
-  takeBackwards(results);
+  setOrderBesideGradients(results);
   lseLog2 = results[0];
   delta = results[1];
   if (schedule.addsInOrder())
@@ -545,9 +543,9 @@ void GradTiler::setOrder(ValueRange results, TileOrder order) {
       OrderAttr::get(b.getContext(), order));
 }
 
-void GradTiler::takeBackwards(ValueRange results) {
-  if (schedule.hasRoles())
-    setOrder(results, TileOrder::Backwards);
+void GradTiler::setOrderBesideGradients(ValueRange results) {
+  if (std::optional<TileOrder> order = getOrderBesideGradients(schedule))
+    setOrder(results, *order);
 }
 
 TileOrder GradTiler::getOrderOfKeys() {
@@ -652,7 +650,7 @@ Value GradTiler::emitQueryGradOfSums() {
   SmallVector<Value> results = parallelLoop(
       ends, {1, 1, tile}, emptyLike(op.getQuery()), Schedule(), body,
       getRowsOfKernel(op.getQuery(), op.getQueryGrad(), op.getQueryLengths()));
-  takeBackwards(results);
+  setOrderBesideGradients(results);
   return results[0];
 }
 
