@@ -11,6 +11,7 @@ import numpy as np
 # Lengths around the sizes of tiles and of matrix instructions.
 LENGTHS = [1, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 47, 48, 63, 64, 65, 79, 80, 100, 127, 128, 129, 150, 193]
 HEAD_DIMS = [8, 8, 16, 16, 16, 24, 32, 40, 64]
+WIDE_DIMS = [72, 80, 96, 128, 192, 208, 256, 264, 320, 392, 512, 576]
 FLOATS = ["f32", "f16", "bf16"]
 NUMPY_TYPES = {"f32": np.float32, "f16": np.float16, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
 DIMS = ("b", "h", "i", "j")
@@ -376,7 +377,7 @@ def draw(rng):
         nq, nk = rng.choice([(0, nk), (nq, 0), (0, 0)])
     elif rng.random() < 0.02 and form != "heads":
         batches = 0
-    d = rng.choice(HEAD_DIMS) if rng.random() < 0.95 else rng.choice([72, 96, 128, 192, 256])
+    d = rng.choice(HEAD_DIMS) if rng.random() < 0.2 else rng.choice(WIDE_DIMS)
     dv = d if rng.random() < 0.6 else rng.choice(HEAD_DIMS)
     dynamic = rng.random() < 0.4
 

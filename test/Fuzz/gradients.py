@@ -143,7 +143,7 @@ def draw(rng):
         nk = nq
     if rng.random() < 0.05:
         nq, nk = rng.choice([(0, nk), (nq, 0), (0, 0)])
-    d = rng.choice(attentions.HEAD_DIMS) if rng.random() < 0.9 else rng.choice([72, 80, 96, 128, 208, 256])
+    d = rng.choice(attentions.HEAD_DIMS) if rng.random() < 0.9 else rng.choice(attentions.WIDE_DIMS)
     dv = d if rng.random() < 0.7 else rng.choice(attentions.HEAD_DIMS)
     dynamic = rng.random() < 0.4
 
