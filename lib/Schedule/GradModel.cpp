@@ -363,6 +363,10 @@ static std::string findFault(const Problem &problem, const Machine &target,
                    "roles, got {1}",
                    program.stepName, program.step);
   int64_t warpgroups = program.getWarpgroups();
+  if (warpgroups == 1 && schedule.has(ScheduleFeatures::PingPong))
+    return formatv("ping_pong takes two or three warpgroups, so {0} must be "
+                   "128 or 192, got {1}",
+                   program.rowsName, program.rows);
   int64_t blocks = schedule.ctasPerSm.value_or(1);
   int64_t registers = program.getStepRegisters() + program.gradColumns / 2 +
                       registersBesideTiles;

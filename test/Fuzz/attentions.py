@@ -377,7 +377,7 @@ def draw(rng):
         nq, nk = rng.choice([(0, nk), (nq, 0), (0, 0)])
     elif rng.random() < 0.02 and form != "heads":
         batches = 0
-    d = rng.choice(HEAD_DIMS) if rng.random() < 0.2 else rng.choice(WIDE_DIMS)
+    d = rng.choice(HEAD_DIMS) if rng.random() < 0.95 else rng.choice(WIDE_DIMS)
     dv = d if rng.random() < 0.6 else rng.choice(HEAD_DIMS)
     dynamic = rng.random() < 0.4
 

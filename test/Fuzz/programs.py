@@ -53,7 +53,6 @@ REFUSALS = [re.compile(text) for text in (
 # Keys of schedules of gradients that do not go together.
 GRADIENT_REFUSALS = [re.compile(text) for text in (
     "'flash.attention_grad' op cannot be scheduled",
-    "has one warpgroup of consumers, and ping-pong takes two or three",
 )]
 # What the targets of block programs do not translate of linalg on tiles, or not with the
 # registers and shared memory that they have. The CPU refuses nothing.

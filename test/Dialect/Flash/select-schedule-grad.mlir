@@ -17,9 +17,11 @@
 // RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=key_tile=256,features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=stages=6" 2>&1 | FileCheck %s --check-prefix=SHARED
 // RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=query_step=128" 2>&1 | FileCheck %s --check-prefix=REGISTERS
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=key_tile=64,features=specialize_warps|ping_pong" 2>&1 | FileCheck %s --check-prefix=PINGPONG
 // STEP: 'flash.attention_grad' op cannot be scheduled: query_step must be a multiple of 64 where warps have roles, got 48; the nearest is 64
 // FEATURES: 'flash.attention_grad' op cannot be scheduled: the features overlap need specialize_warps too
 // ROWS: 'flash.attention_grad' op cannot be scheduled: key_tile must be 64, 128 or 192 where warps have roles, got 256
+// PINGPONG: 'flash.attention_grad' op cannot be scheduled: ping_pong takes two or three warpgroups, so key_tile must be 128 or 192, got 64
 // SHARED: 'flash.attention_grad' op cannot be scheduled: tiles of a query_tile of 128 and steps of 64 need 262144 bytes of shared memory, and a block may have 231424; choose smaller ones or fewer stages
 // REGISTERS: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 128 and the gradients need 320 registers of a thread, and with 2 warpgroups there are 240; choose a smaller query_step, or key_programs = 2
 
