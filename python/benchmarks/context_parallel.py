@@ -190,10 +190,16 @@ def make_torch(ranks, tensors, grad, is_causal, heads, key_heads, is_forward):
     ), stack
 
 
+def make_shards(ranks, tokens, mask):
+    if ranks.options.layout == "even":
+        return distributed.Shards.even(tokens, ranks.world, mask)
+    return distributed.Shards(tokens, ranks.world, ranks.options.layout)
+
+
 def measure_shape(ranks, tokens, heads, key_heads, dim, name, is_forward):
     options, make = ranks.options, MASKS[name][0]
     mask, dtype = make(), getattr(torch, options.dtype)
-    shards = distributed.Shards(tokens, ranks.world, options.layout)
+    shards = make_shards(ranks, tokens, mask)
 
     def draw(count, rows):
         return torch.randn(1, count, rows, dim, dtype=dtype, device=ranks.device)
@@ -274,7 +280,7 @@ def check(ranks, tokens, heads, key_heads, dim, name):
     whole = [each.requires_grad_() for each in inputs[:3]]
     output = flash.attention(*whole, mask=mask)
     expected = [output.detach(), *torch.autograd.grad(output, whole, inputs[3])]
-    shards = distributed.Shards(tokens, ranks.world, options.layout)
+    shards = make_shards(ranks, tokens, mask)
     here = shards.positions(ranks.rank, ranks.device)
     fine = True
     for text in options.ours:
@@ -360,7 +366,7 @@ def main():
     parser.add_argument("--heads", nargs="+", default=["64/64", "64/8"], help="heads of queries and of keys")
     parser.add_argument("--dim", type=int, default=128)
     parser.add_argument("--masks", nargs="+", default=["causal", "window"], choices=[*MASKS])
-    parser.add_argument("--layout", default="balanced", choices=["balanced", "contiguous"])
+    parser.add_argument("--layout", default="balanced", choices=["balanced", "contiguous", "even"])
     parser.add_argument("--ours", nargs="+", default=["ours"], help="names and options of calls")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--calls", type=int, default=3, help="calls of a round")

@@ -194,6 +194,7 @@ def uneven(name):
     ends = [0, 5, 5, 60, 91] if ranks == 4 else [0, 70, 91]
     layout = [[piece] for piece in zip(ends, ends[1:])][::-1]
     compare(mask(), keep, length=91, shards=distributed.Shards(91, ranks, layout), head_groups=2)
+    compare(mask(), keep, length=91, shards=distributed.Shards.even(91, ranks, mask(), HEADS))
 
 
 @case("causal", "sinks", "few")

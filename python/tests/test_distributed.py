@@ -120,6 +120,25 @@ def test_shards():
     assert distributed.Shards(0, 2).pieces == ((), ())
 
 
+@pytest.mark.parametrize("length, ranks", [(32768, 2), (5000, 3), (16384, 8)])
+@pytest.mark.parametrize("mask", [flash.causal(), flash.causal() & flash.window(left=700), flash.causal() | flash.prefix(900)])
+def test_even_shards(length, ranks, mask):
+    shards = distributed.Shards.even(length, ranks, mask)
+    assert all(len(pieces) == 1 for pieces in shards.pieces)
+    assert len({shards.count(rank) for rank in range(ranks)}) > 1
+    pairs = distributed.explain(shards, 4, mask=mask).pairs
+    assert max(pairs) < 1.05 * min(pairs)
+
+
+def test_even_shards_of_unknown_masks():
+    contiguous = distributed.Shards(99, 3, "contiguous")
+    nothing = lambda b, h, q, k: q < 0
+    for mask in (None, nothing, flash.documents(torch.zeros(99, dtype=torch.int32))):
+        assert distributed.Shards.even(99, 3, mask) == contiguous
+    assert distributed.Shards.even(0, 3, flash.causal()).pieces == ((), (), ())
+    assert sum(map(distributed.Shards.even(1, 3, flash.causal()).count, range(3))) == 1
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [

@@ -2,8 +2,15 @@
 
 import operator
 
+import numpy
 import torch
 import torch.distributed as dist
+
+from .local import Functions
+from .visible import count_pairs_of_blocks
+
+#: Into how many blocks a sequence is cut at most, between which ranks with the same work may begin.
+_BLOCKS = 1024
 
 
 def cut(length, count):
@@ -48,6 +55,27 @@ class Shards:
             pieces = _read(layout, self.ranks)
         self.pieces = tuple([tuple([(start, stop) for start, stop in each if stop > start]) for each in pieces])
         self._check()
+
+    @classmethod
+    def even(cls, length, ranks, mask, heads=1):
+        """One piece for each rank, with as many pairs of a query and a key as each other one has under a mask.
+
+        Pieces are as long as each other where no mask is given, and differ where queries see different numbers of keys,
+        as the first ones do under a window. Numbers of pairs are equal to some hundredths. What a mask reads from
+        arrays is not known, and counts as kept. `heads` is how many heads queries have, for masks that differ by head.
+        """
+        shards = cls(length, ranks, "contiguous")
+        condition = Functions(mask, None).condition
+        if condition is None or shards.length == 0:
+            return shards
+        whole = 0, shards.length
+        ends, pairs = count_pairs_of_blocks(condition, whole, (1, heads, *[shards.length] * 2), _BLOCKS)
+        before = numpy.append(0, numpy.cumsum(pairs))
+        if before[-1] == 0:
+            return shards
+        wanted = before[-1] * numpy.arange(1, shards.ranks) / shards.ranks
+        starts = [0, *numpy.interp(wanted, before, ends).round().astype(int).tolist(), shards.length]
+        return cls(length, ranks, [[piece] for piece in zip(starts, starts[1:])])
 
     def _check(self):
         end = 0

@@ -169,12 +169,19 @@ def _look(condition, piece, sizes, blocks):
     return query_ends, key_ends, numpy.broadcast_to(may_be_seen, (len(query_ends) - 1, len(key_ends) - 1))
 
 
+def count_pairs_of_blocks(condition, piece, sizes, blocks):
+    """The ends of at most so many blocks of a piece's queries, and how many pairs of a query and a key a mask may keep
+    of each, to some hundredths.
+    """
+    query_ends, key_ends, seen = _look(condition, piece, sizes, blocks)
+    return query_ends, numpy.diff(query_ends) * (seen.astype(numpy.int64) @ numpy.diff(key_ends))
+
+
 def count_pairs(condition, piece, sizes):
     """How many pairs of a query of a piece and a key a mask may keep, to some hundredths."""
     if piece[0] == piece[1] or sizes[3] == 0:
         return 0
-    query_ends, key_ends, seen = _look(condition, piece, sizes, 4 * _QUERY_BLOCKS)
-    return int(numpy.diff(query_ends) @ seen.astype(numpy.int64) @ numpy.diff(key_ends))
+    return int(count_pairs_of_blocks(condition, piece, sizes, 4 * _QUERY_BLOCKS)[1].sum())
 
 
 def find_keys(condition, piece, sizes):
