@@ -14,6 +14,7 @@
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Transforms/DialectConversion.h"
@@ -40,6 +41,7 @@ struct ConvertToLLVM : flash::impl::FlashCpuConvertToLLVMBase<ConvertToLLVM> {
     index::populateIndexToLLVMConversionPatterns(types, patterns);
     populateFinalizeMemRefToLLVMConversionPatterns(types, patterns, &symbols);
     populateFuncToLLVMConversionPatterns(types, patterns, &symbols);
+    populateVectorToLLVMConversionPatterns(types, patterns);
     LLVMConversionTarget target(getContext());
     if (failed(applyPartialConversion(getOperation(), target,
                                       std::move(patterns))))

@@ -56,6 +56,9 @@ void flash::buildCpuBufferizePipeline(OpPassManager &pm,
   pm.addPass(createConvertBufferizationToMemRefPass());
 
   pm.addPass(createLowerAffinePass());
+  // Vectors of the program itself; those of register tiles need none of this
+  // pass's many patterns, which take long in unrolled code.
+  pm.addPass(createConvertVectorToLLVMPass());
   pm.addPass(createFlashCpuMicrokernel(
       {options.vectorBits ? options.vectorBits : hostBits,
        options.registers ? options.registers : hostCount}));
@@ -81,7 +84,6 @@ void flash::buildCpuLowerToLLVMPipeline(OpPassManager &pm) {
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expand));
-  pm.addPass(createConvertVectorToLLVMPass());
   pm.addPass(createFlashCpuConvertToLLVM());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }

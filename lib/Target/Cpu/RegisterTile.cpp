@@ -605,8 +605,10 @@ Value RegisterTiler::evaluateOp(Cache &cache, Operation *bodyOp, int64_t r,
     auto type = VectorType::get({chunk.width}, b.getIndexType());
     Value base = vector::BroadcastOp::create(b, loc, type,
                                              index(cache, dim, chunk.offset));
-    return arith::AddIOp::create(b, loc, base,
-                                 vector::StepOp::create(b, loc, type));
+    auto lanes = llvm::to_vector(llvm::seq(chunk.width));
+    Value step = arith::ConstantOp::create(
+        b, loc, DenseIntElementsAttr::get(type, ArrayRef<int64_t>(lanes)));
+    return arith::AddIOp::create(b, loc, base, step);
   }
   if (Value fused = fuseMultiplyAdd(cache, bodyOp, r, chunk))
     return fused;

@@ -19,6 +19,18 @@ func.func @sums(%x: memref<4xf32>, %n: index) -> memref<?xf32> {
   return %copy : memref<?xf32>
 }
 
+// CHECK-LABEL: llvm.func @vectors(
+// CHECK-NOT: {{ vector\.}}
+// CHECK: llvm.return
+func.func @vectors(%x: memref<8xf32>, %s: f32) {
+  %zero = arith.constant 0 : index
+  %v = vector.load %x[%zero] : memref<8xf32>, vector<8xf32>
+  %b = vector.broadcast %s : f32 to vector<8xf32>
+  %y = vector.fma %v, %b, %b : vector<8xf32>
+  vector.store %y, %x[%zero] : memref<8xf32>, vector<8xf32>
+  return
+}
+
 // What is converted before is left as it is.
 // CHECK-LABEL: llvm.func @others(
 // CHECK: math.exp2

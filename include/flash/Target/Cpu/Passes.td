@@ -213,14 +213,15 @@ def FlashCpuOutlineParallel
 
 def FlashCpuConvertToLLVM
     : Pass<"flash-cpu-convert-to-llvm", "::mlir::ModuleOp"> {
-  let summary = "Convert arithmetic, branches, buffers and functions to LLVM";
+  let summary = "Convert arithmetic, vectors, branches, buffers and functions to LLVM";
   let description = [{
-    Upstream has a pass for each of `arith`, `cf`, `index`, `memref` and
-    `func`; one conversion with the patterns of all takes half of their time,
+    Upstream has a pass for each of `arith`, `cf`, `index`, `memref`, `func` and
+    `vector`; one conversion with the patterns of all takes half of their time,
     which is noticed in kernels with tens of thousands of operations. Buffers
     are allocated by `_mlir_memref_to_llvm_alloc`, which the runtime defines.
 
-    Limitations: `math`, `vector` and `scf` are converted before.
+    Limitations: `math` and `scf` are converted before, and of `vector` what
+    upstream's pass first rewrites, such as `vector.transfer_read`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
