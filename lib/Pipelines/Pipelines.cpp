@@ -265,6 +265,17 @@ static void buildBackendPipeline(OpPassManager &pm) {
   flash::buildCpuBackendPipeline(pm, flash::CpuBackendOptions());
 }
 
+/// For programs that run a few times, with small sizes: small register tiles
+/// are compiled faster. Most such code is not optimized, and has its vectors in
+/// memory anyway.
+static void buildBriefBackendPipeline(OpPassManager &pm) {
+  flash::CpuBackendOptions options;
+  options.vectorBits =
+      std::min<int64_t>(256, flash::getHostVectorRegisters().first);
+  options.registers = 7;
+  flash::buildCpuBackendPipeline(pm, options);
+}
+
 SmallVector<flash::Stage> flash::getCpuStages(Variant variant,
                                               const FrontOptions &options,
                                               bool isTileLevel) {
@@ -275,7 +286,7 @@ SmallVector<flash::Stage> flash::getCpuStages(Variant variant,
             {"backend", buildBackendPipeline}};
   case Variant::Reference:
     return {{"linalg", buildReferencePipeline},
-            {"backend", buildBackendPipeline}};
+            {"backend", buildBriefBackendPipeline}};
   case Variant::Flash:
     break;
   }
@@ -333,7 +344,7 @@ SmallVector<flash::Stage> flash::getEmulationStages(Variant variant,
     };
   }
   stages.push_back({"linalg", buildEmulatePipeline});
-  stages.push_back({"backend", buildBackendPipeline});
+  stages.push_back({"backend", buildBriefBackendPipeline});
   return stages;
 }
 

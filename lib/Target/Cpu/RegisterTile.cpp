@@ -206,7 +206,9 @@ void RegisterTiler::chooseTile() {
                    ? manyRows
                    : std::min(sizes[*row], largest);
   if (reductions.empty()) {
-    tileChunks = std::min<int64_t>(chunks, 4);
+    // An element of a row needs some four registers.
+    tileChunks = std::min<int64_t>(
+        {chunks, 4, std::max<int64_t>(1, registers.count / 4)});
     return;
   }
   auto cycles = [&](int64_t r, int64_t c) {

@@ -1,5 +1,6 @@
 // RUN: flash-opt %s --flash-cpu-microkernel --cse | FileCheck %s
 // RUN: flash-opt %s --flash-cpu-microkernel="vector-bits=256 registers=16" | FileCheck %s --check-prefix=AVX2
+// RUN: flash-opt %s --flash-cpu-microkernel="vector-bits=256 registers=7" | FileCheck %s --check-prefix=FEW
 
 // 4 x 32 accumulators stay in vectors through the reduction. They start from
 // zero: the sum is added to the output as a whole.
@@ -108,6 +109,13 @@ func.func @mask(%s: memref<8x16xf32>, %bias: memref<8xf32>) {
 }
 
 // A dynamic size ends in single lanes; no library copy is left.
+
+// With few registers there is little code: one vector in each step.
+// FEW-LABEL: func.func @dynamic_copy
+// FEW: scf.for {{.*}} step %c8
+// FEW: vector.store {{.*}} vector<8x
+// FEW-NOT: vector.store {{.*}} vector<8x
+// FEW-LABEL: func.func @convolution
 
 // CHECK-LABEL: func.func @dynamic_copy
 // CHECK: vector.load {{.*}}, vector<16xf32>
