@@ -112,7 +112,7 @@ static bool hasOwnLengths(mlir::func::FuncOp entry) {
 /// Checks and times the naive program where the fused one ran.
 static llvm::Expected<Report::Baseline>
 runBaseline(Session &session, const Program &program, Target target,
-            const Options &options, const std::optional<Expectation> &expected,
+            const Options &options, const Expectation *expected,
             llvm::ArrayRef<HostTensor> inputs) {
   Report::Baseline baseline;
   // Neither fault of the program nor of the run: there is no such kernel.
@@ -194,6 +194,21 @@ static llvm::Error compileOnly(const Program &program, const Options &options) {
       {options.output, options.header, options.file});
 }
 
+llvm::Expected<bool> flash::run::runTargets(Session &session, Options options) {
+  bool isRight = true;
+  for (const Target &target : options.targets) {
+    options.target = target;
+    if (options.targets.size() > 1)
+      session.getOutput() << target.getName() << " ";
+    Report report;
+    auto ok = runProgram(session, options, report);
+    if (!ok)
+      return ok.takeError();
+    isRight &= *ok;
+  }
+  return isRight;
+}
+
 llvm::Expected<bool> flash::run::runProgram(Session &session,
                                             const Options &options,
                                             Report &report) {
@@ -247,15 +262,20 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
   CrashGuard guard;
 
   std::vector<HostTensor> results;
-  std::optional<Expectation> expected;
+  std::shared_ptr<Expectation> expected;
   if (options.check) {
     // The reference comes first: it says which read is out of range, where the
     // program would fault or read something else.
-    auto reference =
-        runReference(session, *program, options, inputs, entry.getNumResults());
-    if (!reference)
-      return reference.takeError();
-    expected = std::move(*reference);
+    std::shared_ptr<Expectation> &known =
+        session.lookUpReference(*program, options);
+    if (!known) {
+      auto reference = runReference(session, *program, options, inputs,
+                                    entry.getNumResults());
+      if (!reference)
+        return reference.takeError();
+      known = std::make_shared<Expectation>(std::move(*reference));
+    }
+    expected = known;
     auto runs = runChecked(executor, inputs);
     if (!runs)
       return runs.takeError();
@@ -306,7 +326,7 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
     report.machine = executor.getMachine();
     if (options.baseline) {
       auto baseline = runBaseline(session, *program, (*kernel)->getTarget(),
-                                  options, expected, inputs);
+                                  options, expected.get(), inputs);
       if (!baseline)
         return baseline.takeError();
       report.baseline = std::move(*baseline);

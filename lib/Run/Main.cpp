@@ -48,10 +48,9 @@ int flash::runMain(int argc, char **argv) {
   // One function at a time is compiled, which threads cannot speed up.
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   flash::run::Session session(context, llvm::outs());
-  flash::run::Report report;
-  llvm::Expected<bool> ok =
-      options->suite.empty() ? flash::run::runProgram(session, *options, report)
-                             : flash::run::runSuite(session, *options);
+  llvm::Expected<bool> ok = options->suite.empty()
+                                ? flash::run::runTargets(session, *options)
+                                : flash::run::runSuite(session, *options);
   int status = ok ? !*ok : fail(ok.takeError());
   llvm::outs().flush();
   if (std::error_code error = llvm::outs().error()) {

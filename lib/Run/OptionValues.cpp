@@ -17,6 +17,19 @@ using llvm::createStringError;
 using llvm::formatv;
 using llvm::StringRef;
 
+llvm::Error flash::run::parseTargets(StringRef names, Options &options) {
+  auto items = splitList("target", names);
+  if (!items)
+    return items.takeError();
+  options.targets.clear();
+  for (StringRef name : *items) {
+    if (llvm::Error error = parseTarget(name, options))
+      return error;
+    options.targets.push_back(options.target);
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error flash::run::parseLayout(StringRef layout, Options &options) {
   if (layout != "bhnd" && layout != "bnhd")
     return createStringError(

@@ -42,9 +42,10 @@ struct Flags {
                             cl::desc("<program.mlir, or - for stdin>"),
                             cl::cat(category)};
   cl::opt<std::string> target{
-      "target", cl::init("auto"), cl::value_desc("name"),
+      "target", cl::init("auto"), cl::value_desc("name,..."),
       cl::desc("auto (default), cpu, emulate, a GPU of --targets, or "
-               "emulate: with one, such as emulate:sm_90a"),
+               "emulate: with one, such as emulate:sm_90a; several for "
+               "--check, which share the reference"),
       cl::cat(category)};
   cl::opt<bool> targets{"targets", cl::cat(category),
                         cl::desc("List the GPUs that are described")};
@@ -194,6 +195,31 @@ llvm::Error checkDumps(const Options &options) {
   return llvm::Error::success();
 }
 
+/// Which options several targets have: what else a run prints or writes is of
+/// one of them.
+llvm::Error checkTargets(const Options &options) {
+  if (options.targets.size() == 1)
+    return llvm::Error::success();
+  for (auto [isGiven, name] :
+       {std::pair(options.bench, "bench"), std::pair(options.tune, "tune"),
+        std::pair(options.dumps != 0, "dump"),
+        std::pair(!options.json.empty(), "json"),
+        std::pair(!options.outputs.empty(), "outputs"),
+        std::pair(!options.events.empty(), "events"),
+        std::pair(!options.output.empty(), "o"),
+        std::pair(!options.suite.empty(), "suite")})
+    if (isGiven)
+      return createStringError(
+          formatv("--{0} is of one target; name one with --target", name));
+  if (!options.check)
+    return createStringError("--target names several targets, which are for "
+                             "--check; name one, or give --check too");
+  if (options.file == "-")
+    return createStringError("--target names several targets, and stdin can "
+                             "be read for one only; name a file");
+  return llvm::Error::success();
+}
+
 /// Which options a target has.
 llvm::Error checkTarget(const Options &options) {
   if (llvm::Error error = checkDumps(options))
@@ -298,7 +324,7 @@ llvm::Error readFlags(Flags &flags, Options &options) {
   if (flags.events.getNumOccurrences() && options.events.empty())
     return createStringError("--events needs a file name");
   if (flags.target.getNumOccurrences())
-    if (llvm::Error error = parseTarget(flags.target, options))
+    if (llvm::Error error = parseTargets(flags.target, options))
       return error;
   if (flags.layout.getNumOccurrences())
     if (llvm::Error error = parseLayout(flags.layout, options))
@@ -352,7 +378,12 @@ llvm::Error readFlags(Flags &flags, Options &options) {
   if (options.tune && options.baseline)
     return createStringError("--tune compares schedules; run the program once "
                              "more with --baseline");
-  return checkTarget(options);
+  for (const Target &target : options.targets) {
+    options.target = target;
+    if (llvm::Error error = checkTarget(options))
+      return error;
+  }
+  return checkTargets(options);
 }
 
 } // namespace
@@ -438,5 +469,8 @@ llvm::Expected<Options> flash::run::parseCase(StringRef line,
     return std::move(error);
   if (options.file.empty())
     return createStringError("the case names no program");
+  if (options.targets.size() > 1)
+    return createStringError("a case of a suite has one target; write a line "
+                             "for each");
   return options;
 }

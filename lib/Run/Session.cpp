@@ -7,8 +7,11 @@
 
 #include "flash/Run/Session.h"
 
+#include "flash/Run/Check.h"
 #include "flash/Support/InputFile.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/Threading.h"
@@ -156,12 +159,39 @@ static std::string getKey(StringRef text, Variant variant,
   return key;
 }
 
+static StringRef getText(const Program &program) {
+  unsigned main = program.sources->getMainFileID();
+  return program.sources->getMemoryBuffer(main)->getBuffer();
+}
+
+std::shared_ptr<Expectation> &Session::lookUpReference(const Program &program,
+                                                       const Options &options) {
+  std::string key;
+  llvm::raw_string_ostream os(key);
+  os << options.seed << ';';
+  for (const auto &[number, shape] : options.shapes) {
+    os << number << '=';
+    llvm::interleave(shape, os, "x");
+    os << ';';
+  }
+  for (const Fill &fill : options.fills) {
+    os << fill.argument << (fill.scales ? "=x" : "=")
+       << llvm::bit_cast<uint64_t>(fill.value);
+    if (fill.row)
+      os << '@' << *fill.row;
+    os << ';';
+  }
+  os << getKey(getText(program), Variant::Reference, options);
+  if (key != referenceKey || !options.inputs.empty())
+    reference.reset();
+  referenceKey = std::move(key);
+  return reference;
+}
+
 llvm::Expected<std::shared_ptr<Kernel>>
 Session::compile(const Program &program, Variant variant,
                  const Options &options) {
-  unsigned main = program.sources->getMainFileID();
-  std::string key = getKey(program.sources->getMemoryBuffer(main)->getBuffer(),
-                           variant, options);
+  std::string key = getKey(getText(program), variant, options);
   auto found = kernels.find(key);
   if (found != kernels.end() && !options.dumps)
     return found->second;

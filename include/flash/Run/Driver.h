@@ -22,6 +22,10 @@ namespace flash::run {
 llvm::Expected<bool> runProgram(Session &session, const Options &options,
                                 Report &report);
 
+/// Does so for each target of the options, and returns whether all is ok. If
+/// there are several, what is printed for one starts with its name.
+llvm::Expected<bool> runTargets(Session &session, Options options);
+
 } // namespace flash::run
 
 #endif // FLASH_RUN_DRIVER_H

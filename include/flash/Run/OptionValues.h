@@ -14,6 +14,7 @@ namespace flash::run {
 
 // Each function reads the value of a command-line option into `options`. Error
 // messages quote the value and list what is valid.
+llvm::Error parseTargets(llvm::StringRef names, Options &options);
 llvm::Error parseLayout(llvm::StringRef layout, Options &options);
 llvm::Error parseFill(llvm::StringRef text, Options &options);
 llvm::Error parseShape(llvm::StringRef text, Options &options);

@@ -47,6 +47,9 @@ struct Fill {
 struct Options : CompileOptions {
   /// The file of the program; "-" for stdin.
   std::string file;
+  /// The targets on which the program runs, one after the other. `target` is
+  /// one of them.
+  llvm::SmallVector<Target> targets = {Target::Auto};
   /// The seed of random inputs.
   uint64_t seed = 0;
   /// The number of threads on the CPU. 0 stands for the default

@@ -16,6 +16,8 @@
 
 namespace flash::run {
 
+struct Expectation;
+
 /// The GPU, and the kernels that were compiled, for the runs of one or many
 /// programs.
 class Session {
@@ -41,6 +43,12 @@ public:
   /// cannot be compiled are skipped, so that `compile` reports the error.
   void compileAhead(llvm::ArrayRef<Options> runs);
 
+  /// What the reference of a program gives for these options, null until the
+  /// caller sets it. It is kept until another one is looked up, but not if
+  /// inputs are from files, which may change.
+  std::shared_ptr<Expectation> &lookUpReference(const Program &program,
+                                                const Options &options);
+
   /// Opens the GPU when it is called first. Later calls return the same GPU, or
   /// the same error. The device gets the time-out of `options`.
   llvm::Expected<Gpu *> getGpu(const Options &options);
@@ -64,6 +72,8 @@ private:
   /// The kernels of the last programs, by the variant, the options and the text
   /// from which they were made.
   std::map<std::string, std::shared_ptr<Kernel>> kernels;
+  std::string referenceKey;
+  std::shared_ptr<Expectation> reference;
 };
 
 } // namespace flash::run

@@ -1,9 +1,10 @@
 // Gradients through a mask that reads an array: what it leaves out has none.
 // RUN: flash-run %s --function=captured --target=cpu --check | FileCheck %s
-// RUN: flash-run %s --function=plain --target=cpu --check | FileCheck %s
-// RUN: flash-run %s --function=plain --target=emulate --check | FileCheck %s
-// RUN: flash-run %s --function=plain --target=emulate:sm_90a --check | FileCheck %s
+// RUN: flash-run %s --function=plain --target=cpu,emulate,emulate:sm_90a --check | FileCheck %s --check-prefix=EACH
 // CHECK: check: ok
+// EACH: cpu check: ok
+// EACH-NEXT: emulate check: ok
+// EACH-NEXT: emulate:sm_90a check: ok
 !q = tensor<2x4x70x32xf16>
 !k = tensor<2x2x90x32xf16>
 !l = tensor<2x4x70xf32>
@@ -66,9 +67,7 @@ func.func @plain(%q: !q, %k: !k, %v: !k, %ids: tensor<90xi32>, %bias: tensor<4x9
 // Documents that begin elsewhere in each batch and head: tiles that are left in whole and in part, in both
 // programs, lists for each query head of a key head, lengths, and lengths of rows that are no multiple of tiles.
 // DEFINE: %{shapes} = --shape=0=2x4x301x32 --shape=1=2x2x333x32 --shape=2=2x2x333x32 --fill=3=200 --fill=3=333@1 --shape=5=2x4x301x32
-// RUN: flash-run %s --function=documents --target=cpu --check %{shapes} | FileCheck %s
-// RUN: flash-run %s --function=documents --target=emulate --check %{shapes} | FileCheck %s
-// RUN: flash-run %s --function=documents --target=emulate:sm_90a --check %{shapes} | FileCheck %s
+// RUN: flash-run %s --function=documents --target=cpu,emulate,emulate:sm_90a --check %{shapes} | FileCheck %s --check-prefix=EACH
 !dq = tensor<2x4x?x32xf16>
 !dk = tensor<2x2x?x32xf16>
 func.func @documents(%q: !dq, %k: !dk, %v: !dk, %n: tensor<2xi32>, %first: tensor<2x4xi32>, %do: !dq) -> (!dq, !dk, !dk) {

@@ -1,9 +1,9 @@
 // A map is of a mask alone: scores that are -inf in tiles that it keeps whole are so there, too, and what is read for
 // others alone is not read.
-// RUN: flash-run %s --target=cpu --check --shape=0=1x2x300x64 --shape=1=300 --fill=1=0 --shape=2=300 | FileCheck %s
-// RUN: flash-run %s --target=emulate --check --shape=0=1x2x300x64 --shape=1=300 --fill=1=0 --shape=2=300 | FileCheck %s
-// RUN: flash-run %s --target=emulate:sm_90a --check --shape=0=1x2x300x64 --shape=1=300 --fill=1=0 --shape=2=300 | FileCheck %s
-// CHECK: check: ok
+// RUN: flash-run %s --target=cpu,emulate,emulate:sm_90a --check --shape=0=1x2x300x64 --shape=1=300 --fill=1=0 --shape=2=300 | FileCheck %s --check-prefix=EACH
+// EACH: cpu check: ok
+// EACH-NEXT: emulate check: ok
+// EACH-NEXT: emulate:sm_90a check: ok
 
 !t = tensor<1x2x?x64xf16>
 !l = tensor<1x2x?xf32>

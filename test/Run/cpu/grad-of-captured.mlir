@@ -1,9 +1,9 @@
 // Gradients of a table that is looked up by the id of a key and the head, of a number, and of a bias
 // of pairs that is larger than there are queries and keys; of f16, f32 and bf16.
-// RUN: flash-run %s --target=cpu --shape=6=2x110x133 --check | FileCheck %s
-// RUN: flash-run %s --target=emulate --shape=6=2x110x133 --check | FileCheck %s
-// RUN: flash-run %s --target=emulate:sm_90a --shape=6=2x110x133 --check | FileCheck %s
-// CHECK: check: ok
+// RUN: flash-run %s --target=cpu,emulate,emulate:sm_90a --shape=6=2x110x133 --check | FileCheck %s --check-prefix=EACH
+// EACH: cpu check: ok
+// EACH-NEXT: emulate check: ok
+// EACH-NEXT: emulate:sm_90a check: ok
 !q = tensor<2x4x100x64xf16>
 !k = tensor<2x2x130x64xf16>
 !l = tensor<2x4x100xf32>

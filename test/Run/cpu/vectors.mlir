@@ -1,6 +1,5 @@
 // A program may have vectors of its own, of all operations that upstream converts.
-// RUN: flash-run %s --target=cpu --check
-// RUN: flash-run %s --target=emulate --check
+// RUN: flash-run %s --target=cpu,emulate --check
 
 !t = tensor<1x1x16x16xf32>
 func.func @f(%q: !t, %k: !t, %v: !t, %x: tensor<16xf32>) -> (!t, tensor<16xf32>) {

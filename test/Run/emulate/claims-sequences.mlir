@@ -10,8 +10,7 @@
 // RUN: cmp %t-s0.npy %t-b0.npy
 // RUN: cmp %t-s1.npy %t-b1.npy
 // RUN: %{run} --check --schedule='features=specialize_warps|overlap|ping_pong|bulk_store|persistent|claim_tiles|skip_rows' --fill 2=inf@40 --fill 1=nan@301
-// RUN: flash-run %s --function=packed --target=cpu --shape 0=1x2x70x64 --shape 1=1x2x70x64 --shape 2=1x2x70x64 --fill 3=37@1 --fill 3=40@2 --fill 3=40@3 --fill 3=60@4 --check
-// RUN: flash-run %s --function=packed --target=emulate --shape 0=1x2x70x64 --shape 1=1x2x70x64 --shape 2=1x2x70x64 --fill 3=37@1 --fill 3=40@2 --fill 3=40@3 --fill 3=60@4 --check
+// RUN: flash-run %s --function=packed --target=cpu,emulate --shape 0=1x2x70x64 --shape 1=1x2x70x64 --shape 2=1x2x70x64 --fill 3=37@1 --fill 3=40@2 --fill 3=40@3 --fill 3=60@4 --check
 
 // Memory is for results and the count alone.
 // RUN: flash-run %s --function=packed --target=sm_90a --dump=l2 --shape 0=1x2x70x64 --shape 1=1x2x70x64 --shape 2=1x2x70x64 --fill 3=37@1 --fill 3=40@2 --fill 3=40@3 --fill 3=60@4 --schedule='features=specialize_warps|persistent|claim_tiles' | FileCheck %s --check-prefix=MEMORY

@@ -34,9 +34,7 @@
 // RUN: flash-run %s --target=emulate:sm_90a %{token} --schedule=key_tile=64,split_keys=128,packed_heads=4 --check
 // RUN: flash-run %s --target=emulate %{token} --schedule=key_tile=32,split_keys=32,features=none --check
 // DEFINE: %{packed} = --function=packed --shape 0=1x8x90x64 --shape 1=70x2x16x64 --shape 3=4x20 --fill 4=320@0 --fill 4=5@1 --fill 4=0@2
-// RUN: flash-run %s --target=cpu %{packed} --check
-// RUN: flash-run %s --target=emulate %{packed} --check
-// RUN: flash-run %s --target=emulate:sm_90a %{packed} --check
+// RUN: flash-run %s --target=cpu,emulate,emulate:sm_90a %{packed} --check
 // Lists of blocks that the caller gives, also of blocks behind the last row; tiles that are claimed.
 // DEFINE: %{blocks} = --function=blocks --shape 4=2x4x2x3 --shape 5=2x4x2x2
 // RUN: flash-run %s --target=cpu %{blocks} --fill 3=100@0 --check

@@ -1,13 +1,9 @@
 // Lists of blocks that the caller gives, of sequences: a list for each tile of queries that the longest one might have.
 // DEFINE: %{sizes} = --shape 0=1x4x200x64 --shape 1=1x2x300x64 --shape 2=1x2x300x48 --shape 5=1x4x200x48 --shape 6=3x4x4x6 --shape 7=3x4x4x2 --shape 8=3x4x10x4 --shape 9=3x4x10x2
 // DEFINE: %{offsets} = --fill 3=0@0 --fill 3=120@1 --fill 3=121@2 --fill 3=200@3 --fill 4=0@0 --fill 4=130@1 --fill 4=130@2 --fill 4=300@3
-// RUN: flash-run %s --function=packed --target=cpu %{sizes} %{offsets} --check
-// RUN: flash-run %s --function=packed --target=emulate %{sizes} %{offsets} --check
-// RUN: flash-run %s --function=packed --target=emulate:sm_90a %{sizes} %{offsets} --check
+// RUN: flash-run %s --function=packed --target=cpu,emulate,emulate:sm_90a %{sizes} %{offsets} --check
 // DEFINE: %{padded} = --shape 0=3x4x200x64 --shape 1=3x2x300x64 --fill 2=120@0 --fill 2=0@1 --fill 2=200@2 --fill 3=140@0 --fill 3=300@1 --fill 3=0@2 --shape 5=1x4x4x6 --shape 6=1x4x4x2 --shape 7=1x4x10x4 --shape 8=1x4x10x2
-// RUN: flash-run %s --function=padded --target=cpu %{padded} --check
-// RUN: flash-run %s --function=padded --target=emulate %{padded} --check
-// RUN: flash-run %s --function=padded --target=emulate:sm_90a %{padded} --check
+// RUN: flash-run %s --function=padded --target=cpu,emulate,emulate:sm_90a %{padded} --check
 
 !q = tensor<1x4x?x64xf16>
 !k = tensor<1x2x?x64xf16>

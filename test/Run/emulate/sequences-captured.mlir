@@ -3,28 +3,18 @@
 // DEFINE: %{offsets} = --fill 3=3@0 --fill 3=80@1 --fill 3=81@2 --fill 3=81@3 --fill 3=151@4 --fill 4=0@0 --fill 4=60@1 --fill 4=70@2 --fill 4=140@3 --fill 4=150@4
 // DEFINE: %{sizes} = --shape 0=1x4x160x64 --shape 1=1x2x155x64 --shape 2=1x2x155x48 --shape 5=1x4x160x48
 // DEFINE: %{poison} = --fill 0=nan@2 --fill 0=nan@151 --fill 0=nan@152 --fill 1=nan@150 --fill 1=nan@151 --fill 2=nan@150 --fill 5=nan@2 --fill 5=nan@151
-// RUN: flash-run %s --function=heads --target=cpu %{sizes} %{offsets} %{poison} --check
-// RUN: flash-run %s --function=heads --target=emulate %{sizes} %{offsets} %{poison} --check
-// RUN: flash-run %s --function=heads --target=emulate:sm_90a %{sizes} %{offsets} %{poison} --check
-// RUN: flash-run %s --function=pairs --target=cpu %{sizes} %{offsets} %{poison} --check
-// RUN: flash-run %s --function=pairs --target=emulate %{sizes} %{offsets} %{poison} --check
-// RUN: flash-run %s --function=pairs --target=emulate:sm_90a %{sizes} %{offsets} %{poison} --check
-// RUN: flash-run %s --function=distances --target=cpu %{sizes} %{offsets} %{poison} --check
-// RUN: flash-run %s --function=distances --target=emulate %{sizes} %{offsets} %{poison} --check
-// RUN: flash-run %s --function=distances --target=emulate:sm_90a %{sizes} %{offsets} %{poison} --check
+// RUN: flash-run %s --function=heads --target=cpu,emulate,emulate:sm_90a %{sizes} %{offsets} %{poison} --check
+// RUN: flash-run %s --function=pairs --target=cpu,emulate,emulate:sm_90a %{sizes} %{offsets} %{poison} --check
+// RUN: flash-run %s --function=distances --target=cpu,emulate,emulate:sm_90a %{sizes} %{offsets} %{poison} --check
 // No queries, and no keys.
 // RUN: flash-run %s --function=heads --target=emulate:sm_90a --shape 0=1x4x0x64 --shape 1=1x2x40x64 --shape 2=1x2x40x48 --shape 5=1x4x0x48 --check
 // RUN: flash-run %s --function=distances --target=emulate --shape 0=1x4x30x64 --shape 1=1x2x0x64 --shape 2=1x2x0x48 --shape 5=1x4x30x48 --check
 // Batches that are sequences of their own without being packed, of whose keys not all take part.
 // DEFINE: %{padded} = --shape 0=3x4x150x64 --shape 1=3x2x100x64 --fill 2=77@0 --fill 2=0@1 --fill 2=130@2 --fill 3=70@0 --fill 3=5@1 --fill 3=66@2 --fill 4=65@0 --fill 4=5@1 --fill 4=90@2
-// RUN: flash-run %s --function=padded --target=cpu %{padded} --check
-// RUN: flash-run %s --function=padded --target=emulate %{padded} --check
-// RUN: flash-run %s --function=padded --target=emulate:sm_90a %{padded} --check
+// RUN: flash-run %s --function=padded --target=cpu,emulate,emulate:sm_90a %{padded} --check
 // Keys of packed sequences, of which not all take part.
 // DEFINE: %{shorter} = %{offsets} %{poison} --fill 7=1 --fill 7=44@0 --fill 7=0@3
-// RUN: flash-run %s --function=shorter --target=cpu %{sizes} %{shorter} --check
-// RUN: flash-run %s --function=shorter --target=emulate %{sizes} %{shorter} --check
-// RUN: flash-run %s --function=shorter --target=emulate:sm_90a %{sizes} %{shorter} --check
+// RUN: flash-run %s --function=shorter --target=cpu,emulate,emulate:sm_90a %{sizes} %{shorter} --check
 
 !q = tensor<1x4x?x64xf16>
 !k = tensor<1x2x?x64xf16>

@@ -12,8 +12,7 @@
 
 // Rows before the first sequence and behind the last one, of which no result is defined.
 // DEFINE: %{gaps} = --shape 0=1x4x500x64 --shape 1=1x2x90x64 --shape 2=1x2x90x48 --fill 3=290@0 --fill 3=291@1 --fill 3=300@2 --fill 3=300@3 --fill 3=310@4 --fill 4=85@4 --fill 0=nan@289 --fill 0=nan@310 --fill 1=nan@85 --fill 2=nan@85
-// RUN: flash-run %s --target=cpu %{gaps} --check
-// RUN: flash-run %s --target=emulate %{gaps} --check
+// RUN: flash-run %s --target=cpu,emulate %{gaps} --check
 // RUN: flash-run %s --target=emulate:sm_90a %{gaps} --check --seed 4
 
 // RUN: not flash-run %s --target=cpu --shape 0=1x4x30x64 --shape 1=1x2x40x64 --shape 2=1x2x40x48 --fill 3=31@4 2>&1 | FileCheck %s --check-prefix=BEYOND
