@@ -56,7 +56,7 @@ void flash::buildCpuBufferizePipeline(OpPassManager &pm,
   pm.addPass(createConvertBufferizationToMemRefPass());
 
   pm.addPass(createLowerAffinePass());
-  // Vectors of the program itself; those of register tiles need none of this
+  // Vectors of the program itself: register tiles need none of this
   // pass's many patterns, which take long in unrolled code.
   pm.addPass(createConvertVectorToLLVMPass());
   pm.addPass(createFlashCpuMicrokernel(
