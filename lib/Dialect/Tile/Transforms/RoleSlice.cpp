@@ -67,8 +67,9 @@ LogicalResult RoleSlice::cloneBody(Block &from, Block &to,
   for (auto [n, i] : llvm::enumerate(kept)) {
     Value value = yield->getOperand(i);
     // A number that the warps neither have nor use, such as the step of a ring
-    // of others at which the next block goes on, stays what it is, and may be
-    // any: a loop around this one need not have it either.
+    // of others at which the next block goes on, stays what it was before the
+    // loop. That may be any number, so that a loop around this one need not
+    // have it either.
     if (Value argument = loop ? loop.getRegionIterArg(i) : Value();
         argument && missing.contains(value) &&
         !llvm::is_contained(yield->getOperands(), argument) &&
