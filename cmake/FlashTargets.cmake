@@ -30,11 +30,32 @@ target_precompile_headers(FlashPrecompiled PRIVATE
 # The same headers make the same file, as ccache needs it.
 target_compile_options(FlashPrecompiled PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
 
+# Libraries about a dialect have its operations in a precompiled header of their
+# own, which Clang chains to the shared one. So other libraries are not compiled
+# again when the dialect changes.
+set(flash_shared_pch
+    "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/FlashPrecompiled.dir/cmake_pch.hxx.pch")
+function(flash_precompile_dialect name)
+  set(target FlashPrecompiled${name})
+  add_library(${target} OBJECT "${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp")
+  target_precompile_headers(${target} PRIVATE
+    "${PROJECT_SOURCE_DIR}/include/flash/Dialect/${name}/IR/${name}.h")
+  target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp"
+    "SHELL:-Xclang -include-pch -Xclang ${flash_shared_pch}")
+  set_source_files_properties(
+    "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.cxx"
+    PROPERTIES OBJECT_DEPENDS "${flash_shared_pch}")
+  add_dependencies(${target} FlashPrecompiled flash-headers)
+endfunction()
+flash_precompile_dialect(Flash)
+flash_precompile_dialect(Tile)
+
+# DIALECT is Flash or Tile if most files of the library include its operations.
 function(flash_add_library name)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "DIALECT" "LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
-  target_precompile_headers(${name} REUSE_FROM FlashPrecompiled)
+  target_precompile_headers(${name} REUSE_FROM FlashPrecompiled${ARG_DIALECT})
   add_dependencies(${name} flash-headers)
 endfunction()
 
