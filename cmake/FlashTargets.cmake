@@ -22,33 +22,32 @@ endforeach()
 list(APPEND FLASH_STATIC_LINK -Wl,--end-group -static-libstdc++ -static-libgcc
      -fuse-ld=lld -Wl,--gc-sections -Wl,--icf=all -Wl,-Bstatic -lz -lzstd -Wl,-Bdynamic -lpthread -ldl -lm)
 
+function(flash_precompile target header)
+  add_library(${target} OBJECT "${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp")
+  target_precompile_headers(${target} PRIVATE "${PROJECT_SOURCE_DIR}/${header}")
+  # The same headers make the same file, as ccache needs it.
+  target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+endfunction()
+
 # Most of the cost of a translation unit is parsing MLIR's headers, so every
 # library reuses one precompiled header.
-add_library(FlashPrecompiled OBJECT "${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp")
-target_precompile_headers(FlashPrecompiled PRIVATE
-                          "${PROJECT_SOURCE_DIR}/cmake/Precompiled.h")
-# The same headers make the same file, as ccache needs it.
-target_compile_options(FlashPrecompiled PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+flash_precompile(FlashPrecompiled cmake/Precompiled.h)
 
 # Libraries about a dialect have its operations in a precompiled header of their
 # own, which Clang chains to the shared one. So other libraries are not compiled
 # again when the dialect changes.
 set(flash_shared_pch
     "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/FlashPrecompiled.dir/cmake_pch.hxx.pch")
-function(flash_precompile_dialect name)
+foreach(name IN ITEMS Flash Tile)
   set(target FlashPrecompiled${name})
-  add_library(${target} OBJECT "${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp")
-  target_precompile_headers(${target} PRIVATE
-    "${PROJECT_SOURCE_DIR}/include/flash/Dialect/${name}/IR/${name}.h")
-  target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp"
+  flash_precompile(${target} include/flash/Dialect/${name}/IR/${name}.h)
+  target_compile_options(${target} PRIVATE
     "SHELL:-Xclang -include-pch -Xclang ${flash_shared_pch}")
   set_source_files_properties(
     "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.cxx"
     PROPERTIES OBJECT_DEPENDS "${flash_shared_pch}")
   add_dependencies(${target} FlashPrecompiled flash-headers)
-endfunction()
-flash_precompile_dialect(Flash)
-flash_precompile_dialect(Tile)
+endforeach()
 
 # DIALECT is Flash or Tile if most files of the library include its operations.
 function(flash_add_library name)

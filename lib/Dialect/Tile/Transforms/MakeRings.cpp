@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace flash::tile {
@@ -253,15 +254,11 @@ static SmallVector<Operation *> getAlternatives(Operation *source) {
     outermost = outermost->getParentOp();
   SmallVector<Operation *> found;
   outermost->walk([&](Operation *op) {
-    bool isOther = llvm::all_of(found, [&](Operation *one) {
-      Region *common = one->getParentRegion();
-      while (!common->isAncestor(op->getParentRegion()))
-        common = common->getParentRegion();
-      return common->findAncestorOpInRegion(*op) ==
-             common->findAncestorOpInRegion(*one);
-    });
-    if (isSource(op) && getKind(op) == getKind(source) && isOther &&
-        getDepth(op) == getDepth(source))
+    if (isSource(op) && getKind(op) == getKind(source) &&
+        getDepth(op) == getDepth(source) &&
+        llvm::all_of(found, [&](Operation *other) {
+          return insideMutuallyExclusiveRegions(op, other);
+        }))
       found.push_back(op);
   });
   return found;
