@@ -244,9 +244,14 @@ llvm::Expected<Schedule> Schedule::parse(StringRef text) {
   return schedule;
 }
 
+/// Whether a schedule says no other tiles than `other` has.
+static bool allowsTilesOf(const Schedule &schedule, const Schedule &other) {
+  return (!schedule.queryTile || schedule.queryTile == other.queryTile) &&
+         (!schedule.keyTile || schedule.keyTile == other.keyTile);
+}
+
 bool Schedule::agreesWith(const Schedule &measured) const {
-  return (!queryTile || queryTile == measured.queryTile) &&
-         (!keyTile || keyTile == measured.keyTile) &&
+  return allowsTilesOf(*this, measured) &&
          (!features || hasRoles() == measured.hasRoles());
 }
 
@@ -260,8 +265,7 @@ double Schedule::getDistanceTo(const Schedule &other) const {
 
 Schedule Schedule::over(const Schedule &lower) const {
   Schedule merged = *this;
-  bool hasSameTiles = (!queryTile || queryTile == lower.queryTile) &&
-                      (!keyTile || keyTile == lower.keyTile);
+  bool hasSameTiles = allowsTilesOf(*this, lower);
   for (const Key &key : keys) {
     if (!key.number || merged.*key.number ||
         (key.followsTiles && !hasSameTiles))
