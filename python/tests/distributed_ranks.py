@@ -80,22 +80,25 @@ def compare(
     shards=None,
     key_shards=None,
     read=(),
+    heads=HEADS,
+    key_heads=KEY_HEADS,
+    prepare=torch.clone,
     **options,
 ):
     """One call, forward and backward, beside the whole; `read` are tensors that functions read, of which gradients
-    are wanted.
+    are wanted, and `prepare` makes what is given of what `shard` makes.
     """
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    inputs = make(length, keys, batch)
+    inputs = make(length, keys, batch, heads=heads, key_heads=key_heads)
     whole = [each.double().requires_grad_() for each in inputs[:3]]
     shards = distributed.Shards(length, ranks) if shards is None else shards
     of_keys = key_shards or (shards if keys is None else distributed.Shards(keys, ranks))
     parts = [
-        distributed.shard(each, shards=each_shards)
+        prepare(distributed.shard(each, shards=each_shards))
         for each, each_shards in zip(inputs, (shards, of_keys, of_keys, shards))
     ]
     query, key, value = (each.requires_grad_() for each in parts[:3])
-    weight = torch.linspace(-1, 1, HEADS)[None, :, None]
+    weight = torch.linspace(-1, 1, heads)[None, :, None]
     for each in (sink, *read):
         if each is not None:
             each.requires_grad_().grad = None
@@ -108,7 +111,7 @@ def compare(
         if each is not None:
             each.grad = None
     results = []
-    for exchange in ("messages",) if options.get("way") in ("heads", "ring") else ("messages", "copies"):
+    for exchange in ("messages",) if options.get("way") == "ring" else ("messages", "copies"):
         for each in (query, key, value, sink, *read):
             if each is not None:
                 each.grad = None
@@ -127,7 +130,13 @@ def compare(
         )
         check("output", output, expected.detach()[:, :, here])
         check("lse", lse, expected_lse.detach()[:, :, here])
-        ((output * parts[3]).sum() + (torch.where(lse.isfinite(), lse, 0.0) * weight).sum()).backward()
+        loss = (output * parts[3]).sum() + (torch.where(lse.isfinite(), lse, 0.0) * weight).sum()
+        # A backward pass may run again, and its gradients are added.
+        loss.backward(retain_graph=True)
+        loss.backward()
+        for each in (query, key, value, sink, *read):
+            if each is not None:
+                each.grad /= 2
         for name, part, all_of_it, positions in zip(
             ("query", "key", "value"),
             (query, key, value),
@@ -203,26 +212,58 @@ def ring(name):
     compare(mask(), keep, way="ring", sink=torch.randn(HEADS))
 
 
-@case("causal", "array")
+def by_rows(x):
+    """A tensor whose rows have all heads behind each other."""
+    return x.transpose(1, 2).contiguous().transpose(1, 2)
+
+
+@case("causal", "array", "heads", "sinks")
 def heads(name):
-    if dist.get_world_size() > KEY_HEADS:
-        try:
-            compare(*[MASKS[name][0](), MASKS[name][1]], way="heads")
-        except ValueError as error:
-            assert "2 heads of keys are no multiple of 4 ranks" in str(error)
-            return
-        raise AssertionError("no error")
-    compare(
-        MASKS[name][0](),
-        MASKS[name][1],
-        way="heads",
-        sink=torch.randn(HEADS),
-        length=95,
-        shards=distributed.Shards(95, 2),
-    )
-    if name == "causal":
-        layout = [[(0, 30), (60, 95)], [(30, 60)]]
-        compare(MASKS[name][0](), MASKS[name][1], way="heads", length=95, shards=distributed.Shards(95, 2, layout))
+    ranks, (mask, keep) = dist.get_world_size(), MASKS[name]
+    if ranks > KEY_HEADS:
+        expect(ValueError, f"{KEY_HEADS} heads of keys are no multiple", lambda: compare(mask(), keep, way="heads"))
+    given = dict(way="heads", heads=8, key_heads=4)
+    compare(mask(), keep, sink=torch.randn(8), length=95, shards=distributed.Shards(95, ranks), **given)
+    if name in ("array", "sinks"):
+        return
+    ends = [0, 5, 5, 60, 91] if ranks == 4 else [0, 70, 91]
+    layout = [[piece] for piece in zip(ends, ends[1:])][::-1]
+    compare(mask(), keep, length=91, shards=distributed.Shards(91, ranks, layout), batch=2, **given)
+    shards = distributed.Shards.even(91, ranks, mask(), 8)
+    given.update(heads=16, key_heads=8, head_groups=(1, 2, 1) if ranks == 2 else (1, 1), prepare=by_rows)
+    compare(mask(), keep, length=91, shards=shards, **given)
+    compare(mask(), keep, length=91, shards=shards, batch=2, ahead=0, **given)
+
+
+@case()
+def heads_of_others():
+    """Other keys than queries, lengths, gradients of what functions read, and no keys or no queries."""
+    given = dict(way="heads", heads=4, key_heads=4, head_groups=2)
+    slopes, bias, counts = SLOPES.clone(), torch.randn(104), torch.tensor([80, 13])
+    causal, keep = flash.causal(), lambda b, h, q, k: k <= q + 40
+    alibi = lambda s, b, h, q, k: s - slopes[h] * abs(q - k) + bias[k]
+    compare(causal, keep, alibi, torch.randn(4), length=64, keys=104, read=(slopes, bias), **given)
+    hidden = lambda b, h, q, k: (k <= q) & (k < counts[:, None, None, None])
+    compare(causal, hidden, batch=2, lengths=counts, **given)
+    for length, keys in ((64, 0), (0, 64)):
+        parts = [distributed.shard(each).requires_grad_() for each in make(length, keys, heads=4, key_heads=4)[:3]]
+        for exchange in ("messages", "copies"):
+            output = distributed.attention(*parts, way="heads", exchange=exchange)
+            assert output.shape == parts[0].shape and not output.any()
+            assert not any(each.any() for each in torch.autograd.grad(output.sum(), parts))
+
+
+@case()
+def heads_again():
+    """Layers that follow each other and share memory, in both ways."""
+    parts = [distributed.shard(each) for each in make(64, heads=4, key_heads=4)]
+    found = []
+    for exchange in ("messages", "copies"):
+        x = query = parts[0].clone().requires_grad_()
+        for way in ("heads", "gather", "heads"):
+            x = distributed.attention(x, parts[1] + x, parts[2] * x, mask=flash.causal(), way=way, exchange=exchange)
+        found.append((x.detach(), *torch.autograd.grad(x, query, parts[3])))
+    assert all(map(torch.equal, *found))
 
 
 @case()

@@ -19,7 +19,7 @@ from flash_mlir.distributed.local import Functions, Part  # noqa: E402
 SCRIPT = pathlib.Path(__file__).parent / "distributed_ranks.py"
 # Kernels are compiled for where pieces lie, so that four ranks take other ones; they run what depends on their number.
 OF_FOUR = (
-    "masks[causal] masks[sinks] masks[array] uneven[causal] ring[causal] heads[causal] packed[function] "
+    "masks[causal] masks[sinks] masks[array] uneven[causal] ring[causal] heads[causal] heads[heads] packed[function] "
     "dtensors bits not_sent"
 ).split()
 
@@ -217,7 +217,7 @@ BAD = [
         (QUERY, KEY, KEY),
         {"exchange": "copies", "way": "ring"},
         ValueError,
-        "exchange is 'copies', and the way is 'ring'; ranks copy in a gather",
+        "exchange is 'copies', and the way is 'ring', in which ranks send messages",
     ),
     ((QUERY, KEY, KEY), {"ahead": -1}, ValueError, "ahead is -1; it must be at least 0"),
     ((QUERY, KEY, KEY), {"schedule": "tile=3"}, ValueError, "tile"),
@@ -348,13 +348,28 @@ def test_explain():
     assert window.way == "gather" and window.forward_bytes <= 2 * 4095 * 8 * 256 * 2
     text = str(window)
     assert "gather: a rank receives up to" in text and "rank 63: keys" in text
-    copies = distributed.explain(shards, 64, mask=causal, exchange="copies")
+    copies = distributed.explain(shards, 64, mask=causal, way="gather", exchange="copies")
     # Each rank shares its own rows of 3/4 or all positions, and gradients of its own that the other sends.
     assert copies.exchange == "copies" and copies.head_groups == (8, 48, 8) and copies.ahead == 2
     assert copies.memory == (1 << 15) * row + (1 << 14) * row and found.exchange == "messages"
     assert (copies.forward_bytes, copies.backward_bytes) == (found.forward_bytes, found.backward_bytes)
     assert distributed.explain(shards, 64, 8, mask=causal, exchange="copies").head_groups == (8,)
     assert distributed.explain(shards, 64, 8, batch=2, mask=causal, exchange="copies").head_groups == (8,)
+    exchanged = distributed.explain(shards, 64, mask=causal, exchange="copies")
+    # By copies heads are exchanged where a rank receives no more than in a gather: a quarter of each array, four of them
+    # in the forward pass and eight in the backward pass.
+    quarter = (1 << 14) * 32 * 128 * 2
+    assert exchanged.way == "heads" and exchanged.head_groups == (4, 24, 4) and exchanged.ahead == 2
+    assert (exchanged.forward_bytes, exchanged.backward_bytes) == (4 * quarter, 8 * quarter)
+    # Five arrays of a rank's heads, and their log-sum-exps.
+    assert exchanged.exchange == "copies" and exchanged.memory == 10 * quarter + (1 << 15) * 32 * 4
+    kept = distributed.explain(shards, 64, mask=causal, way="heads")
+    assert (kept.exchange, kept.head_groups, kept.backward_bytes) == ("messages", (32,), 4 * quarter)
+    given = distributed.explain(shards, 64, mask=causal, way="heads", head_groups=(8, 24), exchange="copies")
+    assert given.head_groups == (8, 24)
+    with pytest.raises(ValueError, match="expected positive sizes of groups of 32 heads of keys"):
+        distributed.explain(shards, 64, mask=causal, way="heads", head_groups=(8, 48, 8))
+    assert distributed.explain(shards, 64, 8, mask=causal, exchange="copies").way == "gather"
     contiguous = distributed.Shards(1 << 15, 2, "contiguous")
     window = causal & flash.window(left=4095)
     copies = distributed.explain(contiguous, 64, mask=window, exchange="copies")

@@ -11,14 +11,13 @@ from ..operands import to_tensor
 from ..plans import Plan
 from ..preparation import get_scale, autocast
 from ..programs import check_schedule
-from . import heads as of_heads
 from .explanation import Shape, choose
 from .gather import Call, Gather
+from .heads import Heads
 from .local import Functions
 from .packed import Rows
 from .shared import find_room
-from .shards import Shards, check_shards, get_group
-from .transfers import Transfers
+from .shards import check_shards, get_group
 
 
 def attention(
@@ -259,22 +258,26 @@ def _attend(
             (shape, functions.mask, mask is None, score is None, scale, options, schedules, explanation.way),
         )
     arrays = [array if isinstance(array, torch.Tensor) else to_tensor(array) for array in functions.arrays]
-    given = functions, shape.sizes, scale, schedules
-    if transfers is None:
-        output, lse = _exchange_heads(group, rank, shape, given, query, key, value, lengths, sink, arrays, return_lse)
+    of_call = (
+        transfers,
+        shape.sizes,
+        shape.key_heads,
+        explanation.head_groups,
+        explanation.ahead,
+        layout,
+        scale,
+        schedules,
+        rows,
+    )
+    call = Call(group, rank, functions, *of_call)
+    if explanation.way == "heads":
+        of_rank = shape.heads // ranks
+        call.first_head = of_rank * rank
+        if sink is not None:
+            sink = sink[call.first_head : call.first_head + of_rank]
+        output, lse = (*Heads.apply(call, return_lse, query, key, value, lengths, sink, *arrays), None)[:2]
     else:
-        of_call = (
-            transfers,
-            shape.sizes,
-            shape.key_heads,
-            explanation.head_groups,
-            explanation.ahead,
-            layout,
-            scale,
-            schedules,
-            rows,
-        )
-        output, lse = Gather.apply(Call(group, rank, functions, *of_call), query, key, value, lengths, sink, *arrays)
+        output, lse = Gather.apply(call, query, key, value, lengths, sink, *arrays)
     if offsets is not None:
         output, lse = output[0].transpose(0, 1), lse[0]
     elif rank_of_query == 3:
@@ -312,24 +315,6 @@ def _make_rows(offsets, device, shards, key_shards, functions, lengths):
             "offsets are given, and shards are not key_shards; each packed sequence has as many queries as keys"
         )
     return Rows(offsets, device, shards.length, functions.sees_later())
-
-
-def _exchange_heads(group, rank, shape, given, query, key, value, lengths, sink, arrays, return_lse):
-    functions, sizes, scale, schedules = given
-    ranks = shape.shards.ranks
-    pieces = [shape.shards.pieces, shape.key_shards.pieces, shape.key_shards.pieces]
-    query, key, value = of_heads.Rows.apply(group, rank, pieces, query, key, value)
-    whole, keys = Shards(sizes[2], 1), Shards(sizes[3], 1)
-    transfers = Transfers(whole, keys, lambda piece: ((0, sizes[3]),) if sizes[3] else ())
-    of_rank = shape.heads // ranks
-    call = Call(None, 0, functions, transfers, sizes, shape.key_heads, (key.shape[1],), 0, None, scale, schedules, None)
-    call.first_head = of_rank * rank
-    if sink is not None:
-        sink = sink[of_rank * rank : of_rank * (rank + 1)]
-    output, lse = Gather.apply(call, query, key, value, lengths, sink, *arrays)
-    if not return_lse:
-        return of_heads.Heads.apply(group, rank, pieces[:1], output), None
-    return of_heads.Heads.apply(group, rank, [pieces[0]] * 2, output, lse)
 
 
 def _compare_ranks(group, rank, facts):

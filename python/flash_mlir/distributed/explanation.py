@@ -4,6 +4,7 @@ import dataclasses
 import math
 import typing
 
+from .heads import Layout as LayoutOfHeads
 from .local import Functions
 from .shared import Layout
 from .shards import Shards, cut
@@ -20,6 +21,8 @@ _MOST_GROUPS = 8
 _EDGE = 8
 _EDGE_BYTES = 96 << 20
 _EDGE_ROWS = 1 << 18
+#: The same where heads are exchanged, of rows of queries: each rank has all of them.
+_EDGE_ROWS_OF_HEADS = 1 << 17
 #: How many bytes of keys and values are under way at once, unless a group has more.
 _AHEAD_BYTES = 2 << 30
 
@@ -32,7 +35,7 @@ class Explanation:
       way: "gather": keys and values are sent to the ranks that need them; "heads": ranks exchange heads; "ring": keys
         and values are sent in as many steps as there are ranks, and a rank has one other rank's at a time.
       why: Why it is this way.
-      head_groups: How many heads of keys are sent at a time, in groups.
+      head_groups: How many heads of keys are sent at a time, in groups; where heads are exchanged, how many of each rank's.
       ahead: How many of these groups are under way while one is computed.
       exchange: "copies": ranks read and write each other's memory; "messages": they send and receive.
       forward_bytes, backward_bytes: What a rank receives.
@@ -93,28 +96,24 @@ class Shape:
         return self.batch * self.key_heads * (self.dim + self.value_dim) * self.bytes
 
 
-def _choose_groups_of_copies(shape, head_groups, received):
-    """How many heads of keys are copied at a time.
+def _choose_groups_of_copies(heads, received, rows, least_rows):
+    """How many of these heads of keys are copied at a time, which have so many rows each.
 
     All are under way from the start: few heads are the first, as kernels wait for them, and the last, whose gradients
     wait for kernels, if a rank receives enough bytes.
     """
-    heads = shape.key_heads
-    if head_groups is not None:
-        return choose_groups(shape, head_groups)
     edge = max(1, heads // _EDGE)
-    if received < _EDGE_BYTES or shape.batch * edge * shape.key_shards.length < _EDGE_ROWS or heads < 3:
+    if received < _EDGE_BYTES or edge * rows < least_rows or heads < 3:
         return (heads,)
     return edge, heads - 2 * edge, edge
 
 
-def choose_groups(shape, head_groups):
-    """How many heads of keys are sent at a time; it does not depend on the number of ranks.
+def choose_groups(shape, heads, head_groups):
+    """How many of these heads of keys are sent at a time; it does not depend on the number of ranks.
 
     Raises:
       ValueError: The sizes of groups are not of all heads.
     """
-    heads = shape.key_heads
     if isinstance(head_groups, tuple):
         if sum(head_groups) != heads or min(head_groups) < 1:
             raise ValueError(
@@ -154,7 +153,7 @@ def choose(
     rows=None,
     room=0,
 ):
-    """(`Transfers` or None where heads are exchanged, `Layout` or None where ranks do not copy, `Explanation`).
+    """(`Transfers`, the way's `Layout` or None where ranks do not copy, `Explanation`).
 
     `room` is how many bytes each rank may share.
 
@@ -167,22 +166,32 @@ def choose(
 
 
 def _choose(functions, shape, way, head_groups, ahead, memory, same_bits, exchange, rows, room):
-    if exchange == "copies" and way is None:
-        way = "gather"
-    transfers, explanation = _choose_way(functions, shape, way, head_groups, ahead, memory, same_bits, exchange, rows)
-    if exchange == "copies" and explanation.way != "gather":
-        raise ValueError(f"exchange is 'copies', and the way is {explanation.way!r}; ranks copy in a gather")
-    if exchange == "messages" or shape.shards.ranks == 1 or explanation.way != "gather":
-        return transfers, None, explanation
-    # Under same_bits groups do not depend on the number of ranks.
-    received = shape.key_shards.length * shape.row_bytes // 2 if same_bits else explanation.forward_bytes
-    groups = _choose_groups_of_copies(shape, head_groups, received)
-    layout = Layout(transfers, shape.batch, (shape.dim, shape.value_dim), shape.bytes, groups)
     most = room if memory is None else min(room, memory)
+    if exchange == "messages" or shape.shards.ranks == 1:
+        most = 0
+    given = way, head_groups, ahead, memory, same_bits, exchange
+    transfers, explanation = _choose_way(functions, shape, *given, rows, most)
+    if exchange == "copies" and explanation.way == "ring":
+        raise ValueError("exchange is 'copies', and the way is 'ring', in which ranks send messages")
+    if shape.shards.ranks == 1 or exchange == "messages" or explanation.way == "ring":
+        return transfers, None, explanation
+    if explanation.way == "heads":
+        layout = _make_layout_of_heads(shape)
+    else:
+        if head_groups is None:
+            # Under same_bits groups do not depend on the number of ranks.
+            received = shape.key_shards.length * shape.row_bytes // 2 if same_bits else explanation.forward_bytes
+            of_head = shape.batch * shape.key_shards.length
+            groups = _choose_groups_of_copies(shape.key_heads, received, of_head, _EDGE_ROWS)
+        else:
+            groups = choose_groups(shape, shape.key_heads, head_groups)
+        layout = Layout(transfers, shape.batch, (shape.dim, shape.value_dim), shape.bytes, groups)
     if layout.size <= most:
-        ahead = len(groups) - 1 if ahead is None else ahead
-        more = dict(head_groups=groups, ahead=ahead, exchange="copies", memory=layout.size)
-        return transfers, layout, dataclasses.replace(explanation, **more)
+        if explanation.way == "gather":
+            ahead = len(groups) - 1 if ahead is None else ahead
+            more = dict(head_groups=groups, ahead=ahead, exchange="copies", memory=layout.size)
+            explanation = dataclasses.replace(explanation, **more)
+        return transfers, layout, explanation
     if exchange == "copies":
         raise ValueError(
             f"exchange is 'copies', for which each rank would share {layout.size} bytes; they can share {most}"
@@ -191,20 +200,25 @@ def _choose(functions, shape, way, head_groups, ahead, memory, same_bits, exchan
     return transfers, None, explanation
 
 
-def _choose_way(functions, shape, way, head_groups, ahead, memory, same_bits, exchange, rows):
+def _make_layout_of_heads(shape):
+    dims = shape.dim, shape.value_dim
+    return LayoutOfHeads(shape.sizes, shape.key_heads, shape.shards.ranks, dims, shape.bytes)
+
+
+def _choose_way(functions, shape, way, head_groups, ahead, memory, same_bits, exchange, rows, most):
     _check(shape, way, same_bits, exchange, rows)
-    groups = choose_groups(shape, head_groups)
     ranks, heads = range(shape.shards.ranks), shape.key_heads
+    exchanged = None
+    # Sizes of groups are of a gather, unless a call says that heads are exchanged.
+    if heads % len(ranks) == 0 and rows is None and not same_bits and (way == "heads" or not isinstance(head_groups, tuple)):
+        exchanged = _explain_heads(shape, head_groups, ahead, most)
+    groups = choose_groups(shape, heads, None if way == "heads" else head_groups)
     gather = _make_transfers(functions, shape, rows, False, same_bits)
     needs = tuple([gather.needs(rank, 0) for rank in ranks])
     # In both passes; keys are sent again in the second one.
     received = (
         2 * max(map(gather.count_received, ranks)) + max(map(gather.count_received_gradients, ranks))
     ) * shape.row_bytes
-    exchanged = None
-    if heads % len(ranks) == 0 and rows is None and not same_bits:
-        exchanged = _explain_heads(shape)
-
     def get_held(transfers, groups, ahead):
         """What a rank holds: keys of the units that are under way, and gradients of one."""
         units = min(ahead + 1, len(groups) * transfers.steps) + 1
@@ -229,6 +243,7 @@ def _choose_way(functions, shape, way, head_groups, ahead, memory, same_bits, ex
             exchanged,
             received,
             memory,
+            exchange,
             rows is None and not same_bits,
             lambda: find_groups(gather, groups),
         )
@@ -237,7 +252,7 @@ def _choose_way(functions, shape, way, head_groups, ahead, memory, same_bits, ex
     if way == "heads":
         if memory is not None and exchanged.memory > memory:
             raise ValueError(f"memory is {memory}, and an exchange of heads needs {exchanged.memory} bytes")
-        return None, dataclasses.replace(exchanged, why=why)
+        return gather, dataclasses.replace(exchanged, why=why)
     transfers = gather
     if way == "ring":
         transfers = _make_transfers(functions, shape, None, True, False)
@@ -263,15 +278,19 @@ def _choose_way(functions, shape, way, head_groups, ahead, memory, same_bits, ex
     )
 
 
-def _find_way(shape, groups, exchanged, received, memory, can_ring, find_groups):
+def _find_way(shape, groups, exchanged, received, memory, exchange, can_ring, find_groups):
     """(way, why, groups of heads, None where memory has no room for the way)."""
-    fits = exchanged is not None and (memory is None or exchanged.memory <= memory)
-    # Each rank copies what it exchanges of heads, and waits for it.
+    copies = exchanged is not None and exchanged.exchange == "copies"
+    fits = copies or exchanged is not None and (memory is None or exchanged.memory <= memory)
     total = 0 if exchanged is None else exchanged.forward_bytes + exchanged.backward_bytes
-    if fits and shape.shards.ranks > 1 and 2 * total < received:
+    # Of messages each rank copies what it exchanges, and waits for it.
+    if fits and shape.shards.ranks > 1 and (total <= received if copies else 2 * total < received):
         why = f"a rank receives {total} bytes of all, where keys, values and their gradients alone would be {received}"
         return "heads", why, groups
-    why, found = f"a rank receives up to {received} bytes of keys, values and their gradients", find_groups()
+    why = f"a rank receives up to {received} bytes of keys, values and their gradients"
+    if exchange == "copies":
+        return "gather", why, groups
+    found = find_groups()
     if found is not None:
         return "gather", why if found == groups else f"{why}, of few heads at a time for memory={memory}", found
     if not can_ring:
@@ -280,15 +299,29 @@ def _find_way(shape, groups, exchanged, received, memory, can_ring, find_groups)
     return way, f"keys and values of one head do not fit in memory={memory}", groups
 
 
-def _explain_heads(shape):
+def _explain_heads(shape, head_groups, ahead, most):
+    """The `Explanation` of an exchange of heads, by copies if a rank may share so many bytes."""
     ranks, (_, _, queries, keys) = shape.shards.ranks, shape.sizes
-    row = shape.batch * (shape.dim + shape.value_dim) * shape.bytes
-    # Queries, keys, values and results of a rank's heads, and the gradients of these.
-    held = 2 * row * (queries * shape.heads + keys * shape.key_heads) // ranks
-    received = _count_bytes_of_heads(shape)
+    heads, row = shape.key_heads // ranks, shape.batch * (shape.dim + shape.value_dim) * shape.bytes
+    forward, backward = _count_bytes_of_heads(shape)
+    size = _make_layout_of_heads(shape).size
+    copies = ranks > 1 and size <= most
+    if copies:
+        # All is sent again, and results, too.
+        backward += forward
+        groups = choose_groups(shape, heads, head_groups)
+        if head_groups is None:
+            of_head = shape.batch * queries * shape.heads // shape.key_heads
+            groups = _choose_groups_of_copies(heads, forward, of_head, _EDGE_ROWS_OF_HEADS)
+    else:
+        # Queries, keys, values and results of a rank's heads, and the gradients of these.
+        size = 2 * row * (queries * shape.heads + keys * shape.key_heads) // ranks
+        groups = choose_groups(shape, heads, 1 if head_groups is None else head_groups)
+    if ahead is None:
+        ahead = len(groups) - 1
     pairs = (queries * keys / ranks / 1e6,) * ranks
-    groups = (shape.key_heads // ranks,)
-    return Explanation("heads", "", groups, 0, "messages", received, received, held, (((0, keys),),) * ranks, pairs)
+    exchange = "copies" if copies else "messages"
+    return Explanation("heads", "", groups, ahead, exchange, forward, backward, size, (((0, keys),),) * ranks, pairs)
 
 
 def _check(shape, way, same_bits, exchange, rows):
@@ -319,15 +352,19 @@ def _check(shape, way, same_bits, exchange, rows):
 
 
 def _count_bytes_of_heads(shape):
-    """What a rank receives where heads are exchanged: all rows of its heads, and its rows of the results of others."""
-    ranks, most = shape.shards.ranks, 0
+    """What a rank receives in each pass where heads are exchanged: all rows of its heads, and its rows of the results of
+    others.
+    """
+    ranks, forward, backward = shape.shards.ranks, 0, 0
+    dim, value_dim = shape.dim, shape.value_dim
     for rank in range(ranks):
         here, keys_here = shape.shards.count(rank), shape.key_shards.count(rank)
-        queries = (shape.sizes[2] - here) * (shape.heads // ranks) * shape.dim
-        keys = (shape.sizes[3] - keys_here) * (shape.key_heads // ranks) * (shape.dim + shape.value_dim)
-        results = here * (shape.heads - shape.heads // ranks) * shape.value_dim
-        most = max(most, queries + keys + results)
-    return most * shape.batch * shape.bytes
+        queries, keys = ((length - count) for length, count in zip(shape.sizes[2:], (here, keys_here)))
+        queries, keys = queries * (shape.heads // ranks), keys * (shape.key_heads // ranks)
+        here, keys_here = (count * (heads - heads // ranks) for count, heads in ((here, shape.heads), (keys_here, shape.key_heads)))
+        forward = max(forward, queries * dim + keys * (dim + value_dim) + here * value_dim)
+        backward = max(backward, queries * value_dim + here * dim + keys_here * (dim + value_dim))
+    return [most * shape.batch * shape.bytes for most in (forward, backward)]
 
 
 def explain(

@@ -70,7 +70,7 @@ class _Keys:
 class _Carrier:
     """What brings keys to ranks and their gradients back, unit by unit.
 
-    `start_keys` gives the `_Keys` of a unit. `start_gradients` takes of each contribution of this rank its blocks of
+    `start` gives the `_Keys` of a unit. `start_gradients` takes of each contribution of this rank its blocks of
     keys and of values, and gives a function that returns (key (0) or value (1), first row, rows) of all gradients of
     this rank's keys in the order in which they are added; ranks `meet` before it is called, unless it `adds_early`. At
     the end they `leave`.
@@ -101,7 +101,7 @@ class _Carrier:
 class _Messages(_Carrier):
     """Messages of the group, which leave a unit's buffers when it has been computed."""
 
-    def start_keys(self, unit):
+    def start(self, unit):
         step, transfers, rank = self._call.units[unit][2], self._transfers, self._rank
         mine, held, exchange = self._get_mine(unit), transfers.holds(rank, step), Exchange(self._call.group)
         buffers = mine
@@ -177,7 +177,7 @@ class _Copies(_Carrier):
     def _get_buffers(self, rank, unit):
         return [self._layout.get_keys(self._shared, self._dtype, rank, unit, number) for number in range(2)]
 
-    def start_keys(self, unit):
+    def start(self, unit):
         transfers, rank = self._transfers, self._rank
         held, pairs = transfers.holds(rank, 0), []
         buffers = self._get_mine(unit) if self._is_local(0) else self._get_buffers(rank, unit)
@@ -249,7 +249,7 @@ class _Merge:
         return None if self._lse is None else (self._output.to(dtype), self._lse)
 
 
-class _Runner:
+class Runner:
     """Calls kernels for parts of a call."""
 
     def __init__(self, call, lengths, sink, arrays):
@@ -316,7 +316,7 @@ class _Runner:
         return (*self._from_rows(*grads[:3]), sink_grad, of_arrays)
 
 
-def _list_units(call, carrier):
+def list_units(call, carrier):
     """Yields (number of a unit, its `_Keys`), when as many as may be under way have been started behind it.
 
     An exchange begins after what is on the stream when it is started: what is started before the first kernel waits for
@@ -326,13 +326,13 @@ def _list_units(call, carrier):
     waiting = iter(range(len(call.units)))
     for unit in range(len(call.units)):
         while len(started) <= call.ahead and (following := next(waiting, None)) is not None:
-            started.append(carrier.start_keys(following))
+            started.append(carrier.start(following))
         yield unit, started.popleft()
 
 
 def compute(call, query, key, value, lengths, sink, arrays):
     """(output, log-sum-exp) of this rank's queries."""
-    runner = _Runner(call, lengths, sink, arrays)
+    runner = Runner(call, lengths, sink, arrays)
     output = (
         torch.empty_like(query)
         if value.shape[-1] == query.shape[-1]
@@ -341,7 +341,7 @@ def compute(call, query, key, value, lengths, sink, arrays):
     lse = query.new_empty(query.shape[:-1], dtype=torch.promote_types(query.dtype, torch.float32))
     merges = {}
     carrier = _make_carrier(call, key, value, False)
-    for unit, keys in _list_units(call, carrier):
+    for unit, keys in list_units(call, carrier):
         first, last, step = call.units[unit]
         keys.wait()
         heads = slice(first * call.per_key_head, last * call.per_key_head)
@@ -454,7 +454,7 @@ def differentiate(call, query, key, value, output, lse, output_grad, lse_grad, l
 
     Of what each rank has the whole, sink and arrays, they are this rank's part: of its own queries.
     """
-    runner = _Runner(call, lengths, sink, arrays)
+    runner = Runner(call, lengths, sink, arrays)
     query_grad, key_grad, value_grad = (torch.empty_like(array) for array in (query, key, value))
     wide = torch.promote_types(query.dtype, torch.float32)
     sink_grad = None if sink is None else torch.zeros_like(sink)
@@ -476,7 +476,7 @@ def differentiate(call, query, key, value, output, lse, output_grad, lse_grad, l
         for number, total in enumerate(sums[first]):
             total.add([(start, rows) for of, start, rows in sources if of == number])
 
-    for unit, keys in _list_units(call, carrier):
+    for unit, keys in list_units(call, carrier):
         first, last, step = call.units[unit]
         keys.wait()
         heads = slice(first * call.per_key_head, last * call.per_key_head)

@@ -4,6 +4,8 @@ On CUDA it is PyTorch's symmetric memory, and what is copied goes over NVLink by
 fill a GPU hold up none of it, where NCCL's kernels wait for room among them. On the CPU it is files in memory.
 """
 
+import ctypes
+import functools
 import os
 import tempfile
 import uuid
@@ -108,7 +110,10 @@ class Shared:
         return self._memories[rank][start : start + count].view(dtype).view(shape)
 
     def copy(self, pairs):
-        """Copies (to, source) of contiguous tensors, after what is on the current stream; returns what waits for it."""
+        """Copies (to, source), after what is on the current stream; returns what waits for it.
+
+        Tensors are contiguous, or (batch, heads, rows, ...) whose heads have contiguous rows.
+        """
         raise NotImplementedError
 
     def leave(self):
@@ -143,8 +148,45 @@ class _OfGpus(Shared):
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             for to, source in pairs:
-                to.copy_(source)
+                if to.is_contiguous() and source.is_contiguous():
+                    to.copy_(source)
+                else:
+                    _copy_heads(to, source, self._stream)
             return self._stream.record_event().wait
+
+
+def _list_fields(side):
+    fields = [("x", ctypes.c_size_t), ("y", ctypes.c_size_t), ("kind", ctypes.c_int), ("host", ctypes.c_void_p)]
+    fields += [("device", ctypes.c_uint64), ("array", ctypes.c_void_p), ("pitch", ctypes.c_size_t)]
+    return [(f"{side}_{name}", kind) for name, kind in fields]
+
+
+class _Copy(ctypes.Structure):
+    """CUDA_MEMCPY2D of the driver: so many rows of a width in bytes, a pitch from each other."""
+
+    _fields_ = [*_list_fields("source"), *_list_fields("to"), ("width", ctypes.c_size_t), ("height", ctypes.c_size_t)]
+
+
+#: CU_MEMORYTYPE_UNIFIED: the address says where it is.
+_UNIFIED = 4
+
+
+@functools.lru_cache(maxsize=None)
+def _get_driver():
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def _copy_heads(to, source, stream):
+    """Copies tensors with gaps between heads by a copy engine; PyTorch would do it by a kernel."""
+    for each, other in zip(to, source):
+        pitches = [tensor.stride(0) * tensor.element_size() for tensor in (each, other)]
+        width = other[0].numel() * other.element_size()
+        copy = _Copy(source_kind=_UNIFIED, source_device=other.data_ptr(), source_pitch=pitches[1])
+        copy.to_kind, copy.to_device, copy.to_pitch = _UNIFIED, each.data_ptr(), pitches[0]
+        copy.width, copy.height = width, len(other)
+        failure = _get_driver().cuMemcpy2DAsync_v2(ctypes.byref(copy), ctypes.c_void_p(stream.cuda_stream))
+        if failure:
+            raise RuntimeError(f"cuMemcpy2DAsync of {len(other)} heads of {width} bytes failed with {failure}")
 
 
 class _OfHost(Shared):
