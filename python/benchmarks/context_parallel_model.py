@@ -4,9 +4,8 @@
 
 `--tflops` are the rates of the forward and of the backward kernel on one GPU, `--host-gb-per-s` what a GPU receives
 from others of its host, `--network-gb-per-s` what it receives from other hosts, each as measured; there are no others.
-The bytes, the pairs of queries and keys and the groups of heads are what `flash_mlir.distributed.explain` says, for copies
-where all ranks are on one host. A rank
-computes a group of heads while the next one is sent; the slowest rank counts, as if it had all bytes of the one that
+The bytes, the pairs of queries and keys and the groups of heads are what `flash_mlir.distributed.explain` says, for
+copies where all ranks are on one host. A rank computes a group of heads while the next one is sent; the slowest rank counts, as if it had all bytes of the one that
 receives most. What is left out: launches, the ends of kernels on few tiles, the share of the memory's rate that
 transfers take, and waiting for ranks that are late. Lines of JSON.
 """
@@ -50,8 +49,8 @@ def model(options, ranks, tokens, name):
     shards = distributed.Shards(tokens, ranks)
     given = dict(mask=mask, way=options.way, memory=options.memory)
     found = distributed.explain(shards, heads, key_heads, options.dim, **given)
-    if ranks <= options.host and found.way == "gather":
-        given.update(way="gather", exchange="copies")
+    if ranks <= options.host and found.way != "ring":
+        given.update(exchange="copies")
         found = distributed.explain(shards, heads, key_heads, options.dim, **given)
     pairs = count_pairs(name, tokens)
     # A rank computes what its pairs are of all, which balanced shards have the same number of but for the edges of
@@ -73,8 +72,12 @@ def model(options, ranks, tokens, name):
 
     forward, backward = get_seconds(found.forward_bytes), get_seconds(found.backward_bytes - found.forward_bytes)
     shares = [group / sum(found.head_groups) for group in found.head_groups]
-    if found.way == "heads":
+    if found.way == "heads" and found.exchange == "messages":
         seconds = sum(compute) + forward + get_seconds(found.backward_bytes)
+    elif found.way == "heads":
+        # The last quarter of the forward pass, and three eighths of the backward pass, are results.
+        passes = zip(compute, (forward, get_seconds(found.backward_bytes)), (1 / 4, 3 / 8))
+        seconds = sum(run_pipeline(shares, moved * (1 - out), each, moved * out) for each, moved, out in passes)
     else:
         seconds = run_pipeline(shares, forward, compute[0], 0.0) + run_pipeline(shares, forward, compute[1], backward)
     return dict(

@@ -35,14 +35,16 @@ def test_serving():
 def test_context_parallel():
     sizes = "--device=cpu --dtype=float32 --tokens 64 --heads 2/2 --dim 16 --masks causal --rounds 1 --link 1 --check 64".split()
     command = [sys.executable, BENCHMARKS / "context_parallel.py", *sizes, "--ours", "ours=head_groups:1+1", "heads=way:heads,head_groups:1"]
+    command += ["copied=way:heads,exchange:copies"]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
     found = [json.loads(line) for line in run.stdout.splitlines()]
-    assert [each["what"] for each in found] == ["card", "link", "check", "check", "attention", "attention"]
-    assert all(each["agree"] and each["same_bits_again"] for each in found[2:4])
-    for each in found[4:]:
-        assert {"one", "split", "ours", "ours alone", "heads", "heads alone"} <= each["ms"].keys() == each["tflops_per_gpu"].keys()
-        assert each["way"] == {"ours": ["gather", [1, 1], 1, "messages"], "heads": ["heads", [1], 0, "messages"]}
+    assert [each["what"] for each in found] == ["card", "link", *["check"] * 3, "attention", "attention"]
+    assert all(each["agree"] and each["same_bits_again"] for each in found[2:5])
+    for each in found[5:]:
+        assert {"one", "split", "ours", "ours alone", "heads", "heads alone", "copied alone"} <= each["ms"].keys() == each["tflops_per_gpu"].keys()
+        assert each["way"]["ours"] == ["gather", [1, 1], 1, "messages"] and each["way"]["heads"] == ["heads", [1], 0, "messages"]
+        assert each["way"]["copied"] == ["heads", [1], 0, "copies"]
 
 
 def test_context_parallel_model():

@@ -19,7 +19,7 @@ from flash_mlir.distributed.local import Functions, Part  # noqa: E402
 SCRIPT = pathlib.Path(__file__).parent / "distributed_ranks.py"
 # Kernels are compiled for where pieces lie, so that four ranks take other ones; they run what depends on their number.
 OF_FOUR = (
-    "masks[causal] masks[sinks] masks[array] uneven[causal] ring[causal] heads[causal] heads[heads] packed[function] "
+    "masks[causal] masks[sinks] masks[array] uneven[causal] ring[causal] heads[causal] heads[heads] heads_again packed[function] "
     "dtensors bits not_sent"
 ).split()
 

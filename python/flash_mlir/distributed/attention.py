@@ -64,12 +64,12 @@ def attention(
         as keys. Offsets on the host, also beside CUDA tensors, show which keys need not be sent.
       way: "gather", "heads" or "ring"; left out it is chosen by sizes (docs/distributed.md).
       head_groups: In how many groups heads of keys are sent, each while the one before is computed; or how many heads
-        of keys each group has.
+        of keys each group has. Where heads are exchanged they are of one rank's heads.
       ahead: How many of these groups are under way beside the one that is computed.
       memory: How many bytes a rank may hold of other ranks' rows; by it heads are sent in more groups, or in a ring.
       same_bits: Whether results and gradients of query, key and value have the same bits for 1, 2, 4 and 8 ranks.
       exchange: "copies": ranks of one host read and write each other's memory, by the GPUs' copy engines; "messages":
-        they send and receive. Left out it is copies where all GPUs of the group reach each other, the way is a gather,
+        they send and receive. Left out it is copies where all GPUs of the group reach each other, the way is no ring,
         and a rank would share no more than a quarter of its memory and than `memory`. What is shared stays until
         `free_memory`.
       schedule, gradient_schedule: Keys of schedules, as `flash_mlir.Attention` has them.

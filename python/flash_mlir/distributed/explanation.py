@@ -35,7 +35,8 @@ class Explanation:
       way: "gather": keys and values are sent to the ranks that need them; "heads": ranks exchange heads; "ring": keys
         and values are sent in as many steps as there are ranks, and a rank has one other rank's at a time.
       why: Why it is this way.
-      head_groups: How many heads of keys are sent at a time, in groups; where heads are exchanged, how many of each rank's.
+      head_groups: How many heads of keys are sent at a time, in groups; where heads are exchanged, how many of each
+        rank's heads.
       ahead: How many of these groups are under way while one is computed.
       exchange: "copies": ranks read and write each other's memory; "messages": they send and receive.
       forward_bytes, backward_bytes: What a rank receives.
@@ -210,7 +211,8 @@ def _choose_way(functions, shape, way, head_groups, ahead, memory, same_bits, ex
     ranks, heads = range(shape.shards.ranks), shape.key_heads
     exchanged = None
     # Sizes of groups are of a gather, unless a call says that heads are exchanged.
-    if heads % len(ranks) == 0 and rows is None and not same_bits and (way == "heads" or not isinstance(head_groups, tuple)):
+    are_sizes = isinstance(head_groups, tuple)
+    if heads % len(ranks) == 0 and rows is None and not same_bits and (way == "heads" or not are_sizes):
         exchanged = _explain_heads(shape, head_groups, ahead, most)
     groups = choose_groups(shape, heads, None if way == "heads" else head_groups)
     gather = _make_transfers(functions, shape, rows, False, same_bits)
@@ -352,18 +354,18 @@ def _check(shape, way, same_bits, exchange, rows):
 
 
 def _count_bytes_of_heads(shape):
-    """What a rank receives in each pass where heads are exchanged: all rows of its heads, and its rows of the results of
-    others.
+    """What a rank receives in each pass where heads are exchanged: others' rows of its heads, and its rows of the
+    results of others.
     """
     ranks, forward, backward = shape.shards.ranks, 0, 0
     dim, value_dim = shape.dim, shape.value_dim
+    heads, key_heads = shape.heads // ranks, shape.key_heads // ranks
     for rank in range(ranks):
-        here, keys_here = shape.shards.count(rank), shape.key_shards.count(rank)
-        queries, keys = ((length - count) for length, count in zip(shape.sizes[2:], (here, keys_here)))
-        queries, keys = queries * (shape.heads // ranks), keys * (shape.key_heads // ranks)
-        here, keys_here = (count * (heads - heads // ranks) for count, heads in ((here, shape.heads), (keys_here, shape.key_heads)))
-        forward = max(forward, queries * dim + keys * (dim + value_dim) + here * value_dim)
-        backward = max(backward, queries * value_dim + here * dim + keys_here * (dim + value_dim))
+        counts = shape.shards.count(rank), shape.key_shards.count(rank)
+        queries, keys = (shape.sizes[2] - counts[0]) * heads, (shape.sizes[3] - counts[1]) * key_heads
+        own, own_keys = counts[0] * (shape.heads - heads), counts[1] * (shape.key_heads - key_heads)
+        forward = max(forward, queries * dim + keys * (dim + value_dim) + own * value_dim)
+        backward = max(backward, queries * value_dim + own * dim + own_keys * (dim + value_dim))
     return [most * shape.batch * shape.bytes for most in (forward, backward)]
 
 

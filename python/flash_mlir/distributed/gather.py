@@ -27,9 +27,9 @@ class Call:
       transfers: `transfers.Transfers`.
       sizes: (batch, heads, query length, key length) of the whole sequence.
       key_heads: How many heads keys have.
-      head_groups: How many of them are sent at a time.
+      head_groups: How many of them are sent at a time; of one rank's, where heads are exchanged.
       ahead: How many groups are under way beside the one that is computed.
-      layout: `shared.Layout` where ranks copy, None where they send messages.
+      layout: `shared.Layout`, or `heads.Layout`, where ranks copy, None where they send messages.
       scale, schedules: As `attention` has them.
       packed: `packed.Rows` of packed rows, or None.
 
@@ -317,7 +317,8 @@ class Runner:
 
 
 def list_units(call, carrier):
-    """Yields (number of a unit, its `_Keys`), when as many as may be under way have been started behind it.
+    """Yields (number of a unit, what a carrier starts for it), when as many as may be under way have been started
+    behind it.
 
     An exchange begins after what is on the stream when it is started: what is started before the first kernel waits for
     none.

@@ -4,7 +4,7 @@ back.
 Known as Ulysses. Masks see the whole sequence, and each rank computes as much as any other, whatever the mask is. Heads
 are exchanged in groups: while one is computed, the next ones arrive, and results of the one before leave.
 
-Arrays have numbers: what ranks send (`SENT`) and what comes back of it.
+Arrays have numbers, and gradients of query, key and value have theirs.
 """
 
 import torch
@@ -53,9 +53,9 @@ class Layout:
 class _Carrier:
     """What brings all rows of its heads to each rank, unit by unit, and rows of results back.
 
-    `arrays` are this rank's rows of all heads, and `results` get what comes back, both by their numbers. `start` gives a
-    function that waits for a unit's arrays and returns them. `make_result` is where kernels write a result that `give`
-    takes then, of a unit; `finish` waits for all results.
+    `arrays` are this rank's rows of all heads, and `results` get what comes back, both by their numbers. `start` gives
+    a function that waits for a unit's arrays and returns them. `make_result` gives a tensor for a result of a unit,
+    `give` takes its results, and `finish` waits for what comes back.
     """
 
     def __init__(self, call, arrays, results):
@@ -64,21 +64,22 @@ class _Carrier:
         # The next ranks come first, so that not all write to the same one.
         self._peers = [(call.rank + each) % self._ranks for each in range(1, self._ranks)]
 
-    def _get_pieces(self, number, rank):
-        shards = self._call.transfers.key_shards if number in (KEY, VALUE) else self._call.transfers.shards
-        return shards.pieces[rank]
+    def _get_shards(self, number):
+        return self._call.transfers.key_shards if number in (KEY, VALUE) else self._call.transfers.shards
 
     def _get_heads(self, number, unit, rank=0):
-        """The heads of a rank's unit in an array of all heads, or (rank 0's) in one of a rank's."""
-        first, last, _ = self._call.units[unit]
-        first, last = first + rank * self._call.units[-1][1], last + rank * self._call.units[-1][1]
-        each = 1 if number in (KEY, VALUE) else self._call.per_key_head
-        return slice(first * each, last * each)
+        """The heads of a rank's unit, or of all its units, in an array of all heads; rank 0's are also the heads of
+        any rank's unit in an array of its heads alone.
+        """
+        units = self._call.units
+        first, last, _ = units[unit] if unit is not None else (0, units[-1][1], 0)
+        before, each = rank * units[-1][1], 1 if number in (KEY, VALUE) else self._call.per_key_head
+        return slice((before + first) * each, (before + last) * each)
 
     def _pair(self, number, rank, whole, mine):
         """(rows of the whole, the same ones of a rank's) of each piece of a rank."""
         place = 0
-        for start, stop in self._get_pieces(number, rank):
+        for start, stop in self._get_shards(number).pieces[rank]:
             yield whole[:, :, start:stop], mine[:, :, place : place + stop - start]
             place += stop - start
 
@@ -93,24 +94,22 @@ class _Messages(_Carrier):
         super().__init__(call, arrays, results)
         self._given = []
 
-    def _count(self, number, rank):
-        return sum(stop - start for start, stop in self._get_pieces(number, rank))
-
     def start(self, unit):
         exchange, found = Exchange(self._call.group), []
         for number, array in self._arrays.items():
+            shards = self._get_shards(number)
             for peer in self._peers:
                 heads = self._get_heads(number, unit, peer)
                 exchange.send(peer, to_contiguous(array[:, heads].movedim(2, 0)))
             mine = array[:, self._get_heads(number, unit, self._rank)].movedim(2, 0)
-            whole = mine.new_empty(sum(self._count(number, rank) for rank in range(self._ranks)), *mine.shape[1:])
+            whole = mine.new_empty(shards.length, *mine.shape[1:])
             received = [(self._rank, mine)]
             for peer in self._peers:
-                pieces = self._get_pieces(number, peer)
+                pieces = shards.pieces[peer]
                 if len(pieces) == 1:
                     exchange.receive(peer, whole[slice(*pieces[0])])
                 else:
-                    received.append((peer, mine.new_empty(self._count(number, peer), *mine.shape[1:])))
+                    received.append((peer, mine.new_empty(shards.count(peer), *mine.shape[1:])))
                     exchange.receive(*received[-1])
             found.append((number, whole.movedim(0, 2), received))
         exchange.start()
@@ -132,13 +131,13 @@ class _Messages(_Carrier):
     def give(self, unit, wholes):
         exchange, received = Exchange(self._call.group), []
         for number, whole in wholes.items():
-            rows = to_contiguous(whole.movedim(2, 0))
+            rows, shards = to_contiguous(whole.movedim(2, 0)), self._get_shards(number)
             for peer in range(self._ranks):
-                parts = [rows[start:stop] for start, stop in self._get_pieces(number, peer)]
+                parts = [rows[start:stop] for start, stop in shards.pieces[peer]]
                 part = parts[0] if len(parts) == 1 else torch.cat(parts) if parts else rows[:0]
                 exchange.send(peer, part)
                 if peer != self._rank:
-                    part = rows.new_empty(self._count(number, self._rank), *rows.shape[1:])
+                    part = rows.new_empty(shards.count(self._rank), *rows.shape[1:])
                 received.append((self._results[number][:, self._get_heads(number, unit, peer)], part.movedim(0, 2)))
                 exchange.receive(peer, part)
         self._given.append((exchange.start(), received))
@@ -178,8 +177,8 @@ class _Copies(_Carrier):
         self._given, self._waits = [], []
         self._shared.meet()
 
-    def _get(self, rank, number, dtype, unit):
-        """What a rank has of a unit."""
+    def _get(self, rank, number, dtype, unit=None):
+        """What a rank has of a unit, or of all."""
         return self._call.layout.get(self._shared, rank, number, dtype)[:, self._get_heads(number, unit)]
 
     def start(self, unit):
@@ -202,11 +201,9 @@ class _Copies(_Carrier):
 
     def _put_mine(self):
         for number, array in self._arrays.items():
-            for unit in range(len(self._call.units)):
-                mine = array[:, self._get_heads(number, unit, self._rank)]
-                whole = self._get(self._rank, number, array.dtype, unit)
-                for to, source in self._pair(number, self._rank, whole, mine):
-                    copy_rows(to, source)
+            mine = array[:, self._get_heads(number, None, self._rank)]
+            for to, source in self._pair(number, self._rank, self._get(self._rank, number, array.dtype), mine):
+                copy_rows(to, source)
 
     def make_result(self, number, unit, shape):
         return self._get(self._rank, number, self._results[number].dtype, unit)
@@ -217,7 +214,7 @@ class _Copies(_Carrier):
             if room.data_ptr() == whole.data_ptr():
                 continue
             for peer in self._peers:
-                for start, stop in self._get_pieces(number, peer):
+                for start, stop in self._get_shards(number).pieces[peer]:
                     copy_rows(room[:, :, start:stop], whole[:, :, start:stop])
         self._given.append((unit, wholes))
 
@@ -285,7 +282,7 @@ def compute(call, has_lse, query, key, value, lengths, sink, arrays):
 def differentiate(call, shapes, sent, kept, lengths, sink, arrays, wrt):
     """The gradients of query, key and value, of sink or None, and {number: gradient} of the arrays in wrt.
 
-    `shapes` are those of this rank's query, key and value, and `sent` the arrays that ranks exchange, by their numbers.
+    `shapes` are of this rank's query, key and value, and `sent` the arrays that ranks exchange, by their numbers.
     Of sink and arrays the gradients are this rank's part: of its heads.
     """
     runner = Runner(call, lengths, sink, arrays)
