@@ -157,8 +157,10 @@ static bool paysToSumDiagonals(const Problem &problem,
 /// queries, with ranks that are data.
 static bool paysToFuseLists(const Problem &problem, const Gain &gain,
                             int64_t keyTile) {
-  // What a region alone masks may leave a tile anything.
-  if (problem.masksInRegion && (!problem.masksPositions || problem.readsPairs))
+  // A tile of keys goes through the queries of one head after the other, and
+  // where documents end shorter lists wait for longer ones at each head.
+  if (problem.masksInRegion &&
+      (problem.group.value_or(1) > 1 || problem.readsPairs))
     return false;
   if (problem.group.value_or(1) > gain.largestGroupOfLists ||
       problem.queriesInTilesPerKey.value_or(unlimited) <

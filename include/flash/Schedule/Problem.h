@@ -72,9 +72,8 @@ struct Problem {
   bool sumsByDistance = false;
   /// Whether gradients are computed, not the attention itself.
   bool isGradient = false;
-  /// Whether a score region masks elements, and whether a mask attribute does.
-  /// Both take registers.
-  bool masksInRegion = false, masksPositions = false;
+  /// Whether a score region masks elements.
+  bool masksInRegion = false;
   /// For gradients: whether the mask is known to leave each tile of queries one
   /// range of tiles of keys, and each tile of keys one range of tiles of
   /// queries.

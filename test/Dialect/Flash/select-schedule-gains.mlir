@@ -5,6 +5,7 @@
 !q = tensor<8x16x2048x64xbf16>
 !l = tensor<8x16x2048xf32>
 !w = tensor<8x16x2048x128xbf16>
+!narrow = tensor<8x4x2048x64xbf16>
 !shared = tensor<8x4x2048x128xbf16>
 
 // A bias leaves the derivative as it is; tanh needs the scores again, for which there are registers at D = 128.
@@ -142,16 +143,18 @@ func.func @lists(%q: !q, %w: !w, %lse: !l) {
   return
 }
 
-// Of what a region masks only the data tell. It pays under a mask of positions, and at D = 128 unless heads share keys. Tiles
-// are claimed.
+// Of what a region masks only the data tell. Tiles are claimed. It does not pay where heads share keys, and where the mask is read
+// for each pair of a query and a key.
 
 // CHECK-LABEL: func @regions(
 // CHECK:         products = 5
-// CHECK:         query_step = 64, key_step = 128, stages = 2
+// CHECK:         products = 5, stages = 2, features = specialize_warps|persistent|bulk_store|defer_products|claim_tiles
 // CHECK:         products = 5, stages = 2, features = specialize_warps|persistent|bulk_store|defer_products|claim_tiles
 // CHECK:         products = 5
 // CHECK:         query_step = 64, key_step = 64, stages = 2
-func.func @regions(%q: !q, %w: !w, %shared: !shared, %lse: !l, %ids: tensor<2048xi32>, %slopes: tensor<16xf32>) {
+// CHECK:         query_step = 64, key_step = 128, stages = 2
+// CHECK:         query_step = 64, key_step = 64, stages = 2
+func.func @regions(%q: !q, %w: !w, %shared: !shared, %narrow: !narrow, %lse: !l, %ids: tensor<2048xi32>, %slopes: tensor<16xf32>, %pairs: tensor<2048x2048xi8>) {
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %x = tensor.extract %ids[%i] : tensor<2048xi32>
@@ -189,5 +192,19 @@ func.func @regions(%q: !q, %w: !w, %shared: !shared, %lse: !l, %ids: tensor<2048
     %same = arith.cmpi eq, %x, %y : i32
     flash.yield %s keep %same : f32
   } : (!w, !shared, !shared, !w, !l, !w) -> (!w, !shared, !shared)
+  %5:3 = flash.attention_grad %q, %narrow, %narrow, %q, %lse, %q mask(#flash.causal) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<2048xi32>
+    %y = tensor.extract %ids[%j] : tensor<2048xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  } : (!q, !narrow, !narrow, !q, !l, !q) -> (!q, !narrow, !narrow)
+  %6:3 = flash.attention_grad %w, %w, %w, %w, %lse, %w score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %pairs[%i, %j] : tensor<2048x2048xi8>
+    %c0 = arith.constant 0 : i8
+    %is = arith.cmpi ne, %x, %c0 : i8
+    flash.yield %s keep %is : f32
+  } : (!w, !w, !w, !w, !l, !w) -> (!w, !w, !w)
   return
 }

@@ -142,8 +142,7 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
   }
   problem.keysInPages = static_cast<bool>(UnpageOp::ofRows(op.getKey()));
   problem.masksInRegion = masksElements(op.getScore());
-  problem.masksPositions = op.getMask().has_value();
-  problem.isMasked = problem.masksPositions || problem.masksInRegion;
+  problem.isMasked = op.getMask() || problem.masksInRegion;
   if (problem.isGradient && problem.isMasked)
     problem.leavesRanges =
         !problem.masksInRegion && llvm::all_of(typicalSteps, [&](int64_t step) {
