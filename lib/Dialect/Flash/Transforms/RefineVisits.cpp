@@ -11,10 +11,14 @@
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 namespace flash {
 #define GEN_PASS_DEF_REFINEVISITS
@@ -92,6 +96,113 @@ static bool isMultipleOf(OpFoldResult value, int64_t factor) {
     if (var == argument)
       return isMultipleOf(start, factor) && isMultipleOf(step, factor);
   return false;
+}
+
+/// What the program asserts before the visit that a size is a multiple of,
+/// or 1.
+static int64_t getAssertedMultiple(OpFoldResult size, VisitOp visit) {
+  auto value = dyn_cast<Value>(size);
+  auto dim = value ? value.getDefiningOp<tensor::DimOp>() : tensor::DimOp();
+  if (!dim)
+    return 1;
+  Block &body = visit->getParentOfType<func::FuncOp>().getBody().front();
+  Operation *end = body.findAncestorOpInBlock(*visit);
+  for (auto assertion : body.getOps<cf::AssertOp>()) {
+    auto equal = assertion.getArg().getDefiningOp<arith::CmpIOp>();
+    if (!equal || equal.getPredicate() != arith::CmpIPredicate::eq ||
+        !isConstantIntValue(equal.getRhs(), 0) || !end ||
+        !assertion->isBeforeInBlock(end))
+      continue;
+    auto remainder = equal.getLhs().getDefiningOp<arith::RemUIOp>();
+    auto same = remainder ? remainder.getLhs().getDefiningOp<tensor::DimOp>()
+                          : tensor::DimOp();
+    std::optional<int64_t> factor =
+        remainder ? getConstantIntValue(remainder.getRhs()) : std::nullopt;
+    if (same && same.getSource() == dim.getSource() &&
+        isEqualConstantIntOrValue(same.getDimension(), dim.getDimension()) &&
+        factor && *factor > 0)
+      return *factor;
+  }
+  return 1;
+}
+
+namespace {
+/// What the dimension i0 and the symbols of bounds on tiles are multiples of.
+/// With it, a quotient does not depend on the last bits of a number that is
+/// added in front of the division. So the full tiles of a causal mask, say, end
+/// at the last tile that is visited, which can be seen from their bounds.
+struct Multiples {
+  int64_t ofStart;
+  int64_t ofSizes[2];
+  /// Whether i0 is less than the first size.
+  bool isBeforeEnd;
+
+  AffineExpr scale(AffineExpr expr) const;
+  AffineExpr simplify(AffineExpr expr) const;
+  void simplify(SmallVectorImpl<TileBound> &bounds) const;
+};
+} // namespace
+
+/// The expression with a multiple in place of what is known to be one.
+AffineExpr Multiples::scale(AffineExpr expr) const {
+  MLIRContext *context = expr.getContext();
+  AffineExpr dims[3], symbols[2];
+  for (unsigned i = 0; i < 3; ++i)
+    dims[i] = getAffineDimExpr(i, context) * (i == 2 ? ofStart : 1);
+  for (unsigned i = 0; i < 2; ++i)
+    symbols[i] = getAffineSymbolExpr(i, context) * ofSizes[i];
+  return expr.replaceDimsAndSymbols(dims, symbols);
+}
+
+AffineExpr Multiples::simplify(AffineExpr expr) const {
+  auto op = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!op)
+    return expr;
+  AffineExprKind kind = op.getKind();
+  AffineExpr lhs = simplify(op.getLHS()), rhs = simplify(op.getRHS());
+  bool isFloor = kind == AffineExprKind::FloorDiv;
+  auto sum = dyn_cast<AffineBinaryOpExpr>(lhs);
+  auto divisor = dyn_cast<AffineConstantExpr>(rhs);
+  auto added = sum && sum.getKind() == AffineExprKind::Add
+                   ? dyn_cast<AffineConstantExpr>(sum.getRHS())
+                   : AffineConstantExpr();
+  if (added && divisor && (isFloor || kind == AffineExprKind::CeilDiv)) {
+    int64_t step = std::gcd(scale(sum.getLHS()).getLargestKnownDivisor(),
+                            divisor.getValue());
+    lhs = sum.getLHS() +
+          (isFloor ? llvm::divideFloorSigned(added.getValue(), step)
+                   : llvm::divideCeilSigned(added.getValue(), step)) *
+              step;
+  }
+  return getAffineBinaryOpExpr(kind, lhs, rhs);
+}
+
+void Multiples::simplify(SmallVectorImpl<TileBound> &bounds) const {
+  for (TileBound &bound : bounds) {
+    AffineMap map = bound.map;
+    bound.map = AffineMap::get(map.getNumDims(), map.getNumSymbols(),
+                               llvm::map_to_vector(map.getResults(),
+                                                   [&](AffineExpr result) {
+                                                     return simplify(result);
+                                                   }),
+                               map.getContext());
+    if (!bound.guard || !isBeforeEnd)
+      continue;
+    // A whole tile is in front of the end.
+    AffineExpr behind = getAffineSymbolExpr(0, map.getContext()) -
+                        getAffineDimExpr(2, map.getContext());
+    int64_t least = std::gcd(ofStart, ofSizes[0]);
+    bool holds = llvm::all_of(
+        llvm::zip_equal(bound.guard.getConstraints(), bound.guard.getEqFlags()),
+        [&](auto constraint) {
+          auto [expr, isEquality] = constraint;
+          auto more = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(
+              expr - behind, /*numDims=*/3, /*numSymbols=*/2));
+          return !isEquality && more && more.getValue() >= -least;
+        });
+    if (holds)
+      bound.guard = IntegerSet();
+  }
 }
 
 /// Whether the classification of tiles holds for the tiles of the step: they
@@ -271,6 +382,14 @@ static void refine(VisitOp visit) {
   default:
     tiles = computeMaskTiles(mask, queryTile, keyTile, nq, nk, packedHeads);
   }
+  bool areQueries = visit.getKind() == VisitKind::Queries;
+  Multiples multiples = {areQueries ? keyTile : queryTile,
+                         {getAssertedMultiple(of[areQueries], visit),
+                          getAssertedMultiple(of[!areQueries], visit)},
+                         visit.getKind() != VisitKind::Diagonal};
+  for (SmallVectorImpl<TileBound> *bounds :
+       {&tiles.lo, &tiles.hi, &tiles.fullLo, &tiles.fullHi})
+    multiples.simplify(*bounds);
   if (tiles.gaveUp)
     warnOfAllTiles(visit.getLoc(), step, visit.getKind());
   bool areRanges =

@@ -893,6 +893,9 @@ def RefineVisits : Pass<"flash-refine-visits", "::mlir::func::FuncOp"> {
     diagonal for the distance instead of the tile of queries. What a step contributes to each of the tiles that it visits
     (`flash.contribute`) is among the contributions of the tiles that visit it, which `contributors` says.
 
+    Where the program asserts that a length is a multiple of tiles (`flash-assert-shapes` does), a bound leaves out what it
+    need not say then: the full tiles of a causal mask end at the last tile that is visited.
+
     The pass also says in which order blocks take tiles of queries which the mask makes longer or shorter
     (`#flash.order`), unless the program does. Visits of lists, and visits of tiles that do not start at multiples of
     their size, are left as they are.
