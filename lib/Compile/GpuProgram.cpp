@@ -110,17 +110,23 @@ llvm::Expected<GpuProgram> GpuProgram::compile(ModuleOp source, StringRef entry,
   if (llvm::Error error = runGpuPasses(*module, variant, options, program))
     return error;
 
+  flash::PtxOptions ptxOptions;
+  ptxOptions.chip = program.gpu;
+  SmallVector<std::future<llvm::Expected<flash::PtxText>>> texts;
+  for (auto gpuModule : module->getOps<gpu::GPUModuleOp>())
+    texts.push_back(flash::startPtx(gpuModule, ptxOptions));
+  // Beside the kernels, which take longer.
   func = module->lookupSymbol<func::FuncOp>(entry);
-  if (llvm::Error error = compileHost(func, program))
-    return std::move(error);
+  llvm::Error failure = compileHost(func, program);
 
   flash::PtxTimes times;
-  for (auto gpuModule : module->getOps<gpu::GPUModuleOp>()) {
-    flash::PtxOptions ptxOptions;
-    ptxOptions.chip = program.gpu;
-    auto ptx = flash::emitPtx(gpuModule, ptxOptions);
-    if (!ptx)
-      return ptx.takeError();
+  for (auto [gpuModule, text] :
+       llvm::zip_equal(module->getOps<gpu::GPUModuleOp>(), texts)) {
+    auto ptx = text.get();
+    if (!ptx) {
+      failure = llvm::joinErrors(std::move(failure), ptx.takeError());
+      continue;
+    }
     times.translate += ptx->times.translate;
     times.optimize += ptx->times.optimize;
     times.codegen += ptx->times.codegen;
@@ -128,6 +134,8 @@ llvm::Expected<GpuProgram> GpuProgram::compile(ModuleOp source, StringRef entry,
     program.modules.push_back(
         {gpuModule.getName().str(), std::move(ptx->text), std::nullopt});
   }
+  if (failure)
+    return std::move(failure);
   program.times.append({{"translate", times.translate},
                         {"optimize", times.optimize},
                         {"codegen", times.codegen}});

@@ -29,12 +29,24 @@ using namespace llvm;
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 /// A module and what it refers to, in the order of destruction.
 struct Compilation {
+  /// The seconds since the last call.
+  double lap() {
+    Clock::time_point now = Clock::now();
+    return std::chrono::duration<double>(now - std::exchange(start, now))
+        .count();
+  }
+
   LLVMContext context;
   std::unique_ptr<TargetMachine> machine;
   std::unique_ptr<Module> module;
+  unsigned version;
   std::string firstError;
+  flash::PtxTimes times;
+  Clock::time_point start = Clock::now();
 };
 
 /// Types of the LLVM dialect get their alignment from the data layout during
@@ -104,28 +116,22 @@ void flash::registerNvptxDialects(mlir::DialectRegistry &registry) {
   mlir::registerNVVMDialectTranslation(registry);
 }
 
-Expected<flash::PtxText> flash::emitPtx(mlir::Operation *module,
-                                        const PtxOptions &options) {
-  Expected<unsigned> version = getPtxVersion(options);
+/// From MLIR to LLVM.
+static Expected<std::unique_ptr<Compilation>>
+prepare(mlir::Operation *module, const flash::PtxOptions &options) {
+  Expected<unsigned> version = flash::getPtxVersion(options);
   if (!version)
     return version.takeError();
-  if (Error error = checkOperations(module, options.chip))
+  if (Error error = flash::checkOperations(module, options.chip))
     return std::move(error);
-  PtxText result;
-  auto start = std::chrono::steady_clock::now();
-  auto lap = [&] {
-    auto now = std::chrono::steady_clock::now();
-    return std::chrono::duration<double>(now - std::exchange(start, now))
-        .count();
-  };
-
   auto compilation = std::make_unique<Compilation>();
+  compilation->version = *version;
   // To name values takes a third of the time that optimizing them does.
   compilation->context.setDiscardValueNames(true);
   compilation->context.setDiagnosticHandlerCallBack(keepFirstError,
                                                     &compilation->firstError);
   Expected<std::unique_ptr<TargetMachine>> machine =
-      createNvptxMachine(options.chip, *version);
+      flash::createNvptxMachine(options.chip, *version);
   if (!machine)
     return machine.takeError();
   compilation->machine = std::move(*machine);
@@ -135,22 +141,32 @@ Expected<flash::PtxText> flash::emitPtx(mlir::Operation *module,
     return createStringError(
         "the module has no translation to LLVM IR; it must "
         "be in the llvm and nvvm dialects");
-  if (Error error = checkModule(*compilation->module))
+  if (Error error = flash::checkModule(*compilation->module))
     return std::move(error);
   setAttributes(*compilation->module);
-  result.times.translate = lap();
+  compilation->times.translate = compilation->lap();
+  return std::move(compilation);
+}
 
-  Error failure = runRecoverably([&] {
-    optimizeForNvptx(*compilation->module, *compilation->machine);
-    result.times.optimize = lap();
-    generate(*compilation, result.text);
-    result.times.codegen = lap();
+static Expected<flash::PtxText>
+finish(Expected<std::unique_ptr<Compilation>> prepared) {
+  if (!prepared)
+    return prepared.takeError();
+  std::unique_ptr<Compilation> compilation = std::move(*prepared);
+  std::string text;
+  Error failure = flash::runRecoverably([&] {
+    flash::optimizeForNvptx(*compilation->module, *compilation->machine);
+    compilation->times.optimize = compilation->lap();
+    generate(*compilation, text);
+    compilation->times.codegen = compilation->lap();
   });
-  auto describe = [&](StringRef why) {
-    return createStringError(
-        formatv("LLVM cannot generate PTX {0}.{1} for {2}: {3}", *version / 10,
-                *version % 10, options.chip, why));
-  };
+  auto describe =
+      [version = compilation->version,
+       chip = compilation->machine->getTargetCPU().str()](StringRef why) {
+        return createStringError(
+            formatv("LLVM cannot generate PTX {0}.{1} for {2}: {3}",
+                    version / 10, version % 10, chip, why));
+      };
   if (failure) {
     // Passes that were abandoned midway still watch the module.
     static_cast<void>(compilation.release());
@@ -158,5 +174,19 @@ Expected<flash::PtxText> flash::emitPtx(mlir::Operation *module,
   }
   if (!compilation->firstError.empty())
     return describe(compilation->firstError);
-  return result;
+  return flash::PtxText{std::move(text), compilation->times};
+}
+
+Expected<flash::PtxText> flash::emitPtx(mlir::Operation *module,
+                                        const PtxOptions &options) {
+  return finish(prepare(module, options));
+}
+
+std::future<Expected<flash::PtxText>>
+flash::startPtx(mlir::Operation *module, const PtxOptions &options) {
+  // Where no thread can be started, whoever waits does the work.
+  return std::async(std::launch::async | std::launch::deferred,
+                    [prepared = prepare(module, options)]() mutable {
+                      return finish(std::move(prepared));
+                    });
 }

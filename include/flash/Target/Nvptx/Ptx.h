@@ -10,6 +10,7 @@
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/Support/Error.h"
+#include <future>
 #include <string>
 
 namespace mlir {
@@ -63,6 +64,11 @@ void registerNvptxDialects(mlir::DialectRegistry &registry);
 /// diagnostic names the location.
 llvm::Expected<PtxText> emitPtx(mlir::Operation *module,
                                 const PtxOptions &options = {});
+
+/// As `emitPtx`, but another thread does what LLVM does once the module is
+/// translated. It reads nothing of MLIR, whose context this thread can use.
+std::future<llvm::Expected<PtxText>> startPtx(mlir::Operation *module,
+                                              const PtxOptions &options);
 
 } // namespace flash
 
