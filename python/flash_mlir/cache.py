@@ -9,11 +9,16 @@ import os
 import pathlib
 import struct
 import tempfile
+import threading
 
 from . import _core, compilation
 from .library import get_library
 
 _kernels = {}
+#: Of kernels that a thread reads or compiles. A process that is forked has no such thread.
+_locks = {}
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_locks.clear)
 _MAX_KERNELS = 512
 # Of all files together.
 _MAX_BYTES = 2**30
@@ -196,7 +201,17 @@ def _name(target):
 
 
 def _find_outside(key):
-    """As `find_kernel`, of what is not in memory."""
+    """As `find_kernel`, of what was not in memory. A thread waits for another that is about the same kernel."""
+    with _locks.setdefault(key, threading.Lock()):
+        try:
+            kernel = _kernels.get(key)
+            return (kernel, "memory") if kernel is not None else _read_or_compile(key)
+        finally:
+            _locks.pop(key, None)
+
+
+def _read_or_compile(key):
+    """The kernel and where it was found, which is in memory then."""
     digest = hashlib.sha256("\0".join((_STAMP, *map(str, key))).encode()).hexdigest()
     directory = get_directory()
     path = directory / f"{digest}.kernel" if _is_usable(directory) else None

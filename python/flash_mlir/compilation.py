@@ -52,10 +52,14 @@ def act(action):
         _action.reset(token)
 
 
+def get_action():
+    return _action.get() or _default
+
+
 @contextlib.contextmanager
 def announced(describe):
     """A scope that needs the compiler, and `describe()` says why; what is inside has been said once."""
-    action = _action.get() or _default
+    action = get_action()
     if action == "allow":
         yield
         return

@@ -1,9 +1,11 @@
 """The text of an attention program at level 0 (docs/language.md)."""
 
+import contextlib
 import functools
 import json
 import re
 import sys
+import threading
 
 from . import _core, cache, compilation, lowering
 from .compiler import get_machine
@@ -533,9 +535,24 @@ def _load(kernel, device):
     return kernel
 
 
+def _start_gradients(config, *variant):
+    """Compiles, in a thread, what `backward` most likely needs, while the driver assembles the kernel of the call, which takes
+    longer."""
+    is_learned = any(dtype not in _INTEGERS for _, dtype, *_ in get_captures(config))
+    if is_learned or compilation.get_action() != "allow":
+        return
+
+    def compile():
+        # What cannot be compiled is an error of `backward`.
+        with contextlib.suppress(Exception):
+            get_gradient_kernel(config, *variant, False, ())
+
+    threading.Thread(target=compile, name="flash_mlir gradients").start()
+
+
 @functools.lru_cache(maxsize=512)
-def get_function(config):
-    """The native function of a variant."""
+def get_function(config, trains=False):
+    """The native function of a variant; `trains` says that gradients follow its calls."""
     parts = json.loads(config)
 
     def said(what, element, head_dim, value_dim, target, device):
@@ -549,7 +566,10 @@ def get_function(config):
     def compile(element, rank, head_dim, value_dim, device, sizes):
         target = _get_machine(device, element)
         with said("attention", element, head_dim, value_dim, target, device):
-            return _load(get_kernel(config, element, rank, head_dim, value_dim, target, sizes, device), device)
+            kernel = get_kernel(config, element, rank, head_dim, value_dim, target, sizes, device)
+            if trains and device >= 0:
+                _start_gradients(config, element, rank, head_dim, value_dim, target, sizes)
+            return _load(kernel, device)
 
     def compile_gradients(element, rank, head_dim, value_dim, device, sizes, has_lse_grad, wrt):
         target = _get_machine(device, element)

@@ -244,7 +244,7 @@ def make_dispatch(config, return_lse):
     gradients, of plain tensors that nothing watches, which go without them.
     """
     training_config = get_training_config(config)
-    training = get_function(training_config)
+    training = get_function(training_config, trains=True)
     packed = get_packing(config)
 
     def dispatch(query, key, value, lengths, sink, captured, is_plain):

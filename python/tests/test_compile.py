@@ -12,6 +12,7 @@ import pickle
 import re
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -19,6 +20,8 @@ import pytest
 from conftest import assert_close, reference
 
 import flash_mlir as flash
+from flash_mlir import compilation, preparation, programs
+from flash_mlir.compiler import Machine
 
 TYPE = "tensor<?x?x?x64xf16>"
 PROGRAM = f"""func.func @attention(%q: {TYPE}, %k: {TYPE}, %v: {TYPE}) -> ({TYPE}, tensor<?x?x?xf32>) {{
@@ -230,6 +233,60 @@ def compile_number(number):
     flash.cache._kernels.clear()
     type = "tensor<?xf32>"
     flash.compile(f"func.func @f{number}(%x: {type}) -> {type} {{\n  return %x : {type}\n}}", target="cpu")
+
+
+@pytest.fixture
+def compiled(folder, monkeypatch):
+    """The keys of what is compiled, each for a while."""
+    keys, compile = [], flash.cache._read_or_compile
+
+    def count(key):
+        keys.append(key)
+        time.sleep(0.05)
+        return compile(key)
+
+    monkeypatch.setattr(flash.cache, "_read_or_compile", count)
+    return keys
+
+
+def test_threads_that_need_one_kernel(compiled):
+    """One of them compiles it."""
+    kernels = []
+    threads = [threading.Thread(target=lambda: kernels.append(flash.cache.get_kernel(PROGRAM, "sm_80"))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(compiled) == 1 and len(kernels) == 4 and len(set(map(id, kernels))) == 1
+    # Nor does an error keep others from it.
+    for _ in range(2):
+        with pytest.raises(flash.CompileError):
+            flash.cache.get_kernel("func.func @f() { return %x }", "sm_80")
+    assert len(compiled) == 3 and not flash.cache._locks
+
+
+def test_gradients_ahead(compiled):
+    """What a call for training starts is the kernel that its `backward` needs, where one may compile and nothing is learned."""
+    machine = Machine("sm_90a", "NVIDIA H200", 132)
+    variant = "bf16", 4, 64, 64, machine, [[2, 8, 1024, 64]] * 3
+
+    def start(mask, score=None):
+        config = preparation.prepare(mask, score, None, None, False, True)[0].config
+        programs._start_gradients(config, *variant)
+        for thread in threading.enumerate():
+            if thread.name == "flash_mlir gradients":
+                thread.join()
+        return config
+
+    config = start(flash.causal())
+    assert len(compiled) == 1
+    assert "flash.attention_grad" in programs.get_gradient_kernel(config, *variant, False, ()).text("l0")
+    assert len(compiled) == 1
+    with compilation.act("raise"):
+        start(flash.window(100, 0))
+    bias = np.zeros(8, np.float32)
+    start(None, lambda score, b, h, q, k: score + bias[h])
+    assert len(compiled) == 1
 
 
 def test_place_of_the_cache(tmp_path, monkeypatch, folder):
