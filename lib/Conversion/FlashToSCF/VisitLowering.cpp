@@ -375,6 +375,32 @@ static bool reachesLast(Value bound, Value hi) {
                                          ValueRange(hi)));
 }
 
+/// As `reachesLast`, of the least of bounds and the greatest of others,
+/// whatever their guards say: the greatest of `hi` is a number of tiles, and
+/// where none of the full tiles' bounds holds, these are all.
+bool VisitLowering::reachesLastOfEach() {
+  ArrayAttr full = tiles.getFullHi(), ends = tiles.getHi();
+  if (!full || !ends)
+    return false;
+  SmallVector<Value> operands(position);
+  llvm::append_range(operands, extents);
+  using Bounds = ValueBoundsConstraintSet;
+  auto isOfPair = [&](TileBoundAttr bound, TileBoundAttr end) {
+    AffineMap least = bound.getMap().getValue(), most = end.getMap().getValue();
+    return llvm::any_of(least.getResults(), [&](AffineExpr value) {
+      return llvm::any_of(most.getResults(), [&](AffineExpr other) {
+        return Bounds::compare(
+            Bounds::Variable(AffineMap::get(3, 2, value), operands), Bounds::GE,
+            Bounds::Variable(AffineMap::get(3, 2, other - 1), operands));
+      });
+    });
+  };
+  return llvm::all_of(full.getAsRange<TileBoundAttr>(), [&](auto bound) {
+    return llvm::all_of(ends.getAsRange<TileBoundAttr>(),
+                        [&](auto end) { return isOfPair(bound, end); });
+  });
+}
+
 Value VisitLowering::isFixedWhole() {
   auto grad = dyn_cast<KeyGradStepOp>(step.getOperation());
   // Gradients of queries are sums over the keys, and a key of zeros may have an
@@ -394,8 +420,8 @@ void VisitLowering::splitIntoRanges(Value lo, Value hi) {
     fullLo = min(max(fullLo, lo), hi);
   Value fullHi = combine(/*outerIsMin=*/true, tiles.getFullHi(), hi);
   // All tiles before these are so, but perhaps for the last one.
-  bool isLastOnly =
-      reachesLast(fullHi, hi) && (!ragged || reachesLast(wholeTiles, hi));
+  bool isLastOnly = (reachesLast(fullHi, hi) || reachesLastOfEach()) &&
+                    (!ragged || reachesLast(wholeTiles, hi));
   if (fullHi != hi)
     fullHi = max(min(fullHi, hi), fullLo);
   bool hasZeros = ragged && visit.getNeutralZeros();

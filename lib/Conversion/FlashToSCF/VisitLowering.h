@@ -119,6 +119,7 @@ private:
                    llvm::function_ref<void()> loops);
 
   void visitRange();
+  bool reachesLastOfEach();
   void splitIntoRanges(mlir::Value lo, mlir::Value hi);
   /// Whether tiles that need care and others may be in one loop, whose step
   /// tests which they are: not with a score region, which would be in both

@@ -173,6 +173,27 @@ func.func @care_for_last(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16>
 
 // -----
 
+// So it is where all queries see the first keys, too: each of the ends that the visit may have is one tile behind full ones.
+
+// CHECK-LABEL: func @care_for_last_of_two(
+// CHECK:         scf.if
+// CHECK-NOT:     scf.for
+// CHECK:           flash.online_attention
+// CHECK-SAME:        mask(
+// CHECK:         scf.for %{{.*}} = %c0 to
+// CHECK:           flash.online_attention
+// CHECK-NOT:         mask
+// CHECK-SAME:        schedule
+// CHECK-NOT:     flash.online_attention
+func.func @care_for_last_of_two(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.any_of<[#flash.causal, #flash.prefix<300>]>)
+      schedule(<query_tile = 128, key_tile = 128, warps = 8, stages = 2, features = specialize_warps|overlap>)
+      : (tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16>
+  return %o : tensor<2x4x1024x64xf16>
+}
+
+// -----
+
 // Where both sides of a window cut tiles, one loop has all of them: the last ones, whose numbers are negative, then the first
 // ones, then the others. Each step asks whether its tile needs care.
 
