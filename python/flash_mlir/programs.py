@@ -17,6 +17,7 @@ from .quantization import Quantization
 
 # As many as a call of the kernel has room for.
 MAX_CAPTURES = 24
+THREAD_OF_GRADIENTS = "flash_mlir gradients"
 
 _INTEGERS = {4: "int8", 5: "int16", 6: "int32", 7: "int64"}
 # An array of a plan, which is among the captured tensors and described like them.
@@ -547,7 +548,7 @@ def _start_gradients(config, *variant):
         with contextlib.suppress(Exception):
             get_gradient_kernel(config, *variant, False, ())
 
-    threading.Thread(target=compile, name="flash_mlir gradients").start()
+    threading.Thread(target=compile, name=THREAD_OF_GRADIENTS).start()
 
 
 @functools.lru_cache(maxsize=512)

@@ -274,7 +274,7 @@ def test_gradients_ahead(compiled):
         config = preparation.prepare(mask, score, None, None, False, True)[0].config
         programs._start_gradients(config, *variant)
         for thread in threading.enumerate():
-            if thread.name == "flash_mlir gradients":
+            if thread.name == programs.THREAD_OF_GRADIENTS:
                 thread.join()
         return config
 

@@ -143,7 +143,8 @@ struct Multiples {
 };
 } // namespace
 
-/// The expression with a multiple in place of what is known to be one.
+/// The expression with a multiple of a number instead of each number that is
+/// known to be one.
 AffineExpr Multiples::scale(AffineExpr expr) const {
   MLIRContext *context = expr.getContext();
   AffineExpr dims[3], symbols[2];
