@@ -21,8 +21,8 @@ include "mlir/Interfaces/ParallelCombiningOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/TilingInterface.td"
 
-/// ODS checks the sizes of optional operand groups only; this checks the groups
-/// of one operand, before anything reads them.
+/// Checks that operand groups which must have one operand have one, before
+/// anything reads them. ODS checks the sizes of optional groups only.
 def Flash_SingleOperandGroups : NativeOpTrait<"SingleOperandGroups">,
                                 StructuralOpTrait {
   let cppNamespace = "::flash";
@@ -61,8 +61,8 @@ def Flash_BlockTensor
     : RankedTensorOf<[I32], [HasAnyRankOfPred<[4]>, Flash_NoEncoding],
                      "4D tensor without encoding">;
 
-/// What an attention and its gradients say alike: the optional operands and
-/// attributes, and how they are written.
+/// The optional operands and attributes that an attention and its gradients
+/// share, and their syntax.
 defvar Flash_attentionOperands = (ins Optional<Flash_LengthsTensor>:$lengths,
     Optional<Flash_LengthsTensor>:$query_lengths,
     Optional<Flash_LengthsTensor>:$key_lengths,
@@ -114,43 +114,45 @@ def Flash_AttentionOp : Flash_Op<"attention",
     Optional parts, in this order:
       - `scale(x)`: default `1 / sqrt(D)`;
       - `mask(attr)`: any attribute with the mask interface, default full;
-      - `lengths(%n : tensor<Bxi32>)`: keeps the keys `j < n[b]`; values are
-        clamped to `[0, Nk]`, and the alignment of the mask is unaffected;
-      - `query_lengths(%n : tensor<Bxi32>)` and `key_lengths(%n : tensor<Bxi32>)`: each batch is
-        a sequence of its own, which has n[b] queries, or keys, as if there were no others: the
-        mask is aligned to them, too. Values are clamped to `[0, Nq]` and `[0, Nk]`; results of queries that do
-        not exist are 0, of the log-sum-exp -inf. `flash.unpack` has such lengths;
+      - `lengths(%n : tensor<Bxi32>)`: masks the keys `j >= n[b]`. Values are clamped to `[0, Nk]`. The symbols
+        `nq` and `nk` of the mask are still `Nq` and `Nk`;
+      - `query_lengths(%n : tensor<Bxi32>)` and `key_lengths(%n : tensor<Bxi32>)`: batch `b` has only n[b] queries,
+        or n[b] keys, and the symbols `nq` and `nk` of the mask are these lengths. Values are clamped to `[0, Nq]`
+        and `[0, Nk]`. For queries that do not exist the output is 0 and the log-sum-exp -inf. `flash.unpack` returns
+        such lengths;
       - `sink(%s : tensor<Hqxf32>)`: one extra logit per query head in the
         denominator;
       - `precision(tf32)`: both products may round their f32 operands to tf32,
         10 bits of mantissa, which takes a third of the work of tensor cores.
-        Without it they are as accurate as f32 arithmetic. It permits and does
-        not oblige: the tiled programs of GPUs, and their emulation, round;
-      - `multiples([m, n])`: the number of queries is a multiple of `m` and that of
-        keys one of `n`, which is checked at run time (`flash-assert-shapes`) where
-        types do not say it: the last tiles are then as whole as the others;
+        Without it they are as accurate as f32 arithmetic. The tiled programs of
+        GPUs, and their emulation, do round; other programs need not;
+      - `multiples([m, n])`: the number of queries is a multiple of `m`, and the
+        number of keys a multiple of `n`. If types do not say so, it is checked at
+        run time (`flash-assert-shapes`). If tiles divide `m` and `n`, the last
+        tiles are then whole;
       - `schedule(attr)`: how to tile, see `#flash.schedule`;
       - `score { ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
         ... flash.yield %r : f32 }`: modifies each score. The region may use
         elementwise `arith` and `math` ops, `tensor.extract` and `tensor.dim`,
         and values from outside. `flash.yield %r keep %k : f32` masks the elements
         whose `%k` is false, in addition to `mask` and `lengths`;
-      - `blocks(%tiles, %counts : ...)`: which key tiles the mask leaves, from
-        a `flash.block_map` in the same function with the same mask, lengths and
-        kept elements, for the tiles of the schedule. Only these are visited; it
-        changes the speed, and not the result;
+      - `blocks(%tiles, %counts : ...)`: the key tiles that are not empty under the mask, as
+        a `flash.block_map` in the same function lists them for the tiles of the
+        schedule. The map must have the same mask, lengths and kept elements. Only
+        the listed tiles are visited, which changes the speed, and not the result;
       - `blocks(%list, %counts : ...) of [M, N]`: lists of blocks of `M` queries and
-        `N` keys that the caller gives, which are part of what is computed: keys of
-        blocks that are not listed take no part. `list : [B or 1, Hq or 1, nq ceildiv
-        M, n]`, of any `n`, has for each block of queries the numbers of blocks of
-        keys, and `counts : [B or 1, Hq or 1, nq ceildiv M, 2]` how many of them are
-        partial, which come first, and how many there are in all; entries behind
-        these have any value. In a partial block the elements take part that `mask`
-        and the region keep; in the others all do that exist and that `lengths`
-        leaves. The entries of each kind are in any order, and no block is listed
-        twice. Where reads are checked (`flash-assert-reads`), other lists are errors;
-        elsewhere the result is undefined, but nothing outside of the tensors is
-        read. Tiles of the schedule divide the blocks.
+        `N` keys that the caller gives. They change the result: keys of blocks that
+        are not listed take no part. `list : [B or 1, Hq or 1, nq ceildiv M, n]` has
+        for each block of queries the numbers of its blocks of keys, first the
+        partial ones; `n` is any number. `counts : [B or 1, Hq or 1, nq ceildiv M, 2]`
+        has the number of its partial blocks, and the number of all its blocks;
+        entries after these have any value. In a partial block, the elements take
+        part that `mask` and the region keep. In the other blocks, all elements take
+        part that exist and that `lengths` does not mask. The entries of each kind
+        are in any order, and no block is listed twice. Where reads are checked
+        (`flash-assert-reads`), other lists are errors; elsewhere the result is
+        undefined, but nothing outside of the tensors is read. The sizes of tiles of
+        the schedule divide the sizes of blocks.
 
     Example:
 
@@ -189,10 +191,10 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
      Flash_AttentionOpInterface]> {
   let summary = "the gradients of an attention's operands";
   let description = [{
-    With `query`, `key` and `value` as in `flash.attention`, `output` and `lse`
-    its results for the same clauses, `output_grad` the gradient of some scalar
-    with respect to `output`, and `score'` the derivative of the score region
-    with respect to its first argument:
+    `query`, `key` and `value` are the operands of a `flash.attention`, and `output`
+    and `lse` are its results. `output_grad` (`do` below) is the gradient of some
+    scalar with respect to `output`. `score'` is the derivative of the score region
+    with respect to its first argument. Then:
 
     ```
     x[b,h,i,j]   = scale * sum_d q[b,h,i,d] * k[b,h',j,d]
@@ -213,30 +215,30 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
     gradient. All sums are f32.
 
     Operands, clauses and the score region are as in `flash.attention`, and must
-    be the same as for the attention that is differentiated. There are two maps of what
-    the mask leaves, of the tiles of the schedule:
-      - `blocks(%tiles, %counts : ...)`: which tiles of `key_step` keys are left to
-        each tile of `query_tile` queries, for the program over queries;
-      - `query_blocks(%tiles, %counts : ...)`: which tiles of `query_step` queries
-        are left to each tile of `key_tile` keys, from a map `over_queries`, for the
-        program over keys. If that adds to `dq` in order (`products = 5` of the
-        schedule), it takes the map's ranks, too: `query_blocks(%tiles, %counts, %ranks : ...)`.
+    be the same as for the attention that is differentiated. Two block maps (`flash.block_map`) may
+    list the tiles that are not empty under the mask; their sizes are those that the schedule names:
+      - `blocks(%tiles, %counts : ...)`: the tiles of `key_step` keys for
+        each tile of `query_tile` queries. The program over queries visits these;
+      - `query_blocks(%tiles, %counts : ...)`: the tiles of `query_step` queries for
+        each tile of `key_tile` keys, from a map with `over_queries`. The
+        program over keys visits these. If this program adds to `dq` in order (`products = 5` of the
+        schedule), the map's ranks are an operand, too: `query_blocks(%tiles, %counts, %ranks : ...)`.
 
-    If the caller gives lists, with `of [M, N]`, both are needed, and have no ranks:
-    `query_blocks` lists, for each of the `nk ceildiv N` blocks of keys, the blocks of queries whose
-    `blocks` list it, partial ones first as well. That they are the same pairs is up to the caller.
+    If the caller gives lists, with `of [M, N]`, both are needed, and they have no ranks.
+    `query_blocks` then lists for each of the `nk ceildiv N` blocks of keys the blocks of queries whose
+    list in `blocks` has it, partial ones first. It is not checked that both list the same pairs.
 
     In addition, after `schedule`:
       - `lse_grad(%x : tensor<BxHqxNqxf32>)`: the gradient with respect to the
         log-sum-exp, `dlse` above; 0 without it;
       - `wrt(%a, %b : types)`: tensors that the score region reads with
-        `tensor.extract`, whose gradients are results, too: each of their
-        elements is the sum of the derivatives of all reads of it, times `ds`, and
-        0 where there is no read.
+        `tensor.extract`, and whose gradients are results, too. The gradient of an
+        element is a sum over all reads of it: the derivative of the score with
+        respect to what is read, times `ds`. It is 0 if nothing reads the element.
 
-    The results are `dq`, `dk`, `dv`, then `dsink` if there is a sink, then one for
-    each tensor of `wrt`. Each has the shape and the element type of the tensor that
-    it is the gradient of.
+    The results are `dq`, `dk`, `dv`, then `dsink` if there is a sink, then the
+    gradients of the tensors of `wrt`. A gradient has the shape and the element type
+    of its tensor.
 
     Example:
 
@@ -286,7 +288,7 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
   let extraClassDeclaration = [{
     static constexpr unsigned numRequiredOperands = 6;
     static constexpr unsigned numRequiredResults = 3;
-    /// What each result is the gradient of.
+    /// For each result, the value that it is the gradient of.
     ::llvm::SmallVector<::mlir::Value> getDifferentiated();
   }];
 }
@@ -313,10 +315,10 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     sum' = sum * exp(unit * (max - max')) + sum_j exp(unit * (x - max'))
     ```
 
-    The state starts at (0, -inf, 0), or (0, sink / unit, 1) with a sink. The unit
-    is between 2^-64 and 2^64, 1 if none is given. Where it is the scale, and no
-    region changes scores, `x` are the products, which spares a multiplication of
-    each.
+    The state (`acc`, `max`, `sum`) starts at (0, -inf, 0), or (0, sink / unit, 1)
+    with a sink. The unit is between 2^-64 and 2^64, and 1 if none is given. If it is
+    equal to the scale, and no region changes scores, then `x` is just `q k^T`, and
+    no multiplication by the scale is needed.
     The step is associative over disjoint slices of keys, so a tiling may visit
     them in any order, or in parallel: the partial reduction interface gives
     each slice a state of its own and merges these into `acc`, `max` and `sum`.
@@ -327,10 +329,10 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     `at[b, h, i, j]` is the position of the first element in the whole problem,
     whose lengths are `of[nq, nk]`. With `packed(P)` the rows of a tile belong to
     P heads: row r is of head `h + r mod P` and query `i + r floordiv P`. `keys(n)`
-    says that only the first `n` keys of a tile exist, the rest being padding with
-    finite values, such as zeros; with `neutral_padding` the mask keeps no padding for a query that exists, so that
-    elements need not be tested for it. Where the condition of `partial(c)` does not hold, the
-    mask, `keys(n)` and the score region leave out nothing of the tile, and none of its elements is tested.
+    says that only the first `n` keys of a tile exist. The other keys are padding with
+    finite values, such as zeros. With `neutral_padding` the mask already excludes padding for each query that
+    exists, so no element is compared with `n`. If the condition `c` of `partial(c)` is false, neither the
+    mask nor `keys(n)` nor the score region excludes any element of the tile, and no element is tested.
     `lengths`, `blocks` and `multiples`, on rank 4, and `precision` are as in `flash.attention`.
 
     Example:
@@ -393,15 +395,15 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     ::llvm::SmallVector<::mlir::OpFoldResult> getMixedExtents();
     /// Whether the operands are one tile (rank 2) rather than whole tensors.
     bool isTile() { return getQuery().getType().getRank() == 2; }
-    /// How many heads the rows of a tile are of.
+    /// The number of heads that share the rows of a tile.
     int64_t getPackedHeads() { return getPacked().value_or(1); }
     bool stepsOverQueries() { return false; }
     ::mlir::MutableOperandRange getCountMutable() { return getKeysMutable(); }
     ::mlir::MutableOperandRange getFixedCountMutable() {
       return ::mlir::MutableOperandRange(*this, 0, 0);
     }
-    /// The step on one tile of the loops, not from the op's own state but from
-    /// `state`: acc, max and sum of the tile's queries.
+    /// The step on one tile of the loops. It starts from `state` (acc, max and
+    /// sum of the tile's queries) instead of the op's own state.
     ::mlir::FailureOr<::mlir::TilingResult> tileFrom(
         ::mlir::OpBuilder &b, ::mlir::ValueRange state,
         ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
@@ -492,12 +494,12 @@ def Flash_CombineOp : Flash_Op<"combine", [Pure]> {
     lse[i]    = m[i] + log(l[i])
     ```
 
-    A split without keys (0 and -inf) counts for nothing. The sum is in f32, and
-    then rounded to the type of the result.
+    A split without keys (output 0, log-sum-exp -inf) changes nothing. The sum is in
+    f32, and then rounded to the type of the result.
 
-    Splits are added several at a time, with one maximum, in their order. `step(8)`
-    says how many (1 to 8), so that splits without keys at the end change no bit;
-    without it, steps are chosen such that all have as many.
+    Splits are added in their order, several in one step with one maximum. `step(n)`
+    gives the number of splits in a step, from 1 to 8; then splits without keys at the
+    end change no bit. Without it, the number is chosen so that all steps have equally many.
 
     Example:
 
@@ -524,11 +526,11 @@ def Flash_ConditionVector
 def Flash_AnyOp : Flash_Op<"any", [Pure]> {
   let summary = "whether a condition holds for some row";
   let description = [{
-    What depends on the result must be right for each row for which the
-    condition does not hold, whichever the result is: a target may test the rows
-    that it computes together rather than all. Where a row's condition holds the
-    result is true for that row. `flash-decompose` tests whether a maximum has grown
-    by much.
+    A target may test only rows that it computes together, such as the rows of a
+    warp, so the result may differ from row to row. For a row whose condition holds
+    it is true. For any other row it may be true or false, and the code that uses it
+    must be correct in both cases. `flash-decompose` uses the op to test whether a
+    maximum has grown by much.
 
     Example:
 
@@ -564,7 +566,7 @@ def Flash_ZeroNonfiniteOp : Flash_Op<"zero_nonfinite",
   let summary = "a tile with 0 for what is NaN or infinite";
   let description = [{
     A key that takes no part has the weight 0 in a sum of keys, but 0 times a key
-    that is not finite is NaN. `flash-decompose` sums up these instead.
+    that is not finite is NaN. `flash-decompose` therefore sums up the result of this op.
 
     Example:
 
@@ -582,12 +584,12 @@ def Flash_GuardOp : Flash_Op<"guard",
      ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",
                   "QueryGradStepOp", "KeyGradStepOp",
                   "CapturedGradStepOp", "BlockMapOp"]>]> {
-  let summary = "an index or divisor that elements left out do not use";
+  let summary = "an index or a divisor, replaced where an element takes no part";
   let description = [{
-    In a score region, `value` for an element that takes part, and for any other
-    a number that is harmless. Tiles compute scores that a mask leaves out, and
-    drop them: an index that is right for the others alone must not be read at
-    for those. `flash-guard-reads` writes it.
+    In a score region, the result is `value` for an element that takes part, and the
+    number after `else` for any other element. A tile also computes the scores of
+    masked elements, and drops them. An index that is in range only for elements that
+    take part must not be used for the others. `flash-guard-reads` adds the op.
 
     ```mlir
     %d = arith.subi %i, %j : index
@@ -602,49 +604,50 @@ def Flash_GuardOp : Flash_Op<"guard",
 
 def Flash_BlockMapOp : Flash_Op<"block_map",
     [Pure, AttrSizedOperandSegments]> {
-  let summary = "which tiles of keys a mask leaves to each tile of queries";
+  let summary = "for each tile of queries, the tiles of keys that are not empty under a mask";
   let description = [{
-    What a mask leaves of a tile of `M` queries and `N` keys is nothing, a part,
-    or all that exists of it. For a problem with `Tq = nq ceildiv M` and
-    `Tk = nk ceildiv N` tiles, `of[B, H, nq, nk]` and `tiles([M, N])`, the results are
-    of i32:
+    A mask keeps none, some or all of the existing elements of a tile of `M` queries
+    and `N` keys: the tile is empty, partial or full. The problem is `of[B, H, nq, nk]`,
+    and has `Tq = nq ceildiv M` and `Tk = nk ceildiv N` tiles of `tiles([M, N])`. The
+    results are of i32:
 
-      - `key_tiles : [B, H, Tq, Tk]`, for each tile of queries the numbers of the
-        key tiles that are left, first those that are left in part,
-        each kind in ascending order; entries behind these have any value;
-        many in part or whole.
+      - `key_tiles : [B, H, Tq, Tk]`: for each tile of queries the numbers of the
+        partial key tiles, and then the numbers of the full key tiles, each kind in
+        ascending order; entries after these have any value;
+      - `counts : [B, H, Tq, 2]`: for each tile of queries the number of partial key
+        tiles, and the number of partial and full key tiles together.
 
-    An element is kept where `mask`, `lengths` and the region say so. The last
-    tile of keys, if not all `N` exist, is no whole one; queries that do not exist
-    count for nothing. `B` and `H` are 1 where nothing depends on the batch or the
-    head.
+    An element is kept if `mask`, `lengths` and the region keep it. If not all `N` keys
+    of the last tile of keys exist, it is not full; queries that do not exist have no
+    effect. `B` and `H` are 1 if nothing depends on the batch or the head.
 
-    With `over_queries`, the roles of queries and keys are exchanged: the results list, for each
-    tile of keys, the tiles of queries that are left, `[B, H, Tk, Tq]`
-    and `[B, H, Tk, 2]`. The last tile of queries, if not all `M` exist, is no whole
-    one then, and keys that do not exist count for nothing. With a third result, lists are of runs, in
-    ascending order: tiles that follow each other, first those left in part, then whole ones.
+    With `over_queries`, the roles of queries and keys are exchanged: the results list the tiles of
+    queries for each tile of keys, and have the shapes `[B, H, Tk, Tq]` and `[B, H, Tk, 2]`. If not all `M`
+    queries of the last tile of queries exist, it is not full, and keys that do not exist have no effect.
+    With a third result, the lists have runs in ascending order. A run is a sequence of consecutive tiles,
+    first partial ones and then full ones:
 
-      - `key_tiles : [B, H, Tk, 3 Tq]` has the first tiles of all runs, then, from `Tq` on, where their
-        parts end, and from `2 Tq` on where they end;
-      - `counts : [B, H, Tk, 2]`, how many runs, and how many tiles in all of them;
-      - `ranks : [B, H, Tk, Tq]`, to how many tiles of keys of greater numbers each tile of queries is
-        left. So many add to it before where the tiles of keys are taken backwards
-        (`flash.contribute`); and since all of them go through queries in the same direction, none waits long.
+      - `key_tiles : [B, H, Tk, 3 Tq]`: entry `r` is the first tile of run `r`, entry `Tq + r` is the first tile
+        after its partial ones, and entry `2 Tq + r` the first tile after the run;
+      - `counts : [B, H, Tk, 2]`: the number of runs, and the number of tiles in all of them;
+      - `ranks : [B, H, Tk, Tq]`: for each tile of queries, the number of tiles of keys with greater numbers
+        whose lists have it. If the tiles of keys are taken in descending order, this many of them add to the
+        tile of queries earlier (`flash.contribute`). All tiles of keys go through the queries in the same
+        direction, so that none waits long.
 
-    `packed(P)` is for tiles that P heads share (`packed_heads` of the schedule),
-    where the mask depends on the head: P divides `H`, the results have `H / P` instead
-    of `H`, and what is left of a tile is what is left of it for all P heads
-    together. `M` is a number of queries in any case. Lists of queries are not packed.
+    `packed(P)` is for tiles that P heads share (`packed_heads` of the schedule) if the
+    mask depends on the head. P divides `H`, and the results have `H / P` instead of
+    `H`. A tile is empty or full if it is so for all P heads. `M` is still a number of
+    queries. Lists of queries are not packed.
 
-    `given(%t, %n)`, or `given(%t, %n, %ranks)`, has the map from elsewhere, such as an earlier call: nothing is
-    computed, and these are the results, of whose types they are. The rest of the op says
-    whose map it is, which attention is compared with. The host checks their sizes;
-    that they hold what another `flash.block_map` like this one made of the same arrays is
-    up to the caller, and numbers that are no tile's are undefined.
+    `given(%t, %n)`, or `given(%t, %n, %ranks)`, has a map that was computed elsewhere, such as in an earlier
+    call. Nothing is computed: the results are these operands, and have their types. The attention that uses the
+    map is still compared with the other clauses of the op. The host checks the sizes of the operands. The caller
+    ensures that they are what such a `flash.block_map` would compute; for a number that no tile has, the
+    behavior is undefined.
 
-    `flash-make-block-maps` writes it for masks that are known at run time, and
-    `flash-tile-block-maps` says how it is computed.
+    `flash-make-block-maps` adds the op for masks that are known at run time, and
+    `flash-tile-block-maps` describes how it is computed.
 
     Example:
 
@@ -697,8 +700,7 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     getMapTypes(::mlir::MLIRContext *context, ::llvm::ArrayRef<int64_t> sizes,
                 ::llvm::ArrayRef<int64_t> tiles, int64_t packedHeads,
                 bool overQueries, bool hasRanks);
-    /// The dimension, 0 for queries and 1 for keys, whose tiles have a list
-    /// each.
+    /// The dimension whose tiles have lists: 0 for queries, 1 for keys.
     unsigned getFixedDim() { return getOverQueries() ? 1 : 0; }
     /// How many heads share a map.
     int64_t getPackedHeads() { return getPacked().value_or(1); }
@@ -712,12 +714,12 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
 def Flash_CheckBlocksOp : Flash_Op<"check_blocks"> {
   let summary = "checks the lists of blocks that a caller gives";
   let description = [{
-    Ends the program unless each list has counts from 0 to `n`, no more partial
-    blocks than blocks, and as many numbers from 0 to below `limit` as it counts,
-    none of them twice. `flash-check-blocks` writes it and
-    `flash-assert-reads` makes loops of it, on the CPU: a kernel takes other numbers
-    for ones that are possible, and says nothing, and a GPU's program does not have
-    it.
+    Ends the program with an error unless each list is valid. Its counts must be from
+    0 to `n`, the count of partial blocks must not exceed the count of all blocks, and
+    the counted entries must be different numbers from 0 to `limit - 1`.
+    `flash-check-blocks` adds the op, and `flash-assert-reads` replaces it by loops.
+    Only programs for the CPU have it. A kernel of a GPU replaces invalid numbers by
+    valid ones without a message.
 
     Example:
 
@@ -741,8 +743,8 @@ def Flash_YieldOp : Flash_Op<"yield",
   let summary = "ends a score region, or the one of a block map or of scales";
   let description = [{
     A score region yields the new score and, after `keep`, whether the element takes
-    part, which must not depend on the score; without it, it does. The region of
-    `flash.block_map` yields whether the element takes part, the region of `flash.dequantize_tile` the scale of a row.
+    part. This condition must not depend on the score; without `keep`, every element
+    takes part. The region of `flash.block_map` yields whether the element takes part, the region of `flash.dequantize_tile` the scale of a row.
 
     ```mlir
     flash.yield %s : f32

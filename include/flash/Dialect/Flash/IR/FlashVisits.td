@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Included by FlashOps.td. A program at level 1 says which tiles it visits and
-// which rows of its operands it loads; `flash-refine-visits` finds which of
-// these tiles a mask leaves, and `convert-flash-to-scf` makes loops and slices
-// of both.
+// Included by FlashOps.td. A program at level 1 says which tiles it visits
+// (`flash.visit`) and which rows of its operands it loads (`flash.load_rows`).
+// `flash-refine-visits` finds which tiles are empty or full under the mask, and
+// `convert-flash-to-scf` replaces visits by loops, and loads by slices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,44 +20,46 @@ def Flash_VisitOp : Flash_Op<"visit",
      SingleBlock]> {
   let summary = "goes over tiles, and carries a state from one to the next";
   let description = [{
-    The region, a step, is computed for one tile after the other; what it yields is the state
-    of the next. Which tiles these are is its kind:
+    The region is computed for one tile after the other. It yields the state with which it is computed for the
+    next tile. The kind of the visit says which tiles it has:
 
-    - `keys` of a tile of queries, or `queries` of a tile of keys: tiles of `tile` elements
-      that start at `from`, `from + by`, ... and before `to`. `exist(%n)` of the dimension's
-      elements exist, so that the last tile may lack rows.
-    - `diagonal`: tiles of queries, from the one that starts at `from`, and the tiles of keys that are
-      `distance` before these. `exist(%nq, %nk)` queries and keys exist.
-    - `batches` or `heads`: the same tile of queries and tile of keys of one batch, or head, after the other;
-      `exist(%nq, %nk)` of their rows exist.
+    - `keys` and `queries` are tiles of keys for one tile of queries, or the reverse. They have `tile` elements, and
+      start at `from`, `from + by`, ..., before `to`. `exist(%n)` is the number of keys, or of queries, so that the
+      last tile may lack rows.
+    - `diagonal` pairs tiles of queries, beginning with the tile that starts at `from`, with the tiles of keys that
+      start `distance` elements earlier. `exist(%nq, %nk)` are the numbers of queries and of keys.
+    - `batches` and `heads` are one batch, or head, after the other, with the same tile of queries and the same tile
+      of keys. In these tiles `exist(%nq, %nk)` queries and keys exist.
 
-    `keys` and `queries` may go over a `list` instead of a range: `tiles : [B or 1, H or 1, N, n]` has, for
-    the batch, the head and the number in `[...]`, the numbers of the tiles to visit, and
-    `counts : [B or 1, H or 1, N, 2]` how many of them are to be computed with the mask, which come
-    first, and how many there are in all. The others are full: each element exists and takes part.
-    In a list `from` and `by`, 0 and 1 if they are left out, count the entries. With `ranks` the list is of runs
-    of tiles, see `flash.block_map`, and the step has the rank of each of its tiles; `read_ahead` has the
-    rank read a tile before.
+    `keys` and `queries` may go over a `list(%list, %counts)` instead of a range. The row of the list is given in
+    `[...]` by batch, head and number. In this row, `%list : [B or 1, H or 1, N, n]` has the numbers of the tiles to
+    visit, and `%counts : [B or 1, H or 1, N, 2]` has two numbers: how many tiles, from the first on, are partial and
+    need the mask, and how many tiles are listed in all. In the other tiles, which are full, each element exists and
+    takes part. `from` and `by` count entries of the list, and are 0 and 1 by default. With `ranks` the list has runs
+    of tiles (`flash.block_map`), and the rank of its tile is an argument of the region. With `read_ahead` each rank
+    is read one tile earlier.
 
-    With `cut(N)` the list is one that a caller gives, of blocks of `N` elements, a multiple of `tile`: each
-    entry is `N / tile` tiles, which `from` and `by` count. Entries are in any order, and the last block may
-    lack tiles: one that is behind the end has no rows, and adds nothing. The others of a list, which are full,
-    are so as far as they exist. What no caller may give, counts above `n` and numbers of no block, is taken
-    for the nearest that is possible, so that nothing outside of the tensors is read.
+    With `cut(N)` the list is given by a caller, and its entries are blocks of `N` elements. `N` is a multiple of
+    `tile`: an entry stands for `N / tile` tiles, and `from` and `by` count these. Entries are in any order. In the
+    last block, tiles after the end have no rows, and add nothing. In a full block, only elements that exist take
+    part. Counts above `n`, and numbers that no block has, are replaced by the nearest valid number, so that nothing
+    outside of the tensors is read.
 
-    The region's arguments are the first element of the tile (for a diagonal the first query and the first key), or
-    the batch or the head; how many rows of the tile exist (for diagonals, batches and heads how many queries and how
-    many keys); the rank, if there are ranks; and the state. The region has at most one step of attention
-    (`StepOpInterface`), whose counts of rows are these arguments: a tile that is known to be whole is computed
-    without them, and one that is known to be full without the mask. `tiles` says which are, and which are visited at
-    all; without it, or without such a step, all are visited, with the mask.
+    The region has these arguments: the first element of the tile (for a diagonal the first query and the first key),
+    or the batch or the head; the number of rows of the tile that exist (for diagonals, batches and heads the number
+    of queries and the number of keys); the rank, if there are ranks; and the state. The region has at most one step
+    of attention (`StepOpInterface`), and the step's counts of rows are these arguments. A tile that is known to be
+    whole is computed without counts, and a tile that is known to be full without the mask. The attribute `tiles`
+    says which tiles are full, and which are visited. Without it, or without such a step, all tiles are visited with
+    the mask.
 
-    `fill_once`, of `flash.online_attention`, demands one loop that is entered wherever there is a tile, so that the
-    pipeline of a kernel is filled once. With `neutral_zeros` a step without the mask need not leave out rows of the
-    tile that do not exist: they are zeros in all of its operands, and zeros change none of its results. Then no loop
-    of its own is for the last tile. With `bounded` the mask keeps, for queries that exist, only keys that do, and a
-    step with the mask need not test which keys exist. In a visit of queries, besides, queries behind the last one see
-    no key that exists and that the last one does not see: as zeros they need not be left out in steps with the mask
+    `fill_once`, for `flash.online_attention`, makes the loop over the last tiles the first one, so that the first
+    loop has an iteration if there is any tile. Then the pipeline of a kernel is filled only once. With
+    `neutral_zeros`, rows that do not exist are zeros in all operands of the step, and zeros do not change its
+    results. So a step without the mask needs no count of rows, and the last tile needs no loop of its own. With
+    `bounded`, the mask lets a query that exists see only keys that exist, and a step with the mask does not test
+    which keys exist. In a visit of queries, `bounded` also says that each existing key which a query after the last
+    one would see is seen by the last one. So with zeros as such queries, steps with the mask need no count of queries
     either.
 
     Example:
@@ -96,22 +98,22 @@ def Flash_VisitOp : Flash_Op<"visit",
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// How many arguments of the region say how many rows of the tiles exist.
+    /// The number of arguments of the region that are numbers of existing rows.
     unsigned getNumRowArgs() {
       return getKind() == VisitKind::Keys || getKind() == VisitKind::Queries ? 1 : 2;
     }
-    /// Whether all that it visits is one pair of a tile of queries and a tile of keys, in other batches or heads.
+    /// Whether each iteration has the same pair of a tile of queries and a tile of keys, in another batch or head.
     bool isOfPair() {
       return getKind() == VisitKind::Batches || getKind() == VisitKind::Heads;
     }
     unsigned getNumStartArgs() { return getKind() == VisitKind::Diagonal ? 2 : 1; }
-    /// The first element of the tile, of a diagonal the first query, or the batch or the head.
+    /// The first element of the tile (for a diagonal the first query), or the batch or the head.
     ::mlir::BlockArgument getAt() { return getBody().getArgument(0); }
     /// The first key of a diagonal's tile, or null.
     ::mlir::BlockArgument getKeyAt() {
       return getNumStartArgs() == 2 ? getBody().getArgument(1) : ::mlir::BlockArgument();
     }
-    /// How many rows of the tile exist, or of its queries and its keys.
+    /// The number of existing rows of the tile, or the numbers of its existing queries and keys.
     ::llvm::ArrayRef<::mlir::BlockArgument> getRowArgs() {
       return getBody().getArguments().slice(getNumStartArgs(), getNumRowArgs());
     }
@@ -125,7 +127,7 @@ def Flash_VisitOp : Flash_Op<"visit",
     ::mlir::OperandRange getYielded() {
       return getBody().front().getTerminator()->getOperands();
     }
-    /// The only step of the region; null if there is none, or another one.
+    /// The only step of the region; null if it has no step or several.
     StepOpInterface getStep();
   }];
 }
@@ -139,11 +141,12 @@ def Flash_NextOp : Flash_Op<"next", [Pure, Terminator, HasParent<"VisitOp">]> {
 def Flash_LoadRowsOp : Flash_Op<"load_rows", [Pure, AttrSizedOperandSegments]> {
   let summary = "loads a tile of rows of a tensor";
   let description = [{
-    The rows of `source : [B, H, N, D]`, or `[B, H, N]`, from the position (batch, head, row) on, as a tile
-    `[M, D]` or `[M]`. The first `rows` of these exist, all unless it is given; the others are zeros. With
-    `to_end` the others lie behind the last row of the tensor, which is no view in memory. With `packed(P)` the rows belong to P
-    heads: row r is of head `h + r mod P` and of row `n + r floordiv P`, and `rows` counts each head's. A tile with
-    fewer columns than the source has the columns from `column` on, and all of them exist.
+    Loads the rows of `source : [B, H, N, D]`, or `[B, H, N]`, from the position (batch, head, row) on, as a tile
+    `[M, D]` or `[M]`. Only the first `rows` rows exist, and the other rows of the tile are zeros; without `rows` all
+    exist. `to_end` says that the rows which do not exist lie after the last row of the tensor, and that the tensor is
+    not a view in memory. With `packed(P)` the rows belong to P heads: row r of the tile is row `n + r floordiv P` of
+    head `h + r mod P`, and `rows` is the number for each head. A tile with fewer columns than the source has the
+    columns from `column` on, and all of them exist.
 
     Example:
 

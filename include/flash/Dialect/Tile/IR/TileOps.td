@@ -56,30 +56,31 @@ def Tile_PositionOp : Tile_Op<"position",
      DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "the tile that a block takes, from the number of the block";
   let description = [{
-    One index for each dimension of a grid of `sizes` tiles, in an `order` (see
-    `#tile.order`). Numbers from 0 to the number of tiles are defined. Conversion
-    to this level emits the op; `tile-lower-positions` computes it.
+    The results are one index for each dimension of a grid of `sizes` tiles, which
+    are numbered from 0 in an `order` (see `#tile.order`). Conversion to this level
+    emits the op; `tile-lower-positions` replaces it by arithmetic.
 
     ```mlir
     %b, %h, %i = tile.position %number of (%batches, %heads, %tiles) longest_first
     ```
 
-    Orders that interleave heads (`interleaved`, `reverse`, `both_ways`) depend on how many tiles
-    of sums a tile adds to at most, of all heads that it goes through, where tiles add in order
-    (`tile.add_in_order`): `additions`.
+    Some orders interleave heads (`interleaved`, `reverse`, `both_ways`). If tiles add in order
+    (`tile.add_in_order`), the number of heads that are interleaved depends on `additions`. This is the
+    largest number of tiles of sums to which one tile adds, in all heads that it goes through.
 
     ```mlir
     %b, %h, %j = tile.position %number of (%batches, %heads, %tiles) reverse additions(%n)
     ```
 
-    The order `both_ways` has one more result: whether the tiles of this head come
-    backwards, as the tiles of most heads do.
+    The order `both_ways` has one more result: whether the tiles of this head are
+    taken from the last to the first, as in most heads.
 
     ```mlir
     %h, %i, %is_backwards = tile.position %number of (%heads, %tiles) both_ways
     ```
 
-    Another one in the same block, of a number among the tiles of a sequence of packed rows, gives the sequence an order of its own.
+    If rows are packed, a second `tile.position` in the body takes the number of a tile among the tiles of
+    its sequence, so that each sequence has an order of its own.
   }];
   let arguments = (ins Index:$number, Variadic<Index>:$sizes,
                        Tile_OrderAttr:$order, Optional<Index>:$additions);
@@ -102,10 +103,10 @@ def Tile_PositionOp : Tile_Op<"position",
 def Tile_EndBlockIfOp : Tile_Op<"end_block_if"> {
   let summary = "ends a block that would store nothing";
   let description = [{
-    Where the condition holds, which is the same for all threads of the block, nothing
-    behind it is carried out. It stands in the body of a kernel, where every thread comes to it, and
-    before any copy, ring or role: nobody may wait for a thread that has ended. `exit` of PTX. The
-    emulation carries out what follows, which stores nothing either.
+    If the condition holds, the block ends and executes nothing after the op. The condition is the
+    same for all threads of the block. The op is in the body of a kernel, where every thread executes
+    it, and before all copies, rings and roles, because no thread may wait for one that has ended. It
+    becomes `exit` of PTX. The emulation executes the operations after it, which store nothing then.
 
     ```mlir
     %is_empty = arith.cmpi sge, %first, %length : index
@@ -116,7 +117,7 @@ def Tile_EndBlockIfOp : Tile_Op<"end_block_if"> {
   let assemblyFormat = "$condition attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Whether an op is one that blocks may end before, but not behind.
+    /// Whether a block may end before this op, but not after it.
     static bool mustFollow(::mlir::Operation *op);
   }];
 }
@@ -128,10 +129,11 @@ def Tile_EndBlockIfOp : Tile_Op<"end_block_if"> {
 def Tile_LaunchDependentsOp : Tile_Op<"launch_dependents"> {
   let summary = "lets the kernel that is launched next start";
   let description = [{
-    When all blocks have come here or have ended, a kernel whose launch has
-    `tile.dependent` starts where there is room. It sees nothing of what this one
-    writes before its `tile.await_dependencies`, so it may be let start at once: the
-    blocks of this kernel have all started by then, and lose no room to it.
+    When all blocks have executed this op or have ended, the next kernel starts
+    on multiprocessors that have room, if its launch has `tile.dependent`. Until
+    its `tile.await_dependencies`, that kernel uses nothing that this one writes, so
+    this op may be the first of a kernel. By then all blocks of this kernel have
+    started, and lose no room to the next kernel. The op becomes
     `griddepcontrol.launch_dependents` of sm_90.
 
     ```mlir
@@ -144,12 +146,13 @@ def Tile_LaunchDependentsOp : Tile_Op<"launch_dependents"> {
 def Tile_AwaitDependenciesOp : Tile_Op<"await_dependencies"> {
   let summary = "waits until the kernels launched before have ended";
   let description = [{
-    Then all that they have written is there. It stands in the body of a kernel,
-    where every thread comes to it, and before anything that may read or write
-    global memory, also what this kernel alone uses: calls reuse memory. A kernel
-    that has waited ends after all kernels before it, so that the next one need
-    wait for it alone. Where the launch has no `tile.dependent` there is nothing to
-    wait for. `griddepcontrol.wait` of sm_90.
+    After this op, all that these kernels have written is visible. It is in the body
+    of a kernel, where every thread executes it, and before all ops that may read or
+    write global memory. That includes memory that only this kernel uses, since the
+    previous call may still use it. A kernel that has waited ends after all kernels
+    before it, so the next kernel needs to wait for this one only. If the launch has
+    no `tile.dependent`, there is nothing to wait for. The op becomes
+    `griddepcontrol.wait` of sm_90.
 
     ```mlir
     gpu.func @combine(%parts: memref<?x?x64xf32>, %o: memref<?x64xf16>) kernel {
@@ -161,7 +164,7 @@ def Tile_AwaitDependenciesOp : Tile_Op<"await_dependencies"> {
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Whether an op may read or write global memory, and so comes behind.
+    /// Whether an op may read or write global memory, so that it must come later.
     static bool mustFollow(::mlir::Operation *op);
   }];
 }
@@ -174,29 +177,29 @@ def Tile_FetchOp : Tile_Op<"fetch",
     [MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
   let summary = "a tile of global memory, in shared memory";
   let description = [{
-    Rows `i .. i + M` of the matrix at the leading indices; rows from `rows` on do not exist and are zero. With
-    `to_end` these lie behind the last row of the memory, where a bulk copy fills in zeros by itself. In a `finite`
-    tile 0 replaces NaN and infinities. An index more, one for each dimension of the memory, is the first column, and
-    all columns exist then: without it the memory has as many columns as the tile. Conversion to this level emits this
-    op; `tile-make-rings` replaces it by a ring and an asynchronous copy.
+    The result has the M rows from `i` on of the matrix at the leading indices. Rows from `rows` on do not exist, and
+    are zeros. With `to_end` they lie after the last row of the memory, where a bulk copy writes zeros by itself. With
+    `finite`, 0 replaces NaN and infinities. If there is an index for each dimension of the memory, the last one is
+    the first column, and all columns of the tile exist. Without it, the memory has as many columns as the tile.
+    Conversion to this level emits this op; `tile-make-rings` replaces it by a ring and an asynchronous copy.
 
     ```mlir
     %kt = tile.fetch %k[%b, %h, %j] rows(%n)
         : memref<?x?x?x64xf16, strided<[?, ?, ?, 1]>> to !tile.smem<128x64xf16, swizzle = 128>
     ```
 
-    The rows of a tile may lie along two dimensions of the memory: with `packed(P)`
-    row r is at `[i + r floordiv P, j + r mod P]` of the two before the columns. Where
-    P does not divide the rows of the tile, the rest of them never exists, and `rows`
-    says so.
+    With `packed(P)` the rows of a tile lie along two dimensions of the memory, the
+    two before the columns: row r is at `[i + r floordiv P, j + r mod P]`. If P does
+    not divide the number of rows of the tile, the remaining rows never exist, and
+    `rows` leaves them out.
 
     ```mlir
     %qt = tile.fetch %q[%b, %i, %h] packed(4) rows(%n)
         : memref<?x?x?x64xf16, strided<[?, ?, ?, 1]>> to !tile.smem<64x64xf16, swizzle = 128>
     ```
 
-    The rows may lie in `parts` of as many rows: each has indices of its own, one part's behind the other's, and
-    its own number of `rows`, if these are given.
+    With `parts(n)` the tile consists of n parts with equally many rows. The operands are the indices of all parts,
+    one part after the other, and, if `rows` are given, a number for each part.
 
     ```mlir
     %kt = tile.fetch %k[%page, %h, %c0, %next, %h, %c0] parts(2) rows(%n, %m)
@@ -230,15 +233,15 @@ def Tile_FetchOp : Tile_Op<"fetch",
 def Tile_ShareOp : Tile_Op<"share"> {
   let summary = "a register tile, in shared memory";
   let description = [{
-    For what products read from there: second operands, and operands that are read
-    transposed; and for other warps. Elements are of 16 bits or f32. `tile-make-rings` replaces it by a
-    ring that the threads fill which hold the tile.
+    Products read second operands and transposed operands from shared memory, and
+    other warps can read the tile there. Elements have 16 bits or are f32.
+    `tile-make-rings` replaces the op by a ring that is filled by the threads that hold the tile.
 
     ```mlir
     %pt = tile.share %p : tensor<128x64xf16, #tile.fragment<8>> to !tile.smem<128x64xf16, swizzle = 128>
     ```
 
-    Values for each row, of f32, are put eight in a row, as `tile.load` reads them.
+    If the operand has one f32 value for each row, the result has eight values in each row, as `tile.load` reads them.
 
     ```mlir
     %mt = tile.share %m : tensor<64xf32, #tile.rows<4>> to !tile.smem<8x8xf32, swizzle = 32>
@@ -251,10 +254,11 @@ def Tile_ShareOp : Tile_Op<"share"> {
 }
 
 def Tile_DequantizeOp : Tile_Op<"dequantize", [SingleBlock]> {
-  let summary = "a tile of 8 bits, in shared memory as elements that are multiplied";
+  let summary = "converts a tile of 8-bit elements to the type of products";
   let description = [{
-    Elements are multiplied in f32 by the scale of their row, which the region gives and may read from memory, and are rounded to the nearest of
-    f16 or bf16. All warps of the block convert. `tile-make-rings` replaces it by a ring that they fill.
+    Each element is multiplied in f32 by the scale of its row, and the product is rounded to the nearest f16 or
+    bf16. The region yields the scale of a row, and may read memory. All warps of the block convert.
+    `tile-make-rings` replaces the op by a ring that these warps fill.
 
     ```mlir
     %kt = tile.dequantize %t : !tile.smem<64x128xf8E4M3FN, swizzle = 128> to !tile.smem<64x128xf16, swizzle = 128> {
@@ -279,35 +283,36 @@ def Tile_RingOp : Tile_Op<"ring"> {
     %ring = tile.ring : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
     ```
 
-    For a `checked` ring, warps of their own check whether tiles are finite, and
-    release them too. In a `finite` ring they replace NaN and infinities by 0
-    (`tile.ring.make_finite`) before others that wait for a tile go on.
+    In a `checked` ring, additional warps check whether each tile is finite, and
+    release it too. In a `finite` ring, these warps replace NaN and infinities by 0
+    (`tile.ring.make_finite`); only then do warps that wait for the tile go on.
 
-    If each consumer warpgroup reads only its own 64 rows of the tile in a ring of one
-    stage, the ring may have a number of `row_stages` of 64 rows
-    instead, which the warpgroups take one after the other: a warpgroup's next
-    rows can be on their way where another has not released those that it has.
+    A ring of one stage, from which each consumer warpgroup reads only its own 64 rows,
+    may instead have `row_stages`, which are stages of 64 rows. The warpgroups take
+    them one after the other. The next rows of one warpgroup can then be copied while
+    another warpgroup still reads its current rows.
 
     ```mlir
     %ring = tile.ring row_stages = 3 : !tile.ring<1, !tile.smem<128x256xf16, swizzle = 128>>
     ```
 
-    With `copies` every stage is filled by as many copies, each of as many of its
-    rows: tiles of pages that lie apart.
+    With `copies = n` each stage is filled by n copies of equally many rows, for
+    example from pages at different addresses.
 
     ```mlir
     %ring = tile.ring copies = 2 : !tile.ring<3, !tile.smem<128x64xf16, swizzle = 128>>
     ```
 
-    A ring without uses is dropped.
+    A ring without uses is removed.
 
     `tile-allocate-smem` sets `offset`, the byte of shared memory at which the
-    stages start, and for warps with roles `barriers`, the byte at which mbarriers of 8
-    bytes start, one for each stage: the barriers of full stages come first, then
-    the barriers of empty stages, and if the ring is `checked` or `finite` the barriers of
-    checked stages; a `checked` ring has 16 bytes more for what was found.
-    Where warps add its tiles in alternation, the full barriers of a second warp are behind
-    the empty ones.
+    stages start. If warps have roles, it also sets `barriers`, the byte at which the
+    mbarriers start. These have 8 bytes, and each stage has one of each kind: first
+    come the barriers of full stages, then the barriers of empty stages and, if the ring
+    is `checked` or `finite`, the barriers of checked stages. A `checked` ring has 16
+    more bytes for each stage, for the result of the check. If two warps add the tiles
+    of the ring alternately, each has its own full barriers: the barriers of the
+    second warp come after the empty barriers.
   }];
   let arguments = (ins UnitAttr:$checked, UnitAttr:$finite,
                        OptionalAttr<I64Attr>:$row_stages,
@@ -325,7 +330,7 @@ def Tile_RingOp : Tile_Op<"ring"> {
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// What one copy fills: a stage, of a tile or of a warpgroup's rows.
+    /// The type of a stage: a tile, or the 64 rows of a warpgroup (`row_stages`).
     SmemType getStageType();
     int64_t getNumStages();
     /// Bytes from one stage to the next.
@@ -338,11 +343,12 @@ def Tile_RingOp : Tile_Op<"ring"> {
     }
     /// Whether register tiles fill the stages, rather than copies.
     bool isFilledFromRegisters();
-    /// Barriers that say which stages are full: one for each, or of tiles that
-    /// warps add in alternation, for each of a warp's own. It looks at these
-    /// alone, and so never misses a phase.
+    /// The number of barriers of full stages: one for each stage. If warps add
+    /// the tiles alternately, each warp has barriers of its own for all stages,
+    /// and looks only at these, so that it never misses a phase.
     int64_t getNumFullBarriers();
-    /// The size of the mbarriers and of what was found, for warps with roles.
+    /// The bytes of the mbarriers and of the results of checks, for warps with
+    /// roles.
     int64_t getNumBarrierBytes() {
       int64_t others = getChecked() ? 4 : getFinite() ? 2 : 1;
       return (getNumFullBarriers() + getNumStages() * others) * 8;
@@ -372,18 +378,18 @@ def Tile_CopyAsyncOp
     : Tile_RingStageOp<"copy_async", "Fill", [AttrSizedOperandSegments]> {
   let summary = "starts to copy a tile of global memory into a stage";
   let description = [{
-    Does what `tile.fetch` does, into the acquired stage of a step, which is full when the
-    copy is complete. Where warps have roles, memory has at most five dimensions. Copies of `rows` not `to_end` read
-    through a tensor map of overlapping tiles there, as `tile.store_bulk` writes; memory then has at most four.
+    Starts the copy that `tile.fetch` describes, into the acquired stage of a step. The stage is full when the copy is
+    complete. If warps have roles, memory has at most five dimensions. In this case, a copy with `rows` and without
+    `to_end` reads through a tensor map of overlapping tiles, as `tile.store_bulk` writes, and memory has at most four.
 
     ```mlir
     tile.copy_async %k[%b, %h, %j] rows(%n) to %ring[%t]
         : memref<?x?x?x64xf16, strided<[?, ?, ?, 1]>> to !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
     ```
 
-    Where several copies fill a stage, each names its `part`, from 0 on: of a ring
-    with `copies = 2` and stages of 128 rows, part 1 is the rows from 64 on. The
-    part is a constant, or counted by a loop over all of them.
+    If several copies fill a stage, each fills one `part`. Parts count from 0: in a
+    ring with `copies = 2` and stages of 128 rows, part 1 has the rows from 64 on.
+    The part is a constant, or the variable of a loop over all parts.
 
     ```mlir
     tile.ring.acquire %ring[%t] : ...
@@ -409,8 +415,9 @@ def Tile_CopyAsyncOp
 def Tile_RingPutOp : Tile_RingStageOp<"ring.put", "Fill"> {
   let summary = "writes a register tile to a stage";
   let description = [{
-    Into the acquired stage of a step, by the threads that hold the tile: of 16-bit
-    elements or f32, or a value for each row as `tile.share` puts them. The stage is full when all of them have written their rows.
+    The threads that hold the tile write it to the acquired stage of a step. The tile has
+    16-bit elements or f32, or one value for each row, which is written as by `tile.share`.
+    The stage is full when all of these threads have written their rows.
 
     ```mlir
     tile.ring.acquire %ring[%t] : ...
@@ -429,10 +436,10 @@ def Tile_RingPutOp : Tile_RingStageOp<"ring.put", "Fill"> {
 
 def Tile_RingDequantizeOp
     : Tile_RingStageOp<"ring.dequantize", "Fill", [SingleBlock]> {
-  let summary = "writes a tile of 8 bits to a stage as elements that are multiplied";
+  let summary = "writes a tile of 8-bit elements to a stage in the type of products";
   let description = [{
-    `tile.dequantize`, into the acquired stage of a step, by all threads of the block. It is full when all have written their share. Warps with
-    roles have no such operation yet.
+    All threads of the block convert the tile as in `tile.dequantize`, and write it to the acquired stage of a step.
+    The stage is full when all of them have written their part. Warps with roles have no such operation yet.
 
     ```mlir
     tile.ring.acquire %ring[%t] : ...
@@ -466,8 +473,8 @@ def Tile_RingWaitOp : Tile_RingStepOp<"ring.wait", "Wait",
   let results = (outs Tile_SmemType:$tile);
   let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
   let extraClassDeclaration = ringEffect # [{
-    /// The release of the step in the op's own block; null if there is none, as
-    /// where each branch of a choice has one.
+    /// The release of the step in the op's own block; null if there is none, for
+    /// example if each branch of an `scf.if` has one.
     RingReleaseOp getRelease();
   }];
 }
@@ -477,7 +484,7 @@ def Tile_RingPeekOp : Tile_RingStepOp<"ring.peek", "Peek",
                     "::llvm::cast<RingType>($_self).getTile()">]> {
   let summary = "waits until the stage of a step is full, to look at its tile";
   let description = [{
-    The step is still to be waited for and released by others.
+    Other warps still wait for the step and release it.
 
     ```mlir
     %vt = tile.ring.peek %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
@@ -508,9 +515,9 @@ def Tile_RingCheckFiniteOp : Tile_RingStepOp<"ring.check_finite", "CheckFinite">
 }
 
 def Tile_RingMakeFiniteOp : Tile_RingStepOp<"ring.make_finite", "CheckFinite"> {
-  let summary = "makes the tile of a step of a finite ring so, and releases it";
+  let summary = "replaces NaN and infinities in the tile of a step, and releases it";
   let description = [{
-    Waits until the stage has been copied. Those who wait for its tile go on when
+    Waits until the stage has been copied. Warps that wait for the tile go on when
     NaN and infinities in it have been replaced by 0.
 
     ```mlir
@@ -521,10 +528,10 @@ def Tile_RingMakeFiniteOp : Tile_RingStepOp<"ring.make_finite", "CheckFinite"> {
 }
 
 def Tile_RingIsFiniteOp : Tile_RingStepOp<"ring.is_finite", "Ask"> {
-  let summary = "what has been found of the tile of a step";
+  let summary = "whether the tile of a step is finite";
   let description = [{
-    Waits until the step has been checked: whether no element is NaN or
-    infinite. The step is still to be released.
+    Waits until the tile has been checked (`tile.ring.check_finite`). The result is
+    true if no element is NaN or infinite. The step must still be released.
 
     ```mlir
     %finite = tile.ring.is_finite %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
@@ -544,16 +551,18 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async",
   let description = [{
     `d = a b + c`, or `a b` without `c`, with `a : MxK` in registers or shared
     memory, `b : KxN` in shared memory, or with `transpose_b`, `b : NxK`. The
-    elements of `a` and `b` are f16, bf16 or f32, elements of the result f32. The
-    rows of a tile are spread over the warps. With `transpose_a`, for warpgroups
-    only, `a : KxM` is in shared memory, and its elements are of 16 bits. The result may
-    then have more than M rows, as many as the panels of `a` have columns: these are zeros
-    behind what a copy from memory filled, and undefined elsewhere. Where the
-    K are rows of a tile of such elements, they are a multiple of 16, as many as an
-    instruction reads (PTX, `mma.m16n8k16`, `wgmma`).
+    elements of `a` and `b` are f16, bf16 or f32, and the elements of the result are
+    f32. The rows of a tile are spread over the warps.
 
-    If `b` is not `transpose_b` the result may have some of its columns, from a `panel` of the tile on (see
-    `!tile.smem`), which is the first one if it is not given: for example of keys whose first columns are the values.
+    With `transpose_a`, for warpgroups only, `a : KxM` is in shared memory and has elements
+    of 16 bits. The result may then have more than M rows, as many as the panels of `a`
+    have columns. The additional rows are zeros if a copy from memory filled these columns, and
+    undefined otherwise. If K is the number of rows of a tile with 16-bit elements,
+    it is a multiple of 16, the number of rows that an instruction reads (PTX,
+    `mma.m16n8k16`, `wgmma`).
+
+    Without `transpose_b` the product may use only some columns of `b`, for example if the first columns of the keys
+    are the values. These columns start at a `panel` of the tile (see `!tile.smem`), by default at the first panel.
 
     ```mlir
     %o = tile.mma_async %p, %kt panel(%first) add %o0 : tensor<64x32xf16, #tile.fragment<4>>,
@@ -561,13 +570,13 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async",
     ```
 
     Products of f32 are as accurate as f32 arithmetic unless `tf32` rounds the
-    operands to 10 bits of mantissa: to the nearest number in emulation, on a
-    GPU to the nearest or, if it is about as near, the other neighbour.
+    operands to 10 bits of mantissa. The emulation rounds to the nearest such number; a
+    GPU may round to the other neighbour if it is about as near.
 
-    With `warpgroup` four warps each work on 64 rows together (`wgmma`), at
-    their own pace; otherwise every warp works alone and has finished when it
-    goes on (`mma.sync`). Once rings have become shared memory, `a` may be the
-    64 rows that each warpgroup has of its own.
+    With `warpgroup`, every four warps multiply 64 rows together (`wgmma`), and each
+    warpgroup goes at its own pace. Otherwise every warp multiplies alone, and its
+    product is complete when it goes on (`mma.sync`). After rings have been replaced
+    by shared memory, `a` may have only the 64 rows of one warpgroup.
 
     ```mlir
     %s = tile.mma_async %q, %kt transpose_b : tensor<128x64xf16, #tile.fragment<4>>,
@@ -583,8 +592,8 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async",
     (`transpose_b` $transpose_b^)? (`tf32` $tf32^)? (`warpgroup` $warpgroup^)? attr-dict `:` type($a) `,` type($b) (`,` type($c)^)? `->` type($result)
   }];
   let extraClassDeclaration = [{
-    /// How many rows of a tile of 16-bit elements an instruction reads that
-    /// contracts them.
+    /// The number of rows that an instruction reads if it contracts the rows of
+    /// a tile of 16-bit elements.
     static constexpr int64_t rowMultiple = 16;
   }];
   let hasVerifier = 1;
@@ -595,8 +604,8 @@ def Tile_MmaWaitOp : Tile_Op<"mma_wait",
                     "::llvm::cast<PendingType>($_self).getValue()">]> {
   let summary = "waits for a product";
   let description = [{
-    Products complete in the order in which they were started; those that were
-    started later and may go on are `younger`.
+    Products complete in the order in which they were started. The products
+    `younger` were started later, and need not be complete after this op.
 
     ```mlir
     %s = tile.mma_wait %sp younger(%op : !tile.pending<...>) : !tile.pending<...>
@@ -624,21 +633,21 @@ def Tile_WarpSpecializeOp
         [NoTerminator, SingleBlock, RecursiveMemoryEffects, NoRegionArguments]> {
   let summary = "gives the warps of a block different things to do";
   let description = [{
-    Each role is a region that some warps run, at their own pace: as many `warps`
-    as it says, behind the warps of the role before it. Four warps and more start at a
-    whole warpgroup, or at the one that `from` gives. Warps without a role end. What a
-    role does follows from its operations:
+    Each role is a region that some warps execute, at their own pace. `warps` is their
+    number. They follow the warps of the role before; a role of four or more
+    warps starts with a new warpgroup. `from` gives another first warp. Warps
+    without a role end. The operations of a role determine which threads execute it:
 
-    - Register tiles belong to the role that starts at their layout's first warp, which is 0 unless it says
-      otherwise, and has as many warps. Warpgroups of four of its warps go at their own pace.
-    - Copies into rings are started by one thread of a role of one warp. So are
-      ordered additions (`tile.add_in_order`), of a role of their own.
-    - A check whether tiles are finite, and what makes them so, is shared by all
-      warps of a role, the last of the block.
+    - A register tile belongs to the role that has as many warps as the tile's layout, and the same first warp (0 by
+      default). The warpgroups of this role go at their own pace.
+    - Copies into rings are started by one thread of a role of one warp. Ordered additions
+      (`tile.add_in_order`) are started in the same way, by a role of their own.
+    - Checks whether tiles are finite, and the replacement of NaN and infinities, are
+      shared by all warps of one role, which has the last warps of the block.
 
-    Each thread of a role may use as many `registers` as are given, the same for
-    roles that share a warpgroup; the block is started with the same number for
-    all its threads, and the roles together must not need more of them.
+    `registers` is the number that each thread of a role may use. Roles that share a
+    warpgroup have the same number. The block starts with an equal number for all
+    of its threads, and the roles together must not need more registers than that.
 
     ```mlir
     tile.warp_specialize @consumer(warps = 8, registers = 240) {
@@ -678,19 +687,19 @@ def Tile_WarpSpecializeOp
     /// The registers of a thread; they are set for all roles that share a warpgroup.
     int64_t getNumRegisters(unsigned role) { return getRegisters()[role]; }
     void setNumRegisters(unsigned role, int64_t registers);
-    /// Gives a role of one warp the registers to do more than count steps, such
-    /// as read which tiles to copy, if it has fewer than `enough`: threads of
-    /// `from` leave them to it.
+    /// Makes sure that a role of one warp has at least `enough` registers, which
+    /// it needs if it does more than count steps, for example if it reads which
+    /// tiles to copy. The threads of the role `from` give up registers for it.
     void leaveRegisters(unsigned from, unsigned role, int64_t enough);
-    /// The role that carries out the op, which is in one.
+    /// The role that contains the op.
     unsigned getRoleOf(::mlir::Operation *op);
     /// Whether the role adds tiles in order.
     bool addsInOrder(unsigned role);
-    /// Whether the warps of the role, if it has two, have the tiles of every
-    /// other step each: it adds tiles in order or stores sums of diagonals.
+    /// Whether the role has two warps that take steps alternately. Such a role
+    /// adds tiles in order or stores sums of diagonals.
     bool alternates(unsigned role);
-    /// Whether one thread carries the role out, or one of each warp that adds: it
-    /// only starts copies, or adds tiles in order.
+    /// Whether only one thread executes the role, or one thread of each warp that
+    /// adds tiles in order. Such a role only starts copies or additions.
     bool isOfOneThread(unsigned role);
   }];
 }
@@ -698,9 +707,10 @@ def Tile_WarpSpecializeOp
 def Tile_PingPongWaitOp : Tile_Op<"ping_pong.wait"> {
   let summary = "waits until the warpgroup before has arrived";
   let description = [{
-    Ping-pong: the consumer warpgroups alternate. Each goes on until it arrives
-    for the next one, the last for the first, which need not wait the first time.
-    All warpgroups wait, and arrive, equally often.
+    Ping-pong: the consumer warpgroups alternate. A warpgroup goes on when the one
+    before it has arrived (`tile.ping_pong.arrive`); the last warpgroup is the one
+    before the first. Only the first wait of the first warpgroup does not wait. All
+    warpgroups wait, and arrive, equally often.
 
     ```mlir
     tile.ping_pong.wait
