@@ -59,57 +59,62 @@ def attention(
     """softmax(score(scale * query key^T), over the keys that the mask keeps) value.
 
     Arrays are all NumPy arrays or PyTorch tensors on the CPU, or all CUDA tensors of one device. On
-    CUDA nothing is copied, and the kernel is queued on the current stream; nothing waits for it.
-    The first call with new dtypes, head dimensions, masks or functions compiles a kernel, which
-    sizes that are alike share (docs/python.md).
+    CUDA nothing is copied, and the kernel is queued on the current stream; the call does not wait for it.
+    The first call with new dtypes, head dimensions, masks or functions compiles a kernel. Calls of
+    similar sizes use the same kernel (docs/python.md).
 
     Args:
       query: (batch, heads, query length, D), or (heads, query length, D); float16, bfloat16 or float32. On the CPU
         also float64, for checks such as torch.autograd.gradcheck: that stores all scores and is slow.
-        Any strides, on CUDA with a contiguous last dimension: (batch, length, heads, D) is passed as
-        x.transpose(1, 2).
+        Strides may be any; on CUDA the last dimension must be contiguous. An array x of shape (batch, length, heads, D)
+        is passed as x.transpose(1, 2).
         Under torch.autocast, query, key and value are cast to its dtype.
       key: (batch, key heads, key length, D). heads must be a multiple of key heads: query head h sees
         key head h // (heads // key heads).
-      value: (batch, key heads, key length, Dv). D and Dv are from 1 to 576; what is no multiple of 8 is
-        padded in a copy. Left out where value_dim is given.
+      value: (batch, key heads, key length, Dv). D and Dv are from 1 to 576; arrays with other dimensions than multiples
+        of 8 are copied and padded. Without value, value_dim must be given.
       mask: Which keys a query sees: a `Mask`, a function of b, h, q and k that returns a truth value, or a `Plan`.
       score: A function of s, b, h, q and k that returns the score instead of s, which is scaled already.
       scale: A number; 1 / sqrt(D) if left out. A new value is a new kernel.
-      lengths: Integers of shape (batch,): the keys of each batch that exist. Below 0 is 0, and beyond the keys all of
-        them; `checks` makes errors of both.
+      lengths: Integers of shape (batch,): the number of keys of each batch that exist. Numbers below 0 count as 0, and
+        numbers above the key length as the key length; within `checks` both are errors.
       sink: Floating-point numbers of shape (heads,): a logit of each head that takes part in the softmax without a value.
       return_lse: Whether to return the log-sum-exp of each row's scores, too.
       blocks: `Blocks`, lists of the blocks of keys that each block of queries sees. The mask is computed only in the
         blocks that are listed as partial.
-      query_offsets, key_offsets: int32 or int64 of shape (sequences + 1,): rows are packed, query as (rows, heads, D), key and
-        value as (rows, key heads, D), and these say where each sequence starts and the last one ends (docs/ragged-rows.md).
-        Jagged tensors (torch.jagged) of the shapes above are packed rows with their own.
-      page_table: int32 of shape (sequences, pages of a sequence): key and value lie in pages, (pages, rows of a page, key
-        heads, D), and these are the pages of each sequence (docs/python.md, Pages). There are no gradients then.
-      key_lengths: int32 of shape (sequences,): how many keys each sequence has, in pages, or in a batch as usual. Masks and
-        functions see it as a sequence that ends there, other than with `lengths`.
+      query_offsets, key_offsets: int32 or int64 of shape (sequences + 1,), for packed rows: query is (rows, heads, D), and key
+        and value are (rows, key heads, D). Offset i is the row at which sequence i starts, and the last offset is the row at
+        which the last sequence ends (docs/ragged-rows.md). Jagged tensors (torch.jagged) of the shapes above have offsets of
+        their own, and are computed as packed rows.
+      page_table: int32 of shape (sequences, pages of a sequence), for keys and values in pages: key and value are (pages, rows
+        of a page, key heads, D), and a row of the table has the numbers of the pages of a sequence (docs/python.md, Pages).
+        There are no gradients then.
+      key_lengths: int32 of shape (sequences,): the number of keys of each sequence, in pages or in a batch. Unlike with
+        `lengths`, the key length that masks and functions see is this number.
       schedule: Keys of a schedule (docs/language.md), as for `Attention`.
-      out: An array of the result's shape and dtype, where query is, that becomes the result; it must not share memory with an
-        argument. On CUDA the kernel writes into it where it is dense in any order of its dimensions, starts at a multiple of
-        256 bytes, has a last dimension of a multiple of 8, and no gradients are to come; otherwise the result is copied.
-      key_scale, value_scale: key and value are float8_e4m3fn or int8, and dequantized by these as they are read: a number or an
-        array of one, (batch, key heads), of sequences in pages or packed (sequences, key heads), or one for each key, (batch,
-        key heads, key length) or (pages, rows of a page, key heads). Elements times scale are rounded to query's dtype, float16
-        or bfloat16. There are no gradients then (docs/python.md, Keys and values of 8 bits).
-      value_dim: Instead of value: the values are the first value_dim columns of key, which a kernel reads once (docs/mla-decode.md).
+      out: An array for the result, of its shape and dtype, and on the device of query. It must not share memory with an
+        argument. On CUDA the kernel writes into it if it is dense in any order of its dimensions, starts at a multiple of
+        256 bytes, has a last dimension that is a multiple of 8, and no gradients are needed; otherwise the result is copied.
+      key_scale, value_scale: Scales for key and value of float8_e4m3fn or int8, which are dequantized as they are read. A
+        scale is a number, or an array of one of these shapes: one element; (batch, key heads); for packed rows and pages
+        (sequences, key heads); or with a scale for each key, (batch, key heads, key length) or (pages, rows of a page, key
+        heads). Elements times scale are rounded to query's dtype, which is float16 or bfloat16. There are no gradients then
+        (docs/python.md, Keys and values of 8 bits).
+      value_dim: Instead of value: the values are the first value_dim columns of key, and a kernel reads them only once
+        (docs/mla-decode.md).
 
     Returns:
       An array like query of shape (batch, heads, query length, Dv), row-major, or on CUDA in the order in which query's
       dimensions lie in memory; with return_lse a tuple of it and a float32 array (float64 for float64) of shape (batch,
-      heads, query length). A row without keys is 0, and -inf. Of packed rows they are (rows, heads, Dv) and (heads, rows).
+      heads, query length). For a query that sees no key the output is 0, and the log-sum-exp -inf. With packed rows the shapes
+      are (rows, heads, Dv) and (heads, rows).
 
     Raises:
       TypeError, ValueError: An argument breaks one of these rules; the message names it.
       TraceError: A function does what cannot be traced.
       CompileError: The compiler refuses the program; the text has its diagnostics.
       DeviceError: The GPU is too old (compute capability 7.5 is needed).
-      NotImplementedError: scale is a tensor that requires gradients, or so is one that a function reads beside offsets.
+      NotImplementedError: scale is a tensor that requires gradients, or a function reads such a tensor in a call with offsets.
     """
     of_keys = value is None
     if of_keys:
@@ -234,16 +239,16 @@ def _get_element(dtype):
 class Attention:
     """`attention` with a mask, a score function and a scale that were chosen before.
 
-    The functions are traced once, when the object is made. The arrays that they read are read at each call: those
-    that are then in the variables, attributes, lists and dictionaries where they were found. Other numbers stay what
-    they were. Functions that compute arrays, or numbers of arrays, are traced at each call. Calls are a little cheaper
-    than calls of `attention`, and torch.compile takes the object with every mask and score function without a break in
-    the graph. Objects can be copied and pickled, with the arrays that they read.
+    The functions are traced once, when the object is made. Each call looks up again the arrays that they read, in the
+    variables, attributes, lists and dictionaries where tracing found them. Numbers that are not in arrays keep the values
+    that they had. Functions that compute arrays, or take numbers from arrays, are traced at each call. Calls are a little
+    cheaper than calls of `attention`, and torch.compile takes the object with every mask and score function without a
+    break in the graph. Objects can be copied and pickled, with the arrays that they read.
 
     `schedule` has keys of the schedule (docs/language.md) of the programs, as `compile` takes them, such as
-    "key_tile=64,split_keys=1024"; `gradient_schedule` has the keys of the gradients' programs. What they leave out is chosen as
-    without; float64 has no tiles, and none of it. There is a CompileError in a call for whose sizes or target they do
-    not fit.
+    "key_tile=64,split_keys=1024", and `gradient_schedule` has keys for the programs of gradients. The compiler chooses the
+    other keys. float64 has no tiles, and ignores both. A call raises CompileError if its sizes or its target do not fit
+    the keys.
 
     Raises:
       TypeError, ValueError, TraceError: As `attention`; ValueError, too, for keys that a schedule does not have, and for
@@ -349,7 +354,7 @@ class Attention:
         key_lengths=None,
         out=None,
     ):
-        """As `attention`; raises what it does."""
+        """Computes what `attention` computes with these arguments, and raises the same errors."""
         arrays = query, key, value, lengths, sink, query_offsets, key_offsets, page_table, key_lengths, out
         if not (is_compiling() or checking.is_on):
             results = self._shortcut.call(*arrays)
@@ -418,10 +423,11 @@ class Attention:
     ):
         """The program of a call with these arguments, as text that `compile` takes.
 
-        Only types are looked at, and of lengths and sink whether there are any. All sizes but the head dimensions are
-        open; these are rounded up to multiples of 8, to which a call pads. The arguments are query, key and value, then
-        lengths (int32) and sink (float32), if there are any, the arrays of `captured`, offsets, page_table and key_lengths;
-        packed rows are (1, heads, rows, D), and pages (pages, heads, rows, D). Of a `Plan`, the program is that of its mask.
+        The program depends only on the types of the arguments, and on whether lengths and sink are given. The head
+        dimensions are rounded up to multiples of 8, as a call pads them; all other sizes are open. The program's arguments
+        are query, key and value, then lengths (int32) and sink (float32), if they are given, then the arrays of `captured`,
+        the offsets, page_table and key_lengths. In the program packed rows are (1, heads, rows, D), and pages (pages, heads,
+        rows, D). A `Plan` has the program of its mask.
 
         Raises:
           ValueError: The dtype is none of float16, bfloat16 and float32, or the arguments do not fit each other.
@@ -471,17 +477,18 @@ class Attention:
         dtype="float16",
         target=None,
     ):
-        """How many tiles of queries and keys a call would leave out, and in how many it looks at the mask.
+        """How many tiles of queries and keys a call would skip, and in how many tiles it would compute the mask.
 
-        The more tiles are skipped, the less is computed; in those that are unmasked, the mask costs nothing.
-        What of a mask is not affine, as what reads an array, skips nothing and is looked at in each tile that
-        is visited; lengths are not counted either. Compiles the kernel if there is none yet.
+        A call computes less if more tiles are skipped, and in unmasked tiles the mask costs nothing. Parts of a mask that
+        are not affine, for example because they read an array, skip no tile here, and are computed in each tile that is
+        visited. Lengths skip no tile either. Compiles the kernel if there is none yet.
 
         Args:
-          query_length, key_length, batch, heads, key_heads, dim, value_dim: Sizes of a call, with as many
-            key heads as heads and a value_dim of dim if left out.
+          query_length, key_length, batch, heads, key_heads, dim, value_dim: Sizes of a call. By default key_heads is
+            heads, and value_dim is dim.
           dtype: "float16", "bfloat16" or "float32".
-          target: One of `compiler.TARGETS`; by default that of the first CUDA device, or "cpu". Tiles differ.
+          target: One of `compiler.TARGETS`, on which the sizes of tiles depend. By default it is the target of the first
+            CUDA device, or "cpu" if there is none.
 
         Returns:
           `Tiles`: skipped, unmasked, masked, query_tile, key_tile.

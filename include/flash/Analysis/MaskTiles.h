@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A mask is built of affine sets `(b, h, i, j)[nq, nk]` by unions and
-// intersections: the pairs of a query i < nq and a key j < nk that take part. A
-// tile of queries has Q queries and starts at i0, a multiple of Q. Key tile t
-// holds the K keys from K * t on. A tile, clipped to the lengths, is
+// A mask is the set of pairs of a query i < nq and a key j < nk that take part.
+// It is built of affine sets `(b, h, i, j)[nq, nk]` by unions and
+// intersections. A tile of queries has Q queries and starts at i0, a multiple
+// of Q. Key tile t holds the K keys from K * t on. A tile, clipped to the
+// lengths, is
 //
 //   visited   if one of its pairs takes part, and
 //   not full  if one of its pairs does not.
@@ -177,13 +178,13 @@ struct KeysOfQuery {
 };
 
 /// Estimates these numbers from some queries of the first head at equal
-/// distances. Of `tile` keys that begin at a multiple of `tile`, all count
-/// where the query sees any.
+/// distances. With `tile`, a query that sees any key of a tile counts as seeing
+/// all keys of the tile.
 KeysOfQuery estimateKeysOfQuery(MaskAttrInterface mask, int64_t nq, int64_t nk,
                                 int64_t tile = 1);
-/// Estimates how many queries see a key, or are in tiles with such a query,
-/// from some keys of the first head. The first key is one of them, because
-/// often all queries see it.
+/// Estimates how many queries see a key, from some keys of the first head. With
+/// `tile`, all queries of a tile count for a key that any of them sees. The
+/// first key is one of those examined, because often all queries see it.
 KeysOfQuery estimateQueriesOfKey(MaskAttrInterface mask, int64_t nq, int64_t nk,
                                  int64_t tile = 1);
 

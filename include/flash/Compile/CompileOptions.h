@@ -76,7 +76,8 @@ struct CompileOptions {
   /// 0 stands for the number of the device that runs the program or, if that is
   /// not known, for the number that the module or the target has.
   int64_t multiprocessors = 0;
-  /// The calls for which versions are made, as flash-make-versions has them.
+  /// The calls for which versions are made, in the syntax of the option of the
+  /// pass flash-make-versions. Empty for no versions.
   std::string versions;
   /// The compilation is part of a search for the best schedule. Schedules of
   /// the program and measured schedules are ignored.

@@ -55,10 +55,10 @@ std::string completeSchedule(const Problem &problem, const Machine &target,
                              Schedule &schedule);
 
 /// Whether a block map saves more time than it takes to compute the map in the
-/// call. The map takes two kernels. If a score region masks elements, they
+/// call. Two kernels compute the map. If a score region masks elements, they
 /// evaluate the mask for each pair of query and key, once for all heads. The
 /// map saves part of the time that the attention takes with `schedule`, which
-/// must have tiles (CostModel.cpp estimates both in microseconds). The result
+/// must have tiles. CostModel.cpp estimates both times. The result
 /// is true if the number of heads, queries or keys is not known. Otherwise it
 /// is false if there is only one tile of keys, and true for a CPU if there are
 /// several.
@@ -66,9 +66,10 @@ bool paysToListTiles(const Problem &problem, const Machine &target,
                      const Schedule &schedule);
 
 /// Whether a block map may be chosen for a mask that is known when a program is
-/// compiled. A loop that tests for each tile whether the mask leaves it cannot
-/// overlap steps of warps with roles, but lists exclude `split_keys`, and one
-/// program of gradients has none by default.
+/// compiled. True if warps have roles: their steps cannot overlap in a loop
+/// that tests for each tile whether it is empty under the mask. False with
+/// `split_keys`, which cannot be combined with lists of tiles, and for
+/// gradients that are one program, which has no lists by default.
 bool mayListKnownTiles(const Schedule &schedule);
 
 /// The schedule that a model proposes for gradients. They are computed by

@@ -33,10 +33,9 @@ struct Problem {
   /// values are parts of tiles of keys.
   bool valuesOfKeys = false;
   /// The number of query heads of all batches together, at most 2^32 - 1, and
-  /// the numbers of queries and keys of one head. For packed rows these are the
-  /// mean lengths of the sequences, except in gradients and if the number of
-  /// sequences is not known: then they are the lengths of all sequences
-  /// together.
+  /// the numbers of queries and keys of one head. For packed rows, `queries`
+  /// and `keys` are the mean lengths of the sequences. In gradients, or if the
+  /// number of sequences is not known, they are the sums of the lengths.
   std::optional<int64_t> heads, queries, keys;
   /// Whether sequences are packed: the batches share the rows of one tensor
   /// (`AddressOpInterface`, but not pages), and only the data have the length
@@ -74,17 +73,20 @@ struct Problem {
   bool isGradient = false;
   /// Whether a score region masks elements.
   bool masksInRegion = false;
-  /// For gradients: whether the mask is known to leave each tile of queries one
-  /// range of tiles of keys, and each tile of keys one range of tiles of
+  /// For gradients: whether the mask is known to let each tile of queries visit
+  /// one range of tiles of keys, and each tile of keys one range of tiles of
   /// queries.
   bool leavesRanges = true;
-  /// An estimate of how many keys a query sees: the mean of the queries that
-  /// see any, and the largest number. Known if both lengths are known.
+  /// Estimates of the number of keys that a query sees: the mean, over the
+  /// queries that see any key, and the largest number. Known if both lengths
+  /// are known.
   std::optional<int64_t> meanKeysPerQuery, mostKeysPerQuery;
-  /// For gradients: the same estimates of how many queries see a key.
+  /// For gradients: the same estimates for the number of queries that see a
+  /// key.
   std::optional<int64_t> meanQueriesPerKey, mostQueriesPerKey;
-  /// For gradients where a mask attribute leaves no ranges: an estimate of how
-  /// many queries are in tiles with a query that sees a key.
+  /// For gradients, if the mask is an attribute and `leavesRanges` is false: an
+  /// estimate, for one key, of the number of queries in all tiles with a query
+  /// that sees the key.
   std::optional<int64_t> queriesInTilesPerKey;
 
   int64_t getElementBits() const { return element.getIntOrFloatBitWidth(); }
