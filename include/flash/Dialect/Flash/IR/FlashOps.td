@@ -146,7 +146,7 @@ def Flash_AttentionOp : Flash_Op<"attention",
         for each block of queries the numbers of its blocks of keys, first the
         partial ones; `n` is any number. `counts : [B or 1, Hq or 1, nq ceildiv M, 2]`
         has the number of its partial blocks, and the number of all its blocks;
-        entries after these have any value. In a partial block, the elements take
+        later entries of `list` have any value. In a partial block, the elements take
         part that `mask` and the region keep. In the other blocks, all elements take
         part that exist and that `lengths` does not mask. The entries of each kind
         are in any order, and no block is listed twice. Where reads are checked
@@ -216,7 +216,7 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
 
     Operands, clauses and the score region are as in `flash.attention`, and must
     be the same as for the attention that is differentiated. Two block maps (`flash.block_map`) may
-    list the tiles that are not empty under the mask; their sizes are those that the schedule names:
+    list the tiles that are not empty under the mask. The sizes of these tiles are keys of the schedule:
       - `blocks(%tiles, %counts : ...)`: the tiles of `key_step` keys for
         each tile of `query_tile` queries. The program over queries visits these;
       - `query_blocks(%tiles, %counts : ...)`: the tiles of `query_step` queries for

@@ -53,14 +53,14 @@ def Flash_VisitOp : Flash_Op<"visit",
     says which tiles are full, and which are visited. Without it, or without such a step, all tiles are visited with
     the mask.
 
-    `fill_once`, for `flash.online_attention`, makes the loop over the last tiles the first one, so that the first
-    loop has an iteration if there is any tile. Then the pipeline of a kernel is filled only once. With
-    `neutral_zeros`, rows that do not exist are zeros in all operands of the step, and zeros do not change its
-    results. So a step without the mask needs no count of rows, and the last tile needs no loop of its own. With
-    `bounded`, the mask lets a query that exists see only keys that exist, and a step with the mask does not test
-    which keys exist. In a visit of queries, `bounded` also says that each existing key which a query after the last
-    one would see is seen by the last one. So with zeros as such queries, steps with the mask need no count of queries
-    either.
+    `fill_once`, for `flash.online_attention`, orders the loops so that the first loop has an iteration if there is
+    any tile. Then the pipeline of a kernel is filled only once. The first loop has the last tiles of a range, or the
+    partial tiles of a list, and computes at least one tile with the mask, which may be full. With `neutral_zeros`,
+    rows that do not exist are zeros in all operands of the step, and zeros do not change its results. So a step
+    without the mask needs no count of rows, and the last tile needs no loop of its own. With `bounded`, the mask lets
+    a query that exists see only keys that exist, and a step with the mask does not test which keys exist. In a visit
+    of queries, `bounded` also says that each existing key which a query after the last one would see is seen by the
+    last one. So with zeros as such queries, steps with the mask need no count of queries either.
 
     Example:
 
