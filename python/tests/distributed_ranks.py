@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import sys
+import threading
 import time
 import traceback
 
@@ -569,7 +570,14 @@ def ranks_disagree():
         expect(ValueError, "rank 1 calls attention with", lambda: distributed.attention(*parts, mask=mask))
 
 
+def end_with_parent():
+    """Waits for the end of the input, a pipe into which the parent writes nothing: it is closed when the parent ends."""
+    os.read(0, 1)
+    os._exit(1)
+
+
 def main():
+    threading.Thread(target=end_with_parent, daemon=True).start()
     rank, ranks, address, results, names = sys.argv[1:]
     torch.set_num_threads(1)
     flash.set_thread_count(1)

@@ -42,7 +42,7 @@ def start(folder, ranks, names):
     for rank in range(ranks):
         command = [sys.executable, SCRIPT, str(rank), str(ranks), str(folder / "address"), str(folder), ",".join(names)]
         with open(folder / f"log{rank}", "w") as log:
-            processes.append(subprocess.Popen(command, stdout=log, stderr=log))
+            processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log))
     for rank, process in enumerate(processes):
         assert process.wait(timeout=900) == 0, (folder / f"log{rank}").read_text()
     return json.loads((folder / "0").read_text())
@@ -58,6 +58,13 @@ def test_two(results, name):
 def test_four(results, name):
     failure = results(4, OF_FOUR)[name]
     assert failure is None, failure
+
+
+def test_ranks_end_with_their_parent(tmp_path):
+    """A rank that waits for another one ends when the pipe of its input has no writer any more, without an exception."""
+    command = [sys.executable, SCRIPT, "0", "2", tmp_path / "address", tmp_path, "bits"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
 
 
 LOSS = """
