@@ -1,5 +1,6 @@
 """Pictures of masks: which tiles a kernel leaves out, and in which it looks at each element."""
 
+import functools
 import math
 
 import numpy as np
@@ -107,31 +108,55 @@ _ONE["round_f16"] = lambda x: np.float32(np.float16(x))
 
 def _evaluate(root, symbols):
     """An expression for arrays of positions."""
-    done = {}
+    done, reads = {}, []
     for value in in_order([root], get_operands, done):
-        operands = [done[id(operand)][0] for operand in get_operands(value)]
+        found = [done[id(operand)] for operand in get_operands(value)]
+        operands = [result for result, _, _ in found]
+        # Whether an element depends on what was read out of range.
+        is_bad = functools.reduce(np.logical_or, (bad for _, bad, _ in found), np.False_)
         if value.op == "symbol":
             result = symbols[value.operands[0]]
         elif value.op == "constant":
             result = value.operands[0]
         elif value.op == "load":
-            result = _read(value.operands[0], tuple(operands))
+            result, outside = _read(value.operands[0], operands, reads)
+            is_bad = is_bad | outside
         elif value.op in _TWO:
             result = _TWO[value.op](*operands)
+            if value.op == "and":
+                # What one side leaves out is left out, whatever the other one reads.
+                for side, bad, _ in found:
+                    is_bad = is_bad & (bad | np.not_equal(side, 0))
         elif value.op in _ONE:
             result = _ONE[value.op](*operands)
         else:
             raise NotImplementedError(f"masks with {value.op} cannot be drawn")
-        done[id(value)] = (result, value)
-    return done[id(root)][0]
+        done[id(value)] = (result, is_bad, value)
+    result, is_bad, _ = done[id(root)]
+    for name, dimension, size, index, outside in reads:
+        if np.any(outside & is_bad):
+            *arrays, outside = np.broadcast_arrays(symbols["i"], symbols["j"], index, outside & is_bad)
+            query, key, index = (array[outside][0] for array in arrays)
+            fault = "negative," if index < 0 else f"not below its size, {size},"
+            raise ValueError(
+                f"{name} is read out of range: the index of dimension {dimension} is {index}, {fault} for query {query} and key {key}, "
+                "which the rest of the mask does not leave out"
+            )
+    return result
 
 
-def _read(tensor, indices):
-    array = np.asarray(_to_host(tensor.array))
-    try:
-        return array[indices]
-    except IndexError as error:
-        raise ValueError(f"{tensor.name} of shape {array.shape} is too small for the batch, head and lengths of the picture: {error}") from None
+def _read(tensor, indices, reads):
+    """The elements, and which indices are out of range; adds each index to `reads`."""
+    array, inside, outside = np.asarray(_to_host(tensor.array)), [], np.False_
+    for dimension, (size, index) in enumerate(zip(array.shape, indices)):
+        if isinstance(index, int) and index < 0:  # A constant, which counts from the end.
+            index += size
+        is_outside = np.less(index, 0) | np.greater_equal(index, size)
+        reads.append((tensor.name, dimension, size, index, is_outside))
+        inside.append(np.where(is_outside, 0, index))
+        outside = outside | is_outside
+    shape = np.broadcast_shapes(*(np.shape(index) for index in inside))
+    return (array[tuple(inside)] if array.size else np.zeros(shape, array.dtype)), outside
 
 
 def _to_host(array):
@@ -155,7 +180,7 @@ def plot(mask, query_length, key_length=None, batch=0, head=0, query_tile=64, ke
 
     Raises:
       TypeError, TraceError: As `attention`, about the mask; TypeError, too, where a size is no integer.
-      ValueError: A size is less than 1, there are too many tiles to be seen, or the mask reads an array that is too small.
+      ValueError: A size is less than 1, there are too many tiles to be seen, or the mask reads an array out of range.
     """
     key_length = query_length if key_length is None else key_length
     sizes = dict(query_length=query_length, key_length=key_length, query_tile=query_tile, key_tile=key_tile, batch=batch, head=head)

@@ -111,8 +111,36 @@ def test_arguments_of_pictures():
             flash.plot(flash.causal(), **{**sizes, name: least - 1})
         with pytest.raises(TypeError, match=f"{name} is 1.5; expected an integer"):
             flash.plot(flash.causal(), **{**sizes, name: 1.5})
-    ids = np.zeros((2, 20), np.int32)
-    assert flash.plot(flash.documents(ids), 20, batch=1).count() == (0, 1, 0)
-    for sizes in (dict(query_length=21), dict(query_length=20, batch=2)):
-        with pytest.raises(ValueError, match=r"query_ids of shape \(2, 20\) is too small for the batch, head and lengths of the picture"):
-            flash.plot(flash.documents(ids), **sizes)
+    assert flash.plot(flash.documents(np.zeros((2, 20), np.int32)), 20, batch=1).count() == (0, 1, 0)
+
+
+IDS = np.zeros((2, 20), np.int32)
+KEPT = np.arange(20) % 2 == 0
+EMPTY = np.zeros(0, bool)
+PAGES = np.array([0, 1, -1, 40] * 5, np.int32)
+
+
+@pytest.mark.parametrize(
+    "mask, sizes, message",
+    [
+        (flash.documents(IDS), dict(query_length=21), "query_ids is read out of range: the index of dimension 1 is 20, not below its size, 20, for query 20 and key 0"),
+        (flash.documents(IDS), dict(query_length=20, batch=2), "query_ids is .* the index of dimension 0 is 2, not below its size, 2, for query 0 and key 0"),
+        (lambda b, h, q, k: KEPT[q - k], dict(query_length=20), "KEPT is .* is -1, negative, for query 0 and key 1"),
+        (lambda b, h, q, k: flash.where(k > q, True, KEPT[q - k]), dict(query_length=20), "KEPT is .* is -1, negative"),
+        (lambda b, h, q, k: (k > 2) & KEPT[PAGES[k]], dict(query_length=20), "KEPT is .* is 40, not below its size, 20, for query 0 and key 3"),
+        (lambda b, h, q, k: EMPTY[q], dict(query_length=20), "is 0, not below its size, 0,"),
+    ],
+)
+def test_reads_out_of_range(mask, sizes, message):
+    with pytest.raises(ValueError, match=message):
+        flash.plot(mask, **sizes)
+
+
+def test_reads_of_elements_left_out():
+    """What the rest of a mask leaves out may be read out of range, and a negative constant counts from the end."""
+    distances = flash.plot(lambda b, h, q, k: (k <= q) & KEPT[q - k], 20, query_tile=1, key_tile=1)
+    queries, keys = np.ogrid[:20, :20]
+    np.testing.assert_array_equal(distances.kinds, (keys <= queries) & ((queries - keys) % 2 == 0))
+    chosen = flash.plot(lambda b, h, q, k: (PAGES[k] >= 0) & (PAGES[k] < 20) & KEPT[PAGES[k]], 1, 20, query_tile=1, key_tile=1)
+    np.testing.assert_array_equal(chosen.kinds[0], [1, 0, 0, 0] * 5)
+    assert flash.plot(lambda b, h, q, k: KEPT[-1] | (k > 30), 20).count() == (1, 0, 0)
