@@ -1,12 +1,14 @@
 """FlashAttention's function for keys and values of a cache, to which new ones are appended."""
 
 import operator
+import re
 import sys
 
 import numpy
 
 from . import _core, checking
 from .attention import run_call
+from .errors import CompileError
 from .expressions import is_array
 from .flash_attn import are_numbers, attend_rows, check_causal, get_mask, get_schedule, get_score, swap_results
 from .masks import as_mask, is_compiling
@@ -101,12 +103,31 @@ def _find_places(k_cache, count, batch, lengths, table, chosen):
     else:
         columns, at = at // page, at % page
         rows = numpy.take_along_axis(table, columns, 1) if isinstance(table, numpy.ndarray) else table.gather(1, columns)
-    what = "cache_batch_idx" if table is None else "block_table"
-    _check_range(rows, caches, lambda *ends: f"{what} has {ends[0]} to {ends[1]} for new keys, and k_cache has {caches}")
+    what, of_cache = ("cache_batch_idx", "rows") if table is None else ("block_table", "pages")
+    _check_range(
+        rows, caches, lambda *ends: f"{what} has {ends[0]} to {ends[1]} for new keys; {of_cache} of k_cache are from 0 to {caches - 1}"
+    )
     if table is not None:
         # Numbers below 0 would count from the end, where another sequence may be; so they are of no page.
         rows = cast(rows.view("uint32" if isinstance(rows, numpy.ndarray) else sys.modules["torch"].uint32), "int64")
     return rows, at
+
+
+def _explain(error, k_cache, chosen):
+    """An error of `attention` for the caller, whose rows of the caches are its pages where they are `chosen`."""
+    if chosen is not None:
+        if entry := re.match(r"page_table\[(\d+), 0\] is ", str(error)):
+            sequence = int(entry[1])
+            return ValueError(f"cache_batch_idx[{sequence}] is {int(chosen[sequence])}; rows of k_cache are from 0 to {k_cache.shape[0] - 1}")
+        if length := re.search(r"no key_tile for pages of \d+ rows.*; the nearest is (\d+)", str(error)):
+            return CompileError(
+                f"k_cache has rows of {k_cache.shape[1]} keys, and with cache_batch_idx kernels read rows as pages, of which none may be of "
+                f"{k_cache.shape[1]} keys; the nearest length is {length[1]}. Allocate caches of this length, or of smaller pages with "
+                "block_table"
+            )
+    if isinstance(error, CompileError):
+        return error
+    return rename(error, page_table="block_table" if chosen is None else "cache_batch_idx", key_lengths="cache_seqlens")
 
 
 def _write(cache, places, new):
@@ -199,6 +220,8 @@ def flash_attn_with_kvcache(
             raise ValueError("cache_batch_idx is given beside block_table, which has a row for each sequence; choose rows of block_table instead")
     elif cache_batch_idx is not None:
         _check_integers("cache_batch_idx", cache_batch_idx, "which row of the caches each sequence has")
+        if batch and 0 in k_cache.shape[:2]:
+            raise ValueError(f"k_cache has the shape {tuple(k_cache.shape)}; cache_batch_idx chooses from at least one row of at least one key")
     elif k_cache.shape[0] != batch:
         raise ValueError(f"k_cache has {k_cache.shape[0]} rows and q {batch}; cache_batch_idx, or block_table, says which are whose")
     if cache_leftpad is not None:
@@ -277,9 +300,8 @@ def flash_attn_with_kvcache(
                 return results
         place = None if out is None else out.swapaxes(1, 2)
         results = run_call(variant, (*_put_heads_first(operands, table), None, learnable_sink, captured), place)
-    except (TypeError, ValueError) as error:
-        of_table = "block_table" if cache_batch_idx is None else "cache_batch_idx"
-        raise rename(error, page_table=of_table, key_lengths="cache_seqlens") from None
+    except (TypeError, ValueError, CompileError) as error:
+        raise _explain(error, k_cache, cache_batch_idx) from None
     return swap_results(results, return_softmax_lse, out)
 
 

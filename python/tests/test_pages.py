@@ -590,8 +590,8 @@ def test_kv_cache_refuses(rng):
     refuse(ValueError, "all but the last must agree", v_cache=value[:5])
     refuse(ValueError, "k_cache has 20 rows and q 6; cache_batch_idx, or block_table", block_table=None)
     refuse(ValueError, "new keys are the ones from 0 to 66 of their sequences, and there is room for 64")
-    refuse(ValueError, "block_table has -1 to .* for new keys, and k_cache has 20", cache_seqlens=np.minimum(lengths, 60))
-    refuse(ValueError, "cache_batch_idx has 0 to 25 for new keys, and k_cache has 20", block_table=None, cache_seqlens=0,
+    refuse(ValueError, "block_table has -1 to .* for new keys; pages of k_cache are from 0 to 19", cache_seqlens=np.minimum(lengths, 60))
+    refuse(ValueError, "cache_batch_idx has 0 to 25 for new keys; rows of k_cache are from 0 to 19", block_table=None, cache_seqlens=0,
            cache_batch_idx=np.arange(6) * 5)
     refuse(ValueError, "k has 3 new keys and v 1; they must agree", v=v[:, :1], cache_seqlens=lengths * 0)
     refuse(TypeError, "k is a list; expected an array of shape .6, 'new keys', 2, 64.", k=[1])
@@ -606,7 +606,14 @@ def test_kv_cache_refuses(rng):
     refuse(TypeError, "cache_batch_idx is a list; expected integers of shape .batch,.", **rows, cache_batch_idx=[0] * 6)
     for array in (lengths * 1.0, lengths > 0, lengths[:, None]):
         refuse(TypeError, "cache_batch_idx is .* of shape .6,.*; expected integers of shape .batch,.", **rows, cache_batch_idx=array)
-    refuse(ValueError, r"\[2, 0\] is 2147483647, of a page in which", **rows, cache_batch_idx=np.array([0, 0, 2**32, 0, 0, 0]))
+    for number in (-1, 20, 2**32):
+        refuse(ValueError, rf"^cache_batch_idx\[2\] is {number}; rows of k_cache are from 0 to 19$", **rows,
+               cache_batch_idx=np.array([0, 0, number, 0, 0, 0]))
+    refuse(ValueError, r"k_cache has the shape .20, 0, 2, 64.; cache_batch_idx chooses from at least one row of at least one key",
+           **{**rows, "cache_seqlens": 0}, k_cache=key[:, :0], v_cache=value[:, :0], cache_batch_idx=lengths)
+    uneven = [rng.standard_normal((2, 257, KEY_HEADS, 64)).astype(np.float32) for _ in range(2)]
+    refuse(flash.CompileError, r"^k_cache has rows of 257 keys, .* none may be of 257 keys; the nearest length is 256\. Allocate caches of",
+           **rows, k_cache=uneven[0], v_cache=uneven[1], cache_batch_idx=lengths * 0)
     # What attention refuses, or the compiler.
     room = dict(cache_seqlens=lengths * 0 + 1, block_table=np.abs(table) % 20)
     refuse(TypeError, "key is float32 .*, query float16 .*; the dtypes must agree", **room, q=q.astype(np.float16))
@@ -671,7 +678,7 @@ def test_errors_name_what_the_caller_wrote(rng):
         (cached, (token, pages, pages), dict(block_table=wrong, cache_seqlens=lengths), ValueError, f"^block_table{of_page}"),
         (
             cached, (token, pages, pages), dict(cache_batch_idx=np.int32([0, 7]), cache_seqlens=np.int32([3, 4])), ValueError,
-            r"^cache_batch_idx\[1, 0\] is 7, of a page",
+            r"^cache_batch_idx\[1\] is 7; rows of k_cache are from 0 to 3$",
         ),
         (
             cached, (token, pages, pages), dict(block_table=table, cache_seqlens=np.int32([3, 40])), ValueError,
