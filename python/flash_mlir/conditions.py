@@ -41,20 +41,24 @@ class Expander:
             left, right = map(self._get, value.operands)
             return (left & ~right) | (~left & right)
         if value.op in ("lt", "le", "eq", "ne") and value.operands[0].type == INDEX:
-            return self._compare(value.op, *value.operands, MAX_CHOICES)
+            comparison = self._compare(value.op, *value.operands, MAX_CHOICES)
+            return value if comparison is None else comparison
         return value
 
     def _compare(self, op, left, right, choices_left):
-        """The condition `left op right` of integers."""
+        """The condition `left op right` of integers; None where it has more choices, so that it would become several conditions of
+        which one is as it was."""
         choice = _find_choice(left, right)
-        if choice is None or choices_left == 0:
+        if choice is None:
             return Value(op, (left, right), BOOL)
+        if choices_left == 0:
+            return None
 
-        def compare(op, left, right):
-            return self._compare(op, left, right, choices_left - 1)
+        def replace(operand):
+            return _replace(left, choice, operand), _replace(right, choice, operand)
 
-        def compare_with(operand, op=op, left=left, right=right):
-            return compare(op, _replace(left, choice, operand), _replace(right, choice, operand))
+        def compare_with(operand):
+            return self._compare(op, *replace(operand), choices_left - 1)
 
         condition, a, b = choice.operands
         sign = _get_sign(choice)
@@ -64,15 +68,19 @@ class Expander:
             _contains(value, choice) for _, value in terms.values() if value is not None and value is not choice
         )
         if not is_term:
-            return _choose(self._get(condition), compare_with(a), compare_with(b))
+            of_a = compare_with(a)
+            of_b = None if of_a is None else compare_with(b)
+            return None if of_b is None else _choose(self._get(condition), of_a, of_b)
         if op == "eq":
             return self._compare("le", left, right, choices_left) & self._compare("le", right, left, choices_left)
         if op == "ne":
             return self._compare("lt", left, right, choices_left) | self._compare("lt", right, left, choices_left)
         # The greatest is at most a number if both are, and at least one if either is; so for the least.
-        if sign * weight < 0:
-            return compare_with(a) & compare_with(b)
-        return compare_with(a) | compare_with(b)
+        parts = []
+        for operand in (a, b):
+            part = compare_with(operand)
+            parts.append(Value(op, replace(operand), BOOL) if part is None else part)
+        return parts[0] & parts[1] if sign * weight < 0 else parts[0] | parts[1]
 
 
 def _choose(condition, a, b):

@@ -241,3 +241,21 @@ def test_captured_numbers(make):
 def test_what_cannot_be_traced(make, function, message):
     with pytest.raises(flash.TraceError, match=message):
         flash.attention(*make(), score=function)
+
+
+def test_nested_choices(make):
+    """A comparison of 60 nested choices stays one: what a replacement of four of them would leave is no affine mask."""
+
+    def nest(q, k):
+        number = k
+        for i in range(60):
+            number = np.where(number > 3 * i, number + 1, q)
+        return number
+
+    def keep(b, h, q, k):
+        return nest(q, k) <= q + 20
+
+    check(make, keep)
+    assert get_program(keep).count("arith.cmpi") == 61
+    # A comparison with the least of two numbers is two, of which one is affine here.
+    assert "affine_set<(b, h, i, j)[nq, nk] : (i - j >= 0)>" in get_program(lambda b, h, q, k: k <= np.minimum(q, nest(q, k)))
