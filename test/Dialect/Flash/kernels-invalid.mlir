@@ -172,3 +172,21 @@ func.func @no_grid(%o: tensor<4x8xf32>) {
   }
   return
 }
+
+// -----
+
+// A slice of a destination may be where a loop has its sums, which it clears before; nothing else is known of its elements.
+func.func @slice(%a: index, %o: tensor<4x8xf32>, %x: tensor<2x8xf32>) {
+  flash.kernel over(%a) by [2] outs(%o : tensor<4x8xf32>) {
+  ^bb0(%i: index, %t: tensor<4x8xf32>):
+    %zero = arith.constant 0.0 : f32
+    %s = tensor.extract_slice %t[%i, 0] [2, 8] [1, 1] : tensor<4x8xf32> to tensor<2x8xf32>
+    %cleared = linalg.fill ins(%zero : f32) outs(%s : tensor<2x8xf32>) -> tensor<2x8xf32>
+    // expected-error @below {{reads a destination of the kernel, into which its positions store; read what it starts from, outs(...) of the kernel}}
+    %sum = linalg.add ins(%x, %s : tensor<2x8xf32>, tensor<2x8xf32>) outs(%cleared : tensor<2x8xf32>) -> tensor<2x8xf32>
+    flash.store {
+      flash.store_rows %sum into %t[%i] : tensor<2x8xf32> into tensor<4x8xf32>
+    }
+  }
+  return
+}

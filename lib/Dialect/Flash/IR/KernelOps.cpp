@@ -8,6 +8,7 @@
 #include "OpRules.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -58,6 +59,33 @@ KernelOp KernelOp::of(Value destination) {
       cast<BlockArgument>(destination).getOwner()->getParentOp());
 }
 
+/// Whether the operation stores into this operand and does not read it, or
+/// gives it to a loop, whose steps may have stored before they read.
+static bool isStoredInto(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (auto combining = dyn_cast<ParallelCombiningOpInterface>(user))
+    return llvm::any_of(combining.getUpdatedDestinations(),
+                        [&](OpOperand &updated) { return &updated == &use; });
+  if (auto computing = dyn_cast<linalg::LinalgOp>(user))
+    return computing.isDpsInit(&use) &&
+           !computing.payloadUsesValueFromOperand(&use);
+  if (isa<tensor::InsertOp, tensor::InsertSliceOp>(user))
+    return cast<DestinationStyleOpInterface>(user).isDpsInit(&use);
+  return isa<tensor::DimOp, LoopLikeOpInterface, VisitOp>(user);
+}
+
+/// What reads a destination, or a slice of it, before the position has stored
+/// into it; null if nothing does.
+static Operation *findReader(Value destination) {
+  for (OpOperand &use : destination.getUses()) {
+    auto slice = dyn_cast<tensor::ExtractSliceOp>(use.getOwner());
+    Operation *reader = slice ? findReader(slice) : use.getOwner();
+    if (reader && (slice || !isStoredInto(use)))
+      return reader;
+  }
+  return nullptr;
+}
+
 LogicalResult KernelOp::verify() {
   if (getSchedule())
     if (std::string fault =
@@ -90,6 +118,11 @@ LogicalResult KernelOp::verify() {
   Operation *store = getBody().front().getTerminator();
   if (!isa<StoreOp>(store))
     return emitOpError("ends in flash.store, not in ") << store->getName();
+  for (BlockArgument destination : getDestinations())
+    if (Operation *reader = findReader(destination))
+      return reader->emitOpError(
+          "reads a destination of the kernel, into which its positions store; "
+          "read what it starts from, outs(...) of the kernel");
   return success();
 }
 

@@ -194,13 +194,5 @@ LogicalResult LoadRowsOp::verify() {
   if (getToEnd() && (!getRows() || AddressOpInterface::ofRows(getSource())))
     return emitOpError("to_end says of rows(...) of a tensor that they are its "
                        "last ones; a view has no end in memory");
-  auto argument = dyn_cast<BlockArgument>(getSource());
-  auto kernel = argument
-                    ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp())
-                    : KernelOp();
-  if (kernel)
-    return emitOpError("reads a destination of the kernel, into which its "
-                       "positions store; read what it starts from, outs(...) "
-                       "of the kernel");
   return success();
 }

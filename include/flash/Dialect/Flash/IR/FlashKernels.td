@@ -22,8 +22,8 @@ def Flash_KernelOp : Flash_Op<"kernel",
     The region is computed for each position of a grid. Along each dimension the positions start at
     0, are `by` apart and lie before its end in `over`; no position waits for what another one
     writes, and none reads it. The region's arguments are the position, and then `outs` as
-    destinations of `flash.store`, which ends the region; `flash.load_rows` does not read them. The results are `outs`
-    after all stores.
+    destinations of `flash.store`, which ends the region; nothing reads them, or a slice of them, before the
+    position has stored there. The results are `outs` after all stores.
 
     With `rows`, a view `[B, H, N, ...]` of rows in memory (`AddressOpInterface`), the grid ends in (batch, head, row),
     and has the positions alone whose tile of rows, as many as they are apart, has rows that exist, and maybe a few
