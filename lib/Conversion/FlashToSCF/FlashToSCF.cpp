@@ -33,11 +33,16 @@ using namespace mlir;
 using namespace flash;
 
 /// Asserts that `rows` rows of `heads` heads of `tensor` exist from `first` on,
-/// which ends in (..., head, row).
+/// which ends in (..., head, row). Of a view, at an address, they exist in the
+/// batch; none may be behind its end, too.
 static void assertExist(OpBuilder &b, Operation *op, Value tensor,
+                        AddressOpInterface address,
                         ArrayRef<OpFoldResult> first, OpFoldResult rows,
                         int64_t heads) {
   Location loc = op->getLoc();
+  SmallVector<OpFoldResult> sizes = address
+                                        ? address.emitSizes(b, loc)
+                                        : tensor::getMixedSizes(b, loc, tensor);
   std::string name =
       op->getName().getStringRef().str() + describeLocation(loc) + ": ";
   auto assertLessOrEqual = [&](OpFoldResult lhs, OpFoldResult rhs,
@@ -58,8 +63,16 @@ static void assertExist(OpBuilder &b, Operation *op, Value tensor,
     OpFoldResult end = affine::makeComposedFoldedAffineApply(
                      b, loc, b.getAffineDimExpr(0) + b.getAffineDimExpr(1),
                      {index, count}),
-                 size = tensor::getMixedSize(b, loc, tensor, dim);
+                 size = sizes[dim];
     std::string what = "dimension " + std::to_string(dim);
+    if (address && dim == 2) {
+      Value batch = getValueOrCreateConstantIndexOp(b, loc, first[0]);
+      size =
+          arith::MaxSIOp::create(b, loc, address.emitLength(b, loc, batch),
+                                 getValueOrCreateConstantIndexOp(b, loc, index))
+              .getResult();
+      what = "the rows of the batch";
+    }
     std::optional<int64_t> known = getConstantIntValue(size);
     assertLessOrEqual(zero, index, "begins before the start of " + what);
     assertLessOrEqual(end, size,
@@ -147,6 +160,8 @@ static LogicalResult lower(LoadRowsOp load, bool onlyKernels, bool assertRows) {
     columns = {getAsOpFoldResult(load.getColumn()),
                load.getTile().getType().getDimSize(1)};
   Value rowsOfTile;
+  if (assertRows)
+    assertExist(b, load, source, address, first, rows, heads);
   if (contiguous) {
     rowsOfTile =
         extractParts(b, address, first, rows, tile, *contiguous, columns);
@@ -160,8 +175,6 @@ static LogicalResult lower(LoadRowsOp load, bool onlyKernels, bool assertRows) {
     if (address) {
       first = address.emitAddress(b, loc, first);
       source = address.getMemory();
-    } else if (assertRows) {
-      assertExist(b, load, source, first, rows, heads);
     }
     rowsOfTile = heads > 1 ? packRows(b, loc, source, first, heads, rows, tile,
                                       columns, load.getToEnd())
@@ -250,10 +263,11 @@ static void lower(StoreRowsOp store, scf::ForallOp forall,
   Value stored = takeRows(b, loc, store.getTile(), rows, heads);
   SmallVector<OpFoldResult> offsets = getAsOpFoldResult(store.getPosition()),
                             sizes(offsets.size(), one);
+  if (assertRows)
+    assertExist(b, store, store.getDestination(), address, offsets, rows,
+                heads);
   if (address)
     offsets = address.emitAddress(b, loc, offsets);
-  else if (assertRows)
-    assertExist(b, store, store.getDestination(), offsets, rows, heads);
   sizes.back() = rows;
   if (heads > 1)
     sizes[sizes.size() - 2] = b.getIndexAttr(heads);

@@ -4,6 +4,9 @@
 // RUN: not flash-run %s --target=cpu --function=copy --shape 0=1x1x48x8 2>&1 | FileCheck %s --check-prefix=WRITE
 // RUN: not flash-run %s --target=cpu --function=before 2>&1 | FileCheck %s --check-prefix=BEFORE
 // RUN: not flash-run %s --target=cpu --function=behind 2>&1 | FileCheck %s --check-prefix=BEHIND
+// RUN: flash-run %s --target=cpu --function=packed --fill 1=16
+// RUN: not flash-run %s --target=cpu --function=packed --fill 1=17 2>&1 | FileCheck %s --check-prefix=PACKED
+// RUN: not flash-run %s --target=cpu --function=pages 2>&1 | FileCheck %s --check-prefix=PAGES
 // RUN: flash-run %examples/causal.mlir --target=cpu --dump=linalg | FileCheck %s --check-prefix=OWN
 // OWN-NOT: cf.assert
 
@@ -74,4 +77,49 @@ func.func @behind(%x: !o, %t: !t) -> !t {
     }
   }
   return %r : !t
+}
+
+// Of a view the rows are those of a sequence.
+func.func @packed(%x: !o, %lengths: tensor<1xi32>) -> !o {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  %offsets = arith.constant dense<[0, 16, 32]> : tensor<3xi32>
+  %l = tensor.extract %lengths[%c0] : tensor<1xi32>
+  %n = arith.index_cast %l : i32 to index
+  %xs, %ls = flash.unpack %x by %offsets : !o, tensor<3xi32> -> tensor<2x1x32x8xf32>, tensor<2xi32>
+  %e = tensor.empty() : tensor<2x1x32x8xf32>
+  %r = flash.kernel over(%c2, %c1, %c32) by [1, 1, 16] outs(%e : tensor<2x1x32x8xf32>) {
+  ^bb0(%b: index, %h: index, %i: index, %out: tensor<2x1x32x8xf32>):
+    // None of the rows behind the end may be read.
+    %rest = arith.subi %n, %i : index
+    %some = arith.maxsi %rest, %c0 : index
+    // PACKED: error: flash.load_rows at {{.*}}rows.mlir:[[# @LINE + 1]]:10: ends behind the end of the rows of the batch{{$}}
+    %t = flash.load_rows %xs[%b, %h, %i] rows(%some) : tensor<2x1x32x8xf32> -> !t
+    flash.store {
+      flash.store_rows %t into %out[%b, %h, %i] rows(%some) : !t into tensor<2x1x32x8xf32>
+    }
+  }
+  %to = tensor.empty() : !o
+  %packed = flash.pack %r by %offsets into %to : tensor<2x1x32x8xf32>, tensor<3xi32> into !o
+  return %packed : !o
+}
+
+func.func @pages(%x: tensor<3x1x16x8xf32>) -> !o {
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %table = arith.constant dense<[[2, 0]]> : tensor<1x2xi32>
+  %lengths = arith.constant dense<20> : tensor<1xi32>
+  %xs = flash.unpage %x by %table lengths(%lengths : tensor<1xi32>) : tensor<3x1x16x8xf32>, tensor<1x2xi32> -> !o
+  %e = tensor.empty() : !o
+  %r = flash.kernel over(%c1, %c1, %c32) by [1, 1, 16] outs(%e : !o) {
+  ^bb0(%b: index, %h: index, %i: index, %out: !o):
+    // PAGES: error: flash.load_rows at {{.*}}rows.mlir:[[# @LINE + 1]]:10: ends behind the end of the rows of the batch{{$}}
+    %t = flash.load_rows %xs[%b, %h, %i] : !o -> !t
+    flash.store {
+      flash.store_rows %t into %out[%b, %h, %i] : !t into !o
+    }
+  }
+  return %r : !o
 }
