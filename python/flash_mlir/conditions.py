@@ -46,8 +46,8 @@ class Expander:
         return value
 
     def _compare(self, op, left, right, choices_left):
-        """The condition `left op right` of integers; None where it has more choices, so that it would become several conditions of
-        which one is as it was."""
+        """The condition `left op right` of integers; None where it has more choices, so that a choice would be left in one of
+        the conditions that it would become."""
         choice = _find_choice(left, right)
         if choice is None:
             return Value(op, (left, right), BOOL)

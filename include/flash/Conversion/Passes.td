@@ -22,7 +22,7 @@ def ConvertFlashToSCF : Pass<"convert-flash-to-scf", "::mlir::func::FuncOp"> {
     a copy of the step in each: tiles that are known to be full have no mask, and tiles whose rows
     all exist have no count of rows and no padding. `flash.load_rows` becomes a slice, padded where
     rows may be missing. With the option `assert-rows` the program checks at run time that the rows exist which it reads
-    and writes, those of a view in their batch.
+    and writes, in a view the rows of each batch.
 
     Where visited and full tiles are ranges there are up to four loops:
 
