@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "python" / "benchmark
 
 
 class Tensor:
-    """What the benchmarks ask of a tensor, of a NumPy array."""
+    """What the benchmarks need of a tensor, of a NumPy array."""
 
     def __init__(self, array):
         self.array = array

@@ -6,7 +6,7 @@
 !list = tensor<1x?x4x8xi32>
 !n = tensor<1x?x4x2xi32>
 
-// Two tiles of each block, in one loop for what is partial and one for what is full, which asks no mask but counts rows.
+// Two tiles of each block, in one loop for what is partial and one for what is full, which computes no mask but counts rows.
 // What the caller gives is clamped: the batch, which has one list, the head, the counts, the number of a block, and the
 // start of a tile behind the end, which has no rows.
 

@@ -7,7 +7,7 @@
 !t = tensor<64x2047xf32>
 
 // The distance of the tiles tells of nearly all of them whether they are visited, and whether they
-// are whole: from 0 on, where diagonals begin, and behind it. No order is asked for: diagonals do not grow.
+// are whole: from 0 on, where diagonals begin, and behind it. No order is needed: diagonals do not grow.
 
 // CHECK-DAG:   #[[DISTANCE:.*]] = affine_map<(d0) -> (d0 * 64)>
 // CHECK-DAG:   #[[KEYS:.*]] = affine_map<(d0, d1) -> (d0 - d1 * 64)>
@@ -85,7 +85,7 @@ func.func @ragged(%table: !t, %q: !q, %k: !k, %lse: !l) -> !t {
 !l = tensor<2x64x1024xf32>
 !t = tensor<64x2047xf32>
 
-// Where no range is left, each pair is asked.
+// Where no range is left, each pair has a condition.
 
 // CHECK-LABEL: func @no_range(
 // CHECK:         scf.forall {{.*}} in (1, 64, 31)
@@ -156,7 +156,7 @@ func.func @pair(%bias: !t, %q: !q, %lse: !l) -> !t {
 !l = tensor<2x4x1024xf32>
 !t = tensor<2x1024x1024xf32>
 
-// A mask that asks for what the loop is over is asked in each iteration.
+// A mask that depends on what the loop is over is computed in each iteration.
 
 // CHECK-LABEL: func @pair_by_head(
 // CHECK:         scf.for %[[H:.*]] = %c0 to %c4

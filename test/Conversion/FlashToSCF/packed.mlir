@@ -2,7 +2,7 @@
 // full where all pairs of all of them do.
 // RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-refine-visits --convert-flash-to-scf --canonicalize --cse --split-input-file | FileCheck %s
 
-// A tile of 16 queries of four heads: a mask that asks for no head is that of 16
+// A tile of 16 queries of four heads: a mask that depends on no head is that of 16
 // queries.
 
 // CHECK-DAG:   #[[END:.*]] = affine_map<(d0) -> (d0 floordiv 32 + 1, 4)>

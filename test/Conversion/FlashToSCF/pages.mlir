@@ -37,7 +37,7 @@ func.func @part(%x: tensor<?x4x64x8xf16>, %table: tensor<?x?xi32>, %n: tensor<?x
 
 // -----
 
-// A tile of two pages. The page of a sequence's last row is asked for, at most: entries behind it are not read.
+// A tile of two pages. The page of a sequence's last row is read, at most: entries behind it are not read.
 
 // CHECK-DAG:   #[[LAST:.*]] = affine_map<(d0) -> (0, d0 - 1)>
 // CHECK-DAG:   #[[SECOND:.*]] = affine_map<(d0, d1) -> (d1, d0 + 8)>

@@ -87,7 +87,7 @@ func.func @zeros(%q: !q, %lse: !l) -> (!q, !q, !q) {
 !q = tensor<2x2x1024x64xf16>
 !l = tensor<2x2x1024xf32>
 
-// Where full tiles are no range, each tile is asked.
+// Where full tiles are no range, each tile has a condition.
 
 // CHECK-LABEL: func @dilated(
 // CHECK:         flash.query_grad_step
@@ -130,7 +130,7 @@ func.func @contributions(%q: !q, %k: !k, %lse: !l, %n: tensor<2xi32>) -> (!q, !k
 !q = tensor<1x1x?x64xf16>
 !l = tensor<1x1x?xf32>
 
-// A mask that is aligned to the ends leaves out the keys that do not exist, so that a step with it asks for none; the whole tiles,
+// A mask that is aligned to the ends leaves out the keys that do not exist, so that a step with it needs none; the whole tiles,
 // which have no mask, still do.
 
 // CHECK-LABEL: func @bounded(

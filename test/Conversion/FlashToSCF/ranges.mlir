@@ -63,7 +63,7 @@ func.func @window(%q: tensor<1x1x1024x64xf16>) -> tensor<1x1x1024x64xf16> {
 
 // -----
 
-// Visited tiles that are no range: one loop asks at each tile whether to visit
+// Visited tiles that are no range: one loop computes at each tile whether to visit
 // it and whether to mask it.
 
 #far = affine_set<(b, h, i, j)[nq, nk] : (i - j - 512 >= 0)>
@@ -195,7 +195,7 @@ func.func @care_for_last_of_two(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x
 // -----
 
 // Where both sides of a window cut tiles, one loop has all of them: the last ones, whose numbers are negative, then the first
-// ones, then the others. Each step asks whether its tile needs care.
+// ones, then the others. Each step computes whether its tile needs care.
 
 // CHECK-LABEL: func @both_ends(
 // CHECK:         scf.if

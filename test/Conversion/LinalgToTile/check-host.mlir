@@ -55,7 +55,7 @@ func.func @constant() -> tensor<2xf32> {
 
 // -----
 
-// What folding has made has no place of its own.
+// What folding has made has no location of its own.
 
 func.func @folded() -> tensor<2xf32> {
   %y = arith.constant dense<[1.0, 2.0]> : tensor<2xf32> loc(unknown)

@@ -4,7 +4,7 @@
 !sums = tensor<1x2x4x64x32xf32>
 !counts = tensor<1x2x8xi32>
 
-// A tile goes to shared memory, and from there to its place in the sums. A
+// A tile goes to shared memory, and from there to its address in the sums. A
 // block's rank is the number of blocks before it that add there, too: here those
 // of smaller numbers.
 
@@ -89,7 +89,7 @@ func.func @both_ways(%first: index, %end: index, %zeros: !counts) -> (!sums, !co
 !sums = tensor<1x2x4x64x32xf32>
 !counts = tensor<1x2x8xi32>
 
-// How many units of greater numbers add to a tile may be data.
+// How many blocks of greater numbers add to a tile may be data.
 
 // CHECK-LABEL: gpu.func @behind(
 // CHECK:         %[[N:.*]] = memref.load
@@ -218,7 +218,7 @@ func.func @columns_of_panel(%a: tensor<64x80xf16>, %b: tensor<64x32xf16>) -> ten
 #columns = affine_map<(i, j, k) -> (k, j)>
 #sums = affine_map<(i, j, k) -> (i, j)>
 
-// A row of sums of diagonals goes to its place in the block's part of an output; the tile
+// A row of sums of diagonals goes to its address in the block's part of an output; the tile
 // is in shared memory once, for a product and for these.
 
 !out = tensor<2x4x256xf32>

@@ -45,7 +45,7 @@ func.func @op_by_op(%x: tensor<16x32xf32>, %rows: tensor<16xf32>, %columns: tens
   return %r : tensor<16x32xf32>
 }
 
-// An operation that asks for indices becomes tile.map, of its tiles alone: a
+// An operation that reads indices becomes tile.map, of its tiles alone: a
 // scalar is seen from outside.
 
 // CHECK-LABEL: gpu.func @positions(

@@ -220,7 +220,7 @@ func.func @is_finite(%x: tensor<16x16xf16>) -> tensor<16x16xf16> {
 }
 
 // Some of the columns of a tile are stored one by one, and so are all where two
-// neighbours would not lie next to each other, or not at an even place.
+// neighbours would not lie next to each other, or not at an even address.
 
 // CHECK-LABEL: gpu.func @some_columns(
 // CHECK-SAME:  memref<16x5xf16, strided<[?, 1], offset: ?>>

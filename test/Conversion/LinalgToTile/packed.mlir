@@ -60,7 +60,7 @@ func.func @heads(%q: tensor<12x50x16xf16>) -> (tensor<12x50x16xf16>, tensor<12x5
 
 // -----
 
-// What copies cannot make is read element by element, in the same places.
+// What copies cannot make is read element by element, at the same addresses.
 
 // CHECK-LABEL: gpu.func @every_other(
 // CHECK:       tile.map

@@ -2,7 +2,7 @@
 // calls. What values come out, test/Run/emulate/values.test checks.
 // RUN: flash-opt %s --split-input-file --tile-emulate | FileCheck %s
 
-// The blocks, x fastest, and what a kernel may ask about its grid.
+// The blocks, x fastest, and what a kernel may read of its grid.
 // CHECK-LABEL: func.func @grid(
 // CHECK-SAME: %{{.*}}: i32, %{{.*}}: i32, %[[Z:.*]]: i32, %[[OUT:.*]]: memref
 // CHECK: %[[ZI:.*]] = arith.index_cast %[[Z]] : i32 to index
@@ -36,7 +36,7 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// Steps of a ring. Each call ends with the place of its operation.
+// Steps of a ring. Each call ends with the location of its operation.
 // CHECK-DAG: constant @[[WAIT:.*]]("tile.ring.wait at {{.*}}emulate.mlir:[[@LINE+33]]:12\00")
 // CHECK-DAG: constant @[[RINGAT:.*]]("ring at {{.*}}emulate.mlir:[[@LINE+29]]:15\00")
 // CHECK-LABEL: func.func @ring(
@@ -333,7 +333,7 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// Whoever of the block asks first claims the tile of the step; the loop ends behind the last.
+// The first role of the block that calls claims the tile of the step; the loop ends behind the last.
 // CHECK-LABEL: func.func @claims(
 // CHECK-SAME:    %[[TILES:.*]]: index, %[[C:.*]]: memref<?xi32>
 // CHECK:         scf.while (%[[STEP:.*]] = %c0{{.*}})

@@ -335,7 +335,7 @@ gpu.module @m {
 // CHECK:             %[[ANSWER:.*]] = arith.extui %[[FINITE]]
 // CHECK:             llvm.store %[[ANSWER]]
 // CHECK-COUNT-2:     nvvm.mbarrier.arrive
-// What nobody asks about is given back only.
+// What nobody reads is given back only.
 // CHECK:           nvvm.mbarrier.try_wait.parity
 // CHECK-NOT:       tile.is_finite
 // CHECK:           scf.if
@@ -393,7 +393,7 @@ module {
 // CHECK:         nvvm.mbarrier.try_wait.parity
 // CHECK:         %[[Q:.*]] = tile.smem_view %{{.*}} : <64x128xf16
 // CHECK:         tile.mma_async %[[Q]],
-// All have read their queries before the result takes the place of these.
+// All have read their queries before the result is stored into their memory.
 // CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
 // CHECK:         %[[STAGE:.*]] = tile.smem_view %{{.*}} : <64x128xf16
 // CHECK-NEXT:    tile.put %{{.*}}, %[[STAGE]]
@@ -434,7 +434,7 @@ module {
 
 // -----
 
-// A result in the place of a tile that nobody needs any more: each warpgroup has its rows there.
+// A result in the memory of a tile that nobody needs any more: each warpgroup has its rows there.
 
 !memory = memref<?x?x128xf16, strided<[?, ?, 1]>>
 !tile = !tile.smem<128x128xf16, swizzle = 128>
@@ -515,7 +515,7 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// Where the parts are told apart, the copy of the first one arrives for both, with the bytes of both.
+// Where the parts are distinguished, the copy of the first one arrives for both, with the bytes of both.
 
 !memory = memref<?x64xf16, strided<[?, 1], offset: ?>>
 !ring = !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
@@ -1006,7 +1006,7 @@ module attributes {gpu.container_module} {
 !ring = !tile.ring<2, <64x64xf16, swizzle = 128>>
 !x = tensor<64x64xf16, #tile.fragment<4>>
 
-// Tiles without work are claimed one after the other, before the others are told of one.
+// Tiles without work are claimed one after the other, before the others get one.
 // CHECK-LABEL: gpu.func @leaves_out(
 // CHECK:         nvvm.elect.sync
 // CHECK:         scf.while

@@ -4,7 +4,7 @@
 
 gpu.module @kernels {
   // Elements stay as they are in memory. Whole chunks are read where the first
-  // element exists, in the place of those that do not; no choice of padding
+  // element exists, instead of the chunks that do not; no choice of padding
   // waits for a read before the next ones.
   // CHECK-LABEL: gpu.func @copy(
   // CHECK:         scf.if %{{.*}} -> (vector<4xi32>)

@@ -166,7 +166,7 @@ func.func @blocks(%q: tensor<2x4x64x16xf32>, %k: tensor<2x4x?x16xf32>, %h: index
 
 // -----
 
-// A map that is given has as many tiles as its sizes ask for.
+// A map that is given has as many tiles as its sizes need.
 
 // CHECK-LABEL: func @given(
 // CHECK-SAME:    %[[T:[^:]*]]: tensor<1x2x?x?xi32>, %[[N:[^:]*]]: tensor<1x2x?x2xi32>, %[[NQ:.*]]: index, %[[NK:.*]]: index

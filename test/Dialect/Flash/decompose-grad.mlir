@@ -142,7 +142,7 @@ func.func @masked_by_the_region(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v
 
 // -----
 
-// What memory masks is asked once: a probability that takes no part is -0, and so
+// A mask in memory is read once: a probability that takes no part is -0, and so
 // its gradient is 0.
 
 // CHECK-LABEL: func @masked_by_memory(
@@ -174,7 +174,7 @@ func.func @masked_by_memory(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v: te
 
 // -----
 
-// A mask of positions is asked again, wherever the tiles are from.
+// A mask of positions is computed again, wherever the tiles are from.
 
 // CHECK-LABEL: func @masked_by_positions(
 // CHECK-NOT:     arith.bitcast
@@ -260,7 +260,7 @@ func.func @captured(%m: index, %n: index, %q: tensor<16x64xf32>, %k: tensor<32x6
   return %1 : tensor<16xf32>
 }
 
-// Of two reads one is asked for. Pairs of keys and queries, with the keys as rows.
+// Of two reads the gradient of one is wanted. Pairs of keys and queries, with the keys as rows.
 
 // CHECK-LABEL: func @pairs(
 // CHECK-SAME:    %[[SUM:[^:]*]]: tensor<32x16xf32>)

@@ -12,7 +12,7 @@ func.func @rank3(%q: tensor<4x16x16xf32>, %lse: tensor<4x16xf32>) -> tensor<4x16
 
 // -----
 
-// What has no derivative is refused once, also where it is asked for twice.
+// What has no derivative is refused once, also where it is needed twice.
 func.func @underivable(%q: tensor<1x4x16x16xf32>, %lse: tensor<1x4x16xf32>, %t: tensor<4xf32>) -> tensor<4xf32> {
   %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q wrt(%t : tensor<4xf32>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):

@@ -56,7 +56,7 @@ func.func @causal(%q: tensor<2x4x100x64xf16>, %k: tensor<2x2x70x64xf16>, %v: ten
 // -----
 
 // The gradient of the log-sum-exp is subtracted from delta; the sink's is a sum
-// over batches and queries. Scores are not needed where nothing else is asked for.
+// over batches and queries. Scores are not needed where nothing else is wanted.
 
 // CHECK-LABEL: func @sink(
 // CHECK:         %[[MINUS:.*]] = linalg.generic {{.*}} ins(%arg3 :

@@ -233,7 +233,7 @@ func.func @negative(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x
 // CHECK:         %[[B:.*]] = tensor.extract %[[BIAS]][%[[J]]]
 // CHECK:         %[[SUM:.*]] = arith.addf %[[SCALED]], %[[B]]
 // CHECK:         linalg.yield %[[SUM]]
-// Where the maximum is large, a factor of 1 in place of log2(e) keeps the shift exact.
+// Where the maximum is large, a factor of 1 instead of log2(e) keeps the shift exact.
 // CHECK:         linalg.generic {{.*}} "reduction"
 // CHECK:         %[[OFROWS:.*]]:2 = linalg.generic {{.*}} ins(%{{.*}}#0 : tensor<16xf32>)
 // CHECK:           %[[MAGNITUDE:.*]] = math.absf %in

@@ -4,7 +4,7 @@
 #tiles = #flash.schedule<query_tile = 64, key_tile = 32>
 !t = tensor<2x4x300x16xf32>
 
-// Nothing asks for batch or head.
+// Nothing depends on batch or head.
 // CHECK-LABEL: func @documents(
 // CHECK:       %[[T:.*]], %[[N:.*]] = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) mask(#flash.causal) keep {
 // CHECK-NEXT:  ^bb0(%{{.*}}: index, %{{.*}}: index, %[[I:.*]]: index, %[[J:.*]]: index):
@@ -26,7 +26,7 @@ func.func @documents(%q: !t, %ids: tensor<300xi32>, %cap: f32) -> !t {
   return %o : !t
 }
 
-// Lengths are one for each batch, and the mask asks for the head.
+// Lengths are one for each batch, and the mask depends on the head.
 // CHECK-LABEL: func @per_head(
 // CHECK:       %[[NQ:.*]] = tensor.dim %{{.*}}, %c2 : tensor<2x?x?x16xf32>
 // CHECK:       flash.block_map of[2, %{{.*}}, %[[NQ]], %{{.*}}] tiles([64, 32]) lengths(%{{.*}} : tensor<2xi32>) keep
@@ -53,7 +53,7 @@ func.func @nested(%q: tensor<?x?x?x16xf32>) -> tensor<?x?x?x16xf32> {
 }
 
 // Heads that share tiles share a map, of as many queries as a tile has of each,
-// if the mask asks for the head.
+// if the mask depends on the head.
 // CHECK-LABEL: func @packed(
 // CHECK:       flash.block_map of[1, 1, 300, 300] tiles([16, 32]) keep
 // CHECK:       flash.block_map of[1, 4, 300, 300] tiles([32, 32]) packed(2) keep
@@ -161,7 +161,7 @@ func.func @gradients(%q: !t, %l: !l, %ids: tensor<300xi32>) -> (!t, !t) {
   return %1, %4 : !t, !t
 }
 
-// A mask that the compiler knows, whose tiles are no range: where the schedule asks for a map.
+// A mask that the compiler knows, whose tiles are no range: where the schedule demands a map.
 // CHECK-LABEL: func @sinks(
 // CHECK:       flash.block_map of[1, 1, 300, 300] tiles([64, 32]) mask(#flash.all_of<
 // CHECK-NOT:   flash.block_map

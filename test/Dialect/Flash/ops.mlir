@@ -426,7 +426,7 @@ func.func @diagonals(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf
   return %1 : tensor<?x2x10xf32>
 }
 
-// What units of a loop add to sums of tiles, and a step that has such a tile.
+// What iterations of a loop add to sums of tiles, and a step that has such a tile.
 // CHECK-LABEL: func @contributions(
 // CHECK: %{{.*}}, %{{.*}}, %[[T:.*]] = flash.key_grad_step {{.*}} outs(%{{.*}}, %{{.*}}, %{{.*}} : tensor<6x8xf32>, tensor<6x16xf32>, tensor<8x4xf32>) transposed at[0, 0, 0, 0]
 // CHECK: flash.contribute %[[T]] to %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] among(%{{.*}} to %{{.*}}) : tensor<8x4xf32> to tensor<1x1x?x8x4xf32>

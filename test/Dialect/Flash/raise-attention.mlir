@@ -365,7 +365,7 @@ func.func @score_of_two_products(%q: !q, %k: !k, %v: !o, %bias: !s) -> !o {
 
 // -----
 
-// A negative scale turns -inf into +inf.
+// A negative scale makes +inf of -inf.
 
 // CHECK-LABEL: func @masked_then_negated(
 // CHECK-NOT:     flash.attention

@@ -82,7 +82,7 @@ func.func @long_gradients(%q: !long, %l: tensor<2x8x8192xf32>) -> !long {
   return %0 : !long
 }
 
-// Tiles that are no range: a loop that asked of each could not overlap steps.
+// Tiles that are no range: a loop with a condition for each could not overlap steps.
 // CHECK-LABEL: func @sinks(
 // CHECK:       flash.attention {{.*}}block_map = 1
 // CHECK:       flash.attention

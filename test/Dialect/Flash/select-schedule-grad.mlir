@@ -61,7 +61,7 @@ func.func @grad(%q: !q, %k: !k, %lse: !l) {
 !many = tensor<16x16x512x64xbf16>
 !manyLse = tensor<16x16x512xf32>
 
-// One program for all gradients, where rows are long; short rows ask for many tiles,
+// One program for all gradients, where rows are long; short rows need many tiles,
 // under a causal mask the shorter ones.
 
 // ROLES-LABEL: func @fused(

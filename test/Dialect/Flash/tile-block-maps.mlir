@@ -1,4 +1,4 @@
-// What a mask leaves of each pair of tiles is counted, then each place of a list
+// What a mask leaves of each pair of tiles is counted, then each entry of a list
 // finds its tile.
 // RUN: flash-opt %s --flash-tile-block-maps --convert-flash-to-scf | FileCheck %s
 
@@ -94,7 +94,7 @@
 // CHECK:         scf.forall.in_parallel
 // CHECK-NEXT:      tensor.parallel_insert_slice %{{.*}} into %{{.*}}[%[[B]], %[[H]], %{{.*}}, 0] [1, 1, 1, 2]
 
-// A unit of entries that the list does not have looks for nothing.
+// A block whose entries the list does not have looks for nothing.
 // CHECK:       scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]], %[[P:.*]]) = (0, 0, 0, 0) to (2, 1, %[[NQ]], %[[TK]]) step (1, 1, 64, 8)
 // CHECK:         tensor.extract %[[COUNTS]][%[[B]], %[[H]], %{{.*}}, %c1
 // CHECK:         %[[USED:.*]] = arith.cmpi slt, %[[P]]
@@ -128,7 +128,7 @@ func.func @documents(%ids: tensor<?xi32>, %n: tensor<2xi32>, %nq: index, %nk: in
   return %tiles, %counts : tensor<2x1x?x?xi32>, tensor<2x1x?x2xi32>
 }
 
-// What nothing asks for is not computed.
+// What nothing reads is not computed.
 // CHECK-LABEL: func @unused(
 // CHECK-NEXT:    return
 func.func @unused() {
@@ -162,7 +162,7 @@ func.func @given(%t: tensor<1x1x2x4xi32>, %n: tensor<1x1x2x2xi32>) -> (tensor<1x
   return %0, %1 : tensor<1x1x2x4xi32>, tensor<1x1x2x2xi32>
 }
 
-// Of tiles of keys the lists of queries: units have keys, and queries behind the last read the last.
+// Of tiles of keys the lists of queries: positions have keys, and queries behind the last read the last.
 // CHECK-LABEL: func @over_queries(
 // CHECK:       scf.forall (%{{.*}}, %{{.*}}, %[[J:.*]], %{{.*}}) = (0, 0, 0, 0) to (1, 1, 500, 10) step (1, 1, 64, 8)
 // CHECK:         %[[KEY:.*]] = affine.apply #{{.*}}(%[[J]], %{{.*}})
@@ -224,7 +224,7 @@ func.func @ranks(%ids: tensor<500xi32>) -> (tensor<1x1x8x30xi32>, tensor<1x1x8x2
   return %t, %n, %ranks : tensor<1x1x8x30xi32>, tensor<1x1x8x2xi32>, tensor<1x1x8x10xi32>
 }
 
-// A mask that the compiler knows is asked of tiles, where they are listed. With lengths, what it leaves whole must lie before them.
+// A mask that the compiler knows is computed for tiles, where they are listed. With lengths, what it leaves whole must lie before them.
 // CHECK-LABEL: func @known(
 // CHECK:       scf.forall {{.*}} to (2, 1, 300) step (1, 1, 64) {{.*}} -> (tensor<2x1x5x2xi32>)
 // CHECK:         %[[LENGTH:.*]] = arith.index_cast
@@ -247,7 +247,7 @@ func.func @known(%n: tensor<2xi32>) -> (tensor<2x1x5x7xi32>, tensor<2x1x5x2xi32>
 }
 
 // A window that is the same for a tile says of most tiles whether all or nothing of them is left: both ends of the
-// distance are compared with it. What a comparison asks of single keys says nothing, but takes nothing away.
+// distance are compared with it. A comparison of single keys says nothing, but takes nothing away.
 // CHECK-LABEL: func @window_of_head(
 // CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %{{.*}}, %{{.*}}) = (0, 0, 0, 0) to (1, 4, 64, 64) step (1, 1, 8, 128)
 // CHECK:           %[[I:.*]] = arith.muli

@@ -57,8 +57,8 @@ func.func @of_batch(%q: !q, %k: !k, %ids: tensor<2x500xi32>) -> !q {
 
 !q = tensor<2x8x300x16xf32>
 
-// Each split takes every n-th place of the list, and goes on behind the last
-// part where its own next place is. A score that is changed stays so.
+// Each split takes every n-th position of the list, and goes on behind the last
+// part where its own next position is. A score that is changed stays so.
 // CHECK-LABEL: func @splits(
 // CHECK:       scf.forall (%[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}) = (0, 0, 0, 0) to (3, 2, 8, 300)
 // CHECK:         %[[LEFT:.*]] = arith.subi %[[PARTS:.*]], %[[S]]
@@ -157,7 +157,7 @@ func.func @gradients(%q: !q, %k: !k, %l: !l) -> (!q, !k, !k) {
 
 !q = tensor<2x8x300x16xf16>
 
-// Without a score region one loop has all tiles, whose step asks whether its tile is a part.
+// Without a score region one loop has all tiles, whose step computes whether its tile is a part.
 // CHECK-LABEL: func @one_loop(
 // CHECK:         %[[ANY:.*]] = arith.cmpi slt, %[[C0:.*]], %{{.*}} : index
 // CHECK:         scf.if %[[ANY]]

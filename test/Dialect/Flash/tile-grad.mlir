@@ -408,9 +408,9 @@ func.func @fused_transposed(%q: !q, %lse: !l) -> (!q, !q, !q) {
 !k = tensor<2x2x200x32xf16>
 !l = tensor<2x4x?xf32>
 
-// Without roles the units are heads of keys, or, of less than eight, parts of their keys:
-// of four tiles four parts. Steps add to the sums of a part in place; a unit adds its parts
-// up, and the program over rows the units.
+// Without roles the iterations have heads of keys each, or, of less than eight, parts of their keys:
+// of four tiles four parts. Steps add to the sums of a part in place; an iteration adds its parts
+// up, and the program over rows the sums of the iterations.
 
 // CHECK-LABEL: func @in_place(
 // CHECK-NOT:     flash.query_grad_step

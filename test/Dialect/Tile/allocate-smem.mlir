@@ -21,11 +21,11 @@
 // CHECK-LABEL: gpu.func @roles
 // CHECK:       tile.ring {barriers = 6400 : i64, offset = 0 : i64} : <2, <24x64xf16
 // CHECK:       tile.ring {barriers = 6432 : i64, offset = 6144 : i64} : <1, <8x8xf16
-// Behind them claimed tiles have two places for all roles, of 24 bytes each.
+// Behind them claimed tiles have two buffers for all roles, of 24 bytes each.
 // CHECK-COUNT-2: tile.claim {{.*}} {offset = 6448 : i64}
 
 // Warps that share rows exchange what they have: four bytes of each for each row.
-// The reductions of a kernel have the same place.
+// The reductions of a kernel have the same buffer.
 // CHECK-LABEL: gpu.func @rows
 // CHECK:       tile.reduce {{ *}}max %{{.*}} {offset = 0 : i64} : tensor<2x128xf32
 // CHECK:       tile.reduce {{ *}}add %{{.*}} {offset = 0 : i64} : tensor<2x128xf32
@@ -39,7 +39,7 @@
 // CHECK:       tile.store_bulk {{.*}} through {{.*}}128x16xf16, swizzle = 32> {offset = 32768 : i64}
 // CHECK:       tile.store_bulk {{.*}} through {{.*}}128x64xf16, swizzle = 128> {offset = 36864 : i64}
 
-// What warps exchange has a place behind the rings, which two reductions share. A
+// What warps exchange has a buffer behind the rings, which two reductions share. A
 // warp alone exchanges nothing.
 // CHECK-LABEL: gpu.func @reductions
 // CHECK:       tile.ring {offset = 0 : i64}

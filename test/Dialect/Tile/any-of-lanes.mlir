@@ -47,7 +47,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // A maximum that others ask for is shuffled before, and so are its conditions.
+  // A maximum that others read is shuffled before, and so are its conditions.
 
   // CHECK-LABEL: gpu.func @shared(
   // CHECK:       %[[T:.*]] = tile.reduce max %[[L:.*]] :
@@ -117,7 +117,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Nothing moves to a choice that asks something else.
+  // Nothing moves to a choice by another condition.
 
   // CHECK-LABEL: gpu.func @another_choice(
   // CHECK:       math.exp2

@@ -1,4 +1,4 @@
-// What the host checks of memory that kernels copy from, and what it is told of memory
+// What the host checks of memory that kernels copy from, and what it knows of memory
 // that they store to.
 // RUN: flash-run %examples/causal.mlir --target=sm_80 --dump=l3 | FileCheck %s --check-prefix=PAIRS
 // RUN: flash-run %examples/causal.mlir --target=sm_90a --schedule=query_tile=128,key_tile=128,warps=8,stages=2,features="specialize_warps|overlap|persistent|bulk_store" --dump=l3 | FileCheck %s --check-prefix=BULK

@@ -117,7 +117,7 @@ gpu.module @loops {
     gpu.return
   }
 
-  // Where no tile follows and there is no room, a result goes in the place of a tile like it.
+  // Where no tile follows and there is no room, a result has the memory of a tile like it.
   // HALF-LABEL: gpu.func @last(
   // HALF:       %[[K:.*]] = tile.ring.wait
   // HALF:       %[[V:.*]] = tile.ring.wait

@@ -1,5 +1,5 @@
 // Products run until their results are needed. Also with what tile-verify-async
-// asks of the result.
+// demands of the result.
 // DEFINE: %{passes} = --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-delay-waits,tile-verify-async)))"
 // RUN: flash-opt %s %{passes} | FileCheck %s
 // RUN: sed '/@statistics(%/,/gpu.return/{s|// ADD: ||;s/@other(warps = 4/@adder(warps = 1/}' %s | flash-opt %{passes} | FileCheck %s --check-prefix=ORDERED

@@ -184,7 +184,7 @@ gpu.module @kernels {
   }
 
   // Of anything but exponentials nobody knows that it is finite, and an infinite
-  // number times zero is no zero: the choice gives zeros in its place.
+  // number times zero is no zero: the choice gives zeros instead.
 
   // CHECK-LABEL: gpu.func @not_finite(
   // CHECK-SAME:  %{{[^:]*}}: {{[^%]*}}%[[ACC:[^:]*]]: {{[^%]*}}%[[OTHER:[^:]*]]:

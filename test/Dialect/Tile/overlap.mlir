@@ -1,5 +1,5 @@
 // The second product of an iteration runs while the next one computes from its
-// first. Also with what tile-verify-async asks of the result.
+// first. Also with what tile-verify-async demands of the result.
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-overlap,tile-pipeline,tile-verify-async)))" | FileCheck %s
 
 !tile = !tile.smem<64x64xf16, swizzle = 128>

@@ -14,7 +14,7 @@ gpu.module @m {
 
   // 16 rows of 8 chunks are 4 for each of 32 threads, of four rows: each address is
   // that of its own query and head. Results are stored by twos to
-  // such places too.
+  // such addresses too.
   // THREAD-LABEL: gpu.func @kernel(
   // THREAD-SAME:    %[[H:[^ ]*]]: index, %[[I:[^ ]*]]: index, %[[N:[^ ]*]]: index)
   // THREAD:         %[[ROW:.*]] = arith.divui %{{.*}}, %c8

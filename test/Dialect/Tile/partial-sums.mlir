@@ -98,7 +98,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // A loop that asks for whole sums has them.
+  // A loop that needs whole sums has them.
 
   // CHECK-LABEL: gpu.func @asked_for(
   // CHECK:       scf.for {{.*}} -> (tensor<32xf32, #tile.rows<2>>)

@@ -116,7 +116,7 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// What only tiles ask goes to them, and compares what the launch has computed: the
+// What only tiles need goes to them, and compares what the launch has computed: the
 // guard of a loop has the loop's bounds.
 // CHECK-LABEL: func.func @guard(
 // CHECK-LABEL: gpu.func @kernel(

@@ -492,7 +492,7 @@ gpu.module @m {
 !ring = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
 !registers = tensor<16x64xf16, #tile.fragment<1>>
 
-// Each loop has its own places: keys that are held during the values' wait are
+// Each loop has positions of its own for copies: keys that are held during the values' wait are
 // copied behind their own release.
 
 // CHECK-LABEL: gpu.func @held(

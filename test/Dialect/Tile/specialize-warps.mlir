@@ -45,7 +45,7 @@
 // CHECK-NEXT:        tile.ring.acquire
 // CHECK-NEXT:        tile.copy_async
 // CHECK-NEXT:      }
-// The non-finite check has all steps of the ring, also those that nobody asks about.
+// The non-finite check has all steps of the ring, also the steps whose check nobody reads.
 // CHECK-NEXT:    } @nonfinite_check(warps = 3, registers = 24) {
 // CHECK-NOT:       {{acquire|copy_async|wait|release|mma|store|tensor}}
 // CHECK:           scf.for {{.*}} iter_args(%[[U:.*]] = %c0) -> (index) {
@@ -100,7 +100,7 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// What consumers ask under a condition, the role checks under it: all of a tile, or
+// What consumers need under a condition, the role checks under it: all of a tile, or
 // that it is there.
 
 !tile = !tile.smem<64x64xf16, swizzle = 128>

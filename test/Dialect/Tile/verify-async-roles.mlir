@@ -1,4 +1,4 @@
-// What tile-verify-async asks of roles, ping-pong, votes of warps, and products that
+// What tile-verify-async demands of roles, ping-pong, votes of warps, and products that
 // go on during a wait. Programs of all schedules pass: --flash-gpu=target=sm_90a runs the pass.
 // RUN: flash-opt %s --split-input-file --verify-diagnostics \
 // RUN:   --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-verify-async)))"
@@ -983,7 +983,7 @@ gpu.module @m {
 !memory = memref<?x64xf16, strided<[?, 1]>>
 !ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
 
-// Who is not told of a tile never says that it was.
+// A role without a claim does not know where the loop ends.
 gpu.module @m {
   gpu.func @kernel(%k: !memory, %c: memref<?xi32>, %n: index) kernel {
     %c0 = arith.constant 0 : index

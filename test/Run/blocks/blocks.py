@@ -210,7 +210,7 @@ def cases():
     yield Case("packed splits", "same", few[:5], few[300:], sizes=(1, 8, 1, 5, 500, 64, 64),
                schedule="query_tile=64,key_tile=32,packed_heads=8,num_splits=3", lengths=(400,))
     yield Case("one query of a group", "same", few[:1], few[300:], sizes=(2, 8, 2, 1, 500, 64, 64))
-    # What is left is told of tiles, not asked of elements, or of few.
+    # What is left is known of tiles, and computed of few elements or none.
     windows = np.array([-1000, 0, 70, 1000], np.int32)
     yield Case("near", "near_of_head", windows, one)
     yield Case("near, causal, open", "near_of_head", windows, one, causal=True, dynamic=True)
@@ -271,7 +271,7 @@ def check(case, target, folder):
         command.append("--count-tiles")
     elif target == "emulate:sm_90a":
         entries = [entry for entry in entries if "tile" not in entry]
-    # Also where two more kernels cost more than they save, or the loop could ask.
+    # Also where two more kernels cost more than they save, or the loop could have a condition.
     command.append(f"--schedule={','.join([*entries, 'block_map=1'])}")
     process = subprocess.run(command, capture_output=True, text=True, timeout=300)
     text = process.stdout + process.stderr

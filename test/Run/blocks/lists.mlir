@@ -1,6 +1,6 @@
-// Lists of blocks that the caller gives, against the reference, which asks of each element whether its block is listed:
+// Lists of blocks that the caller gives, against the reference, which looks for each element whether its block is listed:
 // blocks that are listed for each head or for all batches, of several tiles, which the last ones lack, or lack in part; lengths,
-// and a mask and a region that full blocks do not ask.
+// and a mask and a region that full blocks do not compute.
 // DEFINE: %{sizes} = --shape=0=2x4x300x64 --shape=1=2x2x500x64 --shape=2=2x2x500x64 --shape=3=1x4x3x5 --shape=4=1x4x3x2
 // DEFINE: %{grads} = %{sizes} --shape=5=1x4x8x3 --shape=6=1x4x8x2
 // RUN: flash-run %s --function=forward --target=cpu --check %{sizes} | FileCheck %s

@@ -1,5 +1,5 @@
 // A slice of whose dimensions one is known to be 1 beside others that are left out: upstream canonicalization
-// takes other ones, so that a run must not ask for it.
+// takes other ones, so that a run must not use it.
 // RUN: flash-run %s --target=cpu,emulate --check
 
 func.func @tiles(%a: tensor<1x3x64x2xf32>) -> tensor<3x2x64x64xf32> {

@@ -1,6 +1,6 @@
 // The gradient of a bias by distance from the diagonals that the program of five
 // products adds up: with masks from either side, groups, lengths, odd and open
-// sizes, steps of 64 and of 128 queries, and where the place of the bias is a
+// sizes, steps of 64 and of 128 queries, and where the index of the bias is a
 // function of the distance.
 // DEFINE: %{run} = flash-run %s --target=emulate:sm_90a --check
 // DEFINE: %{open} = --shape 0=1x2x130x128 --shape 1=1x1x390x128 --shape 2=1x1x390x128 --shape 3=1x2x130x128 --shape 4=1 --shape 5=2x600
@@ -67,7 +67,7 @@ func.func @window(%q: !qw, %k: !qw, %v: !qw, %do: !qw, %w: !ww) -> (!qw, !qw, !q
   return %0#0, %0#1, %0#2, %0#3 : !qw, !qw, !qw, !ww
 }
 
-// A place for 32 distances each, of a bias in 16 bits; the sum is capped.
+// An element for 32 distances each, of a bias in 16 bits; the sum is capped.
 !qb = tensor<1x2x256x64xbf16>
 !lb = tensor<1x2x256xf32>
 !wb = tensor<16x2xbf16>

@@ -120,7 +120,7 @@ def check_softmax(shape, dim, dtype, passes, folder):
 def checks():
     """Names, and what to call with a folder; gives what is wrong."""
     before = "flash-expand-rank,flash-assert-shapes,flash-guard-reads"
-    # Each variant meets each case; the element types take turns.
+    # Each variant meets each case; the element types follow each other.
     for number, ((name, options, schedule, value), (variant, steps)) in enumerate(itertools.product(ATTENTIONS, STEPS.items())):
         if "guarded" in variant and "mask" not in options:
             continue

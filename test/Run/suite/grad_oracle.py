@@ -93,7 +93,7 @@ def forward(case, q, k, v, lengths=None, sinks=None, captured=None):
 def gradients(case, q, k, v, do, dlse=None, lengths=None, sinks=None, captured=None, centred=True):
     """By the name of the operand, from the definition of flash.attention_grad.
 
-    With `centred` false those of p * dp in place of p * (dp - delta), which cancel in the others.
+    With `centred` false those of p * dp instead of p * (dp - delta), which cancel in the others.
     """
     scale = case.scale or case.D**-0.5
     keep, score = problem(case, lengths)

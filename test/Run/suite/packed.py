@@ -501,7 +501,7 @@ def may_move(case):
 
 
 def run_places(case, seed, folder, target, echo, tool):
-    """Whether sequences have the same bits in another order, at another place, and alone."""
+    """Whether sequences have the same bits in another order, at another position, and alone."""
     case.dynamic = True
     rng = np.random.default_rng(seed)
     values = draw_inputs(case, rng)
@@ -523,7 +523,7 @@ def run_places(case, seed, folder, target, echo, tool):
 
 
 def tell(ok, case, seed, got, echo):
-    """Prints the outcome and returns it: None where the program has other products than were asked for."""
+    """Prints the outcome and returns it: None where the program has other products than were wanted."""
     if case.products and f"cannot be scheduled: products = {case.products} " in got:
         return None
     if not ok or echo:

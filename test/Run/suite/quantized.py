@@ -55,7 +55,7 @@ class Quantized:
         self.score, self.lse, self.dynamic = None, rng.random() < 0.4, rng.random() < 0.5
         self.has_nan = False
         self.key_tile, self.splits = rng.choice([16, 32, 64]), rng.choice(["", "", "num_splits = 2", "split_keys = 64"])
-        # What suite.py sets and asks for.
+        # What suite.py sets and reads.
         self.schedule = self.features = self.products = self.split_kv = None
         for key, value in options.items():
             if not hasattr(self, key):

@@ -130,7 +130,7 @@ class Case:
         self.static_heads = False  # where the other sizes are dynamic
         self.grad = self.lse_grad = False  # the gradients of the attention, not its results
         self.inputs = "random"  # or "large", "nan_row", "nan_masked"
-        self.lengths_of = None  # those of the first batches, in place of 0
+        self.lengths_of = None  # lengths of the first batches, instead of 0
         self.schedule = None
         self.features = None
         self.products = None  # of gradients' schedules
@@ -471,7 +471,7 @@ def cases():
 
 
 def run(case, seed, folder, target, echo, tool):
-    """Whether its results are right; None where the program has other products than were asked for."""
+    """Whether its results are right; None where the program has other products than were wanted."""
     command = [str(tool)] + case.command(folder, seed, target)[1:]
     if echo:
         print(" ".join(command))

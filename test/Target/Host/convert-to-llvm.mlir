@@ -3,7 +3,7 @@
 // CHECK:       llvm.mlir.global internal constant @f_message_0("{0} is \22odd\22\00")
 // CHECK-LABEL: llvm.func @f(
 // CHECK-SAME:    %arg0: !llvm.ptr) -> i32
-// One place for the values of all launches, as large as the most.
+// One buffer for the values of all launches, as large as the most.
 // CHECK:         %[[EIGHT:.*]] = llvm.mlir.constant(8 : i64)
 // CHECK-NEXT:    %[[FRAME:.*]] = llvm.alloca %[[EIGHT]] x i64
 // Inputs are behind the first pointer of the call, outputs behind the second.

@@ -35,7 +35,7 @@
 // CHECK-NOT:   inline asm
 // CHECK:       ret;
 
-// A loop that does not ask for the number of blocks may be one over keys.
+// A loop that does not read the number of blocks may be one over keys.
 // CHECK-LABEL: .entry other(
 // CHECK-NOT:   inline asm
 // CHECK:       ret;

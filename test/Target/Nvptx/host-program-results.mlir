@@ -1,10 +1,10 @@
-// What callers may choose of the place of a result: the strides of the buffer follow
+// What callers may choose of the memory of a result: the strides of the buffer follow
 // from those of the result wherever the views between have an inverse.
 // RUN: host-program-opt --test-host-program %s -o /dev/null | FileCheck %s
 
 module attributes {gpu.container_module} {
 
-// What a cast asks for is asked of the caller, and the alignment, too.
+// What a cast demands is demanded of the caller, and the alignment, too.
 // CHECK-LABEL: program @cast
 // CHECK:         result 0 f32 sizes [?, 64] strides [?, 1] align 32
 // CHECK-LABEL: func.func @cast

@@ -1,7 +1,7 @@
 // RUN: host-program-opt --test-host-program %S/Inputs/attention.mlir -o /dev/null | FileCheck %s --check-prefix=ATTENTION
 // RUN: host-program-opt --test-host-program %s -o /dev/null | FileCheck %s
 
-// What a cast of an argument asks for is checked when the call starts; that is
+// What a cast of an argument demands is checked when the call starts; that is
 // the innermost stride of argument 0.
 // ATTENTION-LABEL: program @attention
 // ATTENTION-NEXT:  argument 0 f16 sizes [?, 4, ?, 64] strides [?, ?, ?, 1] align 16{{$}}
@@ -163,7 +163,7 @@ func.func @aligned_views(%x: memref<?x8xf16>, %i: memref<?xf16>) -> memref<?xf16
   return %o : memref<?xf16>
 }
 
-// What a branch asks of an argument is not asked of every caller.
+// What a branch demands of an argument is not demanded of every caller.
 
 // CHECK-LABEL: program @branch
 // CHECK:       argument 0 f16 sizes [?, ?] strides [?, 1] dense align 2

@@ -340,7 +340,7 @@ func.func private @take_volatile(bf16, bf16, bf16, bf16, bf16, bf16, bf16, bf16)
 
 // -----
 
-// Three tensors in turns, of which one branch takes 32 pairs: of the third tensor, the pair that is
+// Three tensors one after the other; one branch takes 32 pairs: of the third tensor, the pair that is
 // begun before the last of these is no part of the next group, and stays alone.
 
 // CHECK-LABEL: func.func @in_turns
