@@ -41,8 +41,6 @@ class Picture:
         width, height = max(columns * cell, 240), rows * cell
         names = list(_COLORS)
         parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 2}" height="{height + 40}" '
-            'font-family="sans-serif" font-size="11">',
             f'<text x="1" y="12">{escape(self._title)}</text>',
             f'<rect x="1" y="18" width="{columns * cell}" height="{height}" fill="{_COLORS["left out"]}"/>',
         ]
@@ -61,7 +59,7 @@ class Picture:
             parts.append(f'<rect {place} fill="{_COLORS[name]}" stroke="#888"/>')
             parts.append(f'<text x="{x + 14}" y="{height + 33}">{count} {name}</text>')
             x += 84
-        return "\n".join([*parts, "</svg>"]) + "\n"
+        return make_svg(width + 2, height + 40, parts)
 
     def save(self, path):
         """Writes the picture to a file, as SVG."""
@@ -71,6 +69,11 @@ class Picture:
 
 def escape(text):
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def make_svg(width, height, parts):
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="11">'
+    return "\n".join([head, *parts, "</svg>"]) + "\n"
 
 
 _TWO = {

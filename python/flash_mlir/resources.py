@@ -4,7 +4,7 @@ import collections
 import re
 
 from . import _core
-from .plot import escape
+from .plot import escape, make_svg
 from .timelines import name_argument
 
 _BITS = re.compile(r"[a-z]+(\d+)")
@@ -87,9 +87,7 @@ class Resources:
                     x, at = x + 26 + 6 * len(label), at + length
                     right = max(right, x)
                 y += 36
-        head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{right}" height="{y + 4}" '
-                'font-family="sans-serif" font-size="11">')
-        return "\n".join([head, *parts, "</svg>"]) + "\n"
+        return make_svg(right, y + 4, parts)
 
     def save(self, path):
         """Writes the picture to a file, as SVG."""

@@ -4,7 +4,7 @@ import collections
 import json
 import math
 
-from .plot import escape
+from .plot import escape, make_svg
 
 _WORK = {"tile.fold max": "maxima", "math.exp2": "exponentials", "tile.store": "store"}
 _RING_COLORS = "#c9b458", "#2f6f9f", "#d98c3f", "#8d6ab8", "#b85c6e", "#5fa59a"
@@ -175,10 +175,7 @@ class Timeline:
         used = {each.kind for each in self.work}
         legend = [(self._colors[ring], self.rings[ring][0]) for ring in self._order]
         legend += [(color, kind) for kind, color in _WORK_COLORS.items() if kind in used]
-        parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(width + 2, 560)}" height="{len(lanes) * height + 44}" '
-            'font-family="sans-serif" font-size="11">',
-        ]
+        parts = []
         for row, lane in enumerate(lanes):
             y = 2 + row * height
             parts.append(f'<text x="1" y="{y + 12}">{escape(lane)}</text>')
@@ -199,7 +196,7 @@ class Timeline:
             parts.append(f'<text x="{x + 14}" y="{y + 9}">{escape(name)}</text>')
             x += 26 + 7 * len(name)
         parts.append(f'<text x="1" y="{y + 26}">{self.count_products()} of {self.end} columns have a product</text>')
-        return "\n".join([*parts, "</svg>"]) + "\n"
+        return make_svg(max(width + 2, 560), len(lanes) * height + 44, parts)
 
     def _find_color(self, each):
         if each.kind in _WORK_COLORS:
