@@ -4,7 +4,7 @@ back.
 Known as Ulysses. Masks see the whole sequence, and each rank computes as much as any other, whatever the mask is. Heads
 are exchanged in groups: while one is computed, the next ones arrive, and results of the one before leave.
 
-Arrays have numbers, and gradients of query, key and value have theirs.
+Each array has a number. The gradient of query, key or value has the number of query, key or value.
 """
 
 import torch

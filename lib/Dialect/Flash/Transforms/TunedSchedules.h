@@ -16,8 +16,8 @@ namespace flash {
 /// The schedules of a tuning file for a device.
 class TunedSchedules {
 public:
-  /// None if `path` is empty. Fails after an error at `op` if no device is named,
-  /// and if the file cannot be read or has no entry for the device.
+  /// None if `path` is empty. Fails after an error at `op` if no device is
+  /// named, and if the file cannot be read or has no entry for the device.
   static llvm::FailureOr<TunedSchedules>
   load(mlir::Operation *op, llvm::StringRef device, llvm::StringRef path);
 

@@ -81,8 +81,8 @@ llvm::SmallVector<mlir::Value> emitPosition(mlir::OpBuilder &b, PositionOp op,
                                             int64_t blocksOfWave,
                                             int64_t interleavedWaves = 1);
 
-/// In which order blocks of greater numbers take the tiles of a head. Where that
-/// is one after the other, they may add in that order.
+/// In which order blocks of greater numbers take the tiles of a head. Where
+/// that is one after the other, they may add in that order.
 enum class Direction { Forwards, Backwards, OfHead, None };
 Direction getDirection(TileOrder order);
 
