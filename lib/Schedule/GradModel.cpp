@@ -158,7 +158,8 @@ static bool paysToSumDiagonals(const Problem &problem,
 static bool paysToFuseLists(const Problem &problem, const Gain &gain,
                             int64_t keyTile) {
   // A tile of keys goes through the queries of one head after the other, and
-  // where documents end shorter lists wait for longer ones at each head.
+  // where documents end shorter lists wait for longer ones at each head. A mask
+  // that is read for each pair of a query and a key may leave a tile anything.
   if (problem.masksInRegion &&
       (problem.group.value_or(1) > 1 || problem.readsPairs))
     return false;

@@ -5,8 +5,8 @@
 `--tflops` are the rates of the forward and of the backward kernel on one GPU, `--host-gb-per-s` what a GPU receives
 from others of its host, `--network-gb-per-s` what it receives from other hosts, each as measured; there are no others.
 The bytes, the pairs of queries and keys and the groups of heads are what `flash_mlir.distributed.explain` says, for
-copies where all ranks are on one host. A rank computes a group of heads while the next one is sent; the slowest rank counts, as if it had all bytes of the one that
-receives most. What is left out: launches, the ends of kernels on few tiles, the share of the memory's rate that
+copies where all ranks are on one host. A rank computes a group of heads while the next one is sent; the slowest rank
+counts, as if it had all bytes of the one that receives most. What is left out: launches, the ends of kernels on few tiles, the share of the memory's rate that
 transfers take, and waiting for ranks that are late. Lines of JSON.
 """
 

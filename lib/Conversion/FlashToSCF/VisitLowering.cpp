@@ -375,9 +375,6 @@ static bool reachesLast(Value bound, Value hi) {
                                          ValueRange(hi)));
 }
 
-/// As `reachesLast`, of the least of bounds and the greatest of others,
-/// whatever their guards say: the greatest of `hi` is a number of tiles, and
-/// where none of the full tiles' bounds holds, these are all.
 bool VisitLowering::reachesLastOfEach() {
   ArrayAttr full = tiles.getFullHi(), ends = tiles.getHi();
   if (!full || !ends)
@@ -387,11 +384,14 @@ bool VisitLowering::reachesLastOfEach() {
   using Bounds = ValueBoundsConstraintSet;
   auto isOfPair = [&](TileBoundAttr bound, TileBoundAttr end) {
     AffineMap least = bound.getMap().getValue(), most = end.getMap().getValue();
+    auto ofTile = [&](AffineExpr expr) {
+      return Bounds::Variable(
+          AffineMap::get(least.getNumDims(), least.getNumSymbols(), expr),
+          operands);
+    };
     return llvm::any_of(least.getResults(), [&](AffineExpr value) {
       return llvm::any_of(most.getResults(), [&](AffineExpr other) {
-        return Bounds::compare(
-            Bounds::Variable(AffineMap::get(3, 2, value), operands), Bounds::GE,
-            Bounds::Variable(AffineMap::get(3, 2, other - 1), operands));
+        return Bounds::compare(ofTile(value), Bounds::GE, ofTile(other - 1));
       });
     });
   };

@@ -119,6 +119,11 @@ private:
                    llvm::function_ref<void()> loops);
 
   void visitRange();
+  /// Whether each bound on full tiles is known to be at least the last tile
+  /// before each bound on visited tiles, whatever the guards of bounds say.
+  /// Then this also holds for the least of the former and the greatest of the
+  /// latter. If no guard of a bound on full tiles holds, all visited tiles are
+  /// full.
   bool reachesLastOfEach();
   void splitIntoRanges(mlir::Value lo, mlir::Value hi);
   /// Whether tiles that need care and others may be in one loop, whose step
