@@ -123,6 +123,10 @@ static constexpr int64_t shortestOfDiagonals = 512;
 /// nothing left to do, with 132 of them for nearly a third of the time.
 static constexpr int64_t fewestPartsOfWork = 440;
 
+/// Up to how many heads that share keys it pays if a mask in a region takes
+/// part beside another mask: of more, shorter lists wait for longer ones.
+static constexpr int64_t largestGroupInRegion = 2;
+
 /// The first of the candidates that the problem has room in; null if there is
 /// none.
 static const Candidate *findCandidate(const Problem &problem,
@@ -157,13 +161,16 @@ static bool paysToSumDiagonals(const Problem &problem,
 /// queries, with ranks that are data.
 static bool paysToFuseLists(const Problem &problem, const Gain &gain,
                             int64_t keyTile) {
-  // A tile of keys goes through the queries of one head after the other, and
-  // where documents end shorter lists wait for longer ones at each head. A mask
-  // that is read for each pair of a query and a key may leave a tile anything.
-  if (problem.masksInRegion &&
-      (problem.group.value_or(1) > 1 || problem.readsPairs))
+  // A mask that is read for each pair of a query and a key may leave a tile
+  // anything.
+  if (problem.masksInRegion && problem.readsPairs)
     return false;
-  if (problem.group.value_or(1) > gain.largestGroupOfLists ||
+  int64_t largestGroup = gain.largestGroupOfLists;
+  if (problem.masksInRegion && largestGroup)
+    largestGroup = *problem.meanQueriesPerKey == *problem.queries
+                       ? unlimited
+                       : largestGroupInRegion;
+  if (problem.group.value_or(1) > largestGroup ||
       problem.queriesInTilesPerKey.value_or(unlimited) <
           gain.fewestQueriesOfLists)
     return false;

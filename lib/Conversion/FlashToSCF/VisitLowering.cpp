@@ -180,13 +180,16 @@ void VisitLowering::narrow(ContributeOp contribution, Value at) {
 }
 
 SmallVector<Value> VisitLowering::copyStep(Value at, Value rank,
-                                           ValueRange carried, StepKind kind) {
+                                           ValueRange carried, StepKind kind,
+                                           Value head) {
   IRMapping mapping = shared;
   if (!mapping.contains(visit.getAt()))
     mapTile(mapping, at, kind.ragged);
   mapping.map(visit.getStateArgs(), carried);
   if (rank)
     mapping.map(visit.getRankArg(), rank);
+  if (head)
+    mapping.map(visit.getHeadArg(), head);
   SmallVector<Operation *> copies;
   for (Operation &op : visit.getBody().front().without_terminator())
     if (op.getNumResults() == 0 || !shared.contains(op.getResult(0))) {
@@ -596,25 +599,41 @@ void VisitLowering::visitRuns(const BlockList &list) {
   Value ranks = visit.getRanks();
   Value numTiles = getValueOrCreateConstantIndexOp(
       b, loc, tensor::getMixedSize(b, loc, ranks, 3));
-  auto readRankBehind = [&](Value number) {
-    Value next = getValueOrCreateConstantIndexOp(
+  // The number of a tile that there is none of any more may be too large.
+  auto readRank = [&](Value number) {
+    Value inside = getValueOrCreateConstantIndexOp(
         b, loc,
         affine::makeComposedFoldedAffineMin(
-            b, loc, AffineMap::get(2, 0, {d0 + 1, d1 - 1}, b.getContext()),
+            b, loc, AffineMap::get(2, 0, {d0, d1 - 1}, b.getContext()),
             {number, numTiles}));
-    return list.read(b, loc, ranks, next);
+    return list.read(b, loc, ranks, inside);
+  };
+  // One loop over all heads of all tiles, in which products may be deferred.
+  Value heads = visit.getHeads();
+  auto timesHeads = [&](Value tiles) -> Value {
+    return heads ? arith::MulIOp::create(b, loc, tiles, heads) : tiles;
+  };
+  auto findTile = [&](Value count) -> Value {
+    return heads ? arith::DivUIOp::create(b, loc, count, heads) : count;
   };
   auto over = [&](Value from, Value to, bool areFull) {
     StepKind kind = getKindInList(areFull);
-    emitLoop(from, to, constant(1), [&](Value number, ValueRange carried) {
-      Value start = apply(d0 * tile, {number});
-      if (!visit.getReadAhead())
-        return copyStep(start, list.read(b, loc, ranks, number), carried, kind);
-      SmallVector<Value> results = {readRankBehind(number)};
-      llvm::append_range(results, copyStep(start, carried.front(),
-                                           carried.drop_front(), kind));
-      return results;
-    });
+    emitLoop(timesHeads(from), timesHeads(to), constant(1),
+             [&](Value count, ValueRange carried) {
+               Value number = findTile(count), head;
+               if (heads)
+                 head = arith::RemUIOp::create(b, loc, count, heads);
+               Value start = apply(d0 * tile, {number});
+               if (!visit.getReadAhead())
+                 return copyStep(start, list.read(b, loc, ranks, number),
+                                 carried, kind, head);
+               SmallVector<Value> results = {
+                   readRank(findTile(apply(d0 + 1, {count})))};
+               llvm::append_range(results,
+                                  copyStep(start, carried.front(),
+                                           carried.drop_front(), kind, head));
+               return results;
+             });
   };
   auto readOfRun = [&](Value run, int64_t plane) {
     Value first = arith::MulIOp::create(b, loc, numTiles, constant(plane));

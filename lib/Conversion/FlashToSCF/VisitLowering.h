@@ -68,7 +68,7 @@ private:
   /// Copies the step for the tile that starts at `at`.
   llvm::SmallVector<mlir::Value> copyStep(mlir::Value at, mlir::Value rank,
                                           mlir::ValueRange carried,
-                                          StepKind kind);
+                                          StepKind kind, mlir::Value head = {});
   auto stepOf(StepKind kind) {
     return [this, kind](mlir::Value at, mlir::ValueRange carried) {
       return copyStep(at, /*rank=*/{}, carried, kind);

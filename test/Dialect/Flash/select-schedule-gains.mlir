@@ -7,6 +7,7 @@
 !w = tensor<8x16x2048x128xbf16>
 !narrow = tensor<8x4x2048x64xbf16>
 !shared = tensor<8x4x2048x128xbf16>
+!two = tensor<8x8x2048x64xbf16>
 
 // A bias leaves the derivative as it is; tanh needs the scores again, for which there are registers at D = 128.
 
@@ -143,8 +144,8 @@ func.func @lists(%q: !q, %w: !w, %lse: !l) {
   return
 }
 
-// Of what a region masks only the data tell. Tiles are claimed. It does not pay where heads share keys, and where the mask is read
-// for each pair of a query and a key.
+// Of what a region masks only the data tell. Tiles are claimed. It does not pay where more than two heads share keys under another
+// mask, and where the mask is read for each pair of a query and a key.
 
 // CHECK-LABEL: func @regions(
 // CHECK:         products = 5
@@ -154,7 +155,9 @@ func.func @lists(%q: !q, %w: !w, %lse: !l) {
 // CHECK:         query_step = 64, key_step = 64, stages = 2
 // CHECK:         query_step = 64, key_step = 128, stages = 2
 // CHECK:         query_step = 64, key_step = 64, stages = 2
-func.func @regions(%q: !q, %w: !w, %shared: !shared, %narrow: !narrow, %lse: !l, %ids: tensor<2048xi32>, %slopes: tensor<16xf32>, %pairs: tensor<2048x2048xi8>) {
+// CHECK:         products = 5
+// CHECK:         products = 5
+func.func @regions(%q: !q, %w: !w, %shared: !shared, %narrow: !narrow, %two: !two, %lse: !l, %ids: tensor<2048xi32>, %slopes: tensor<16xf32>, %pairs: tensor<2048x2048xi8>) {
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %x = tensor.extract %ids[%i] : tensor<2048xi32>
@@ -206,5 +209,19 @@ func.func @regions(%q: !q, %w: !w, %shared: !shared, %narrow: !narrow, %lse: !l,
     %is = arith.cmpi ne, %x, %c0 : i8
     flash.yield %s keep %is : f32
   } : (!w, !w, !w, !w, !l, !w) -> (!w, !w, !w)
+  %7:3 = flash.attention_grad %q, %two, %two, %q, %lse, %q mask(#flash.causal) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<2048xi32>
+    %y = tensor.extract %ids[%j] : tensor<2048xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  } : (!q, !two, !two, !q, !l, !q) -> (!q, !two, !two)
+  %8:3 = flash.attention_grad %q, %narrow, %narrow, %q, %lse, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<2048xi32>
+    %y = tensor.extract %ids[%j] : tensor<2048xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  } : (!q, !narrow, !narrow, !q, !l, !q) -> (!q, !narrow, !narrow)
   return
 }

@@ -342,6 +342,7 @@ func.func @fused(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
 
 #schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5, stages = 2, features = specialize_warps>
 !q = tensor<2x4x512x64xf16>
+!k = tensor<2x2x512x64xf16>
 !l = tensor<2x4x512xf32>
 !t = tensor<1x1x4x12xi32>
 !n = tensor<1x1x4x2xi32>
@@ -377,6 +378,44 @@ func.func @fused_lists(%q: !q, %lse: !l) -> (!q, !q, !q) {
   %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) query_blocks(%t, %n, %ranks : !t, !n, !u) schedule(#schedule)
       : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return %dq, %dk, %dv : !q, !q, !q
+}
+
+// Heads that share keys are inside of each tile of queries, if they have the same list.
+
+// CHECK-LABEL: func @fused_lists_of_groups(
+// CHECK:         %[[FROM:.*]] = arith.muli %{{.*}}, %c2
+// CHECK:         %[[TO:.*]] = arith.muli %{{.*}}, %c2
+// CHECK:         scf.for %[[I:.*]] = %[[FROM]] to %[[TO]] step %c1
+// CHECK:           %[[TILE:.*]] = arith.divui %[[I]], %c2
+// CHECK:           %[[NUMBER:.*]] = arith.remui %[[I]], %c2
+// CHECK:           tensor.extract %{{.*}}[%c0, %c0, %{{.*}}, %[[TILE]]] : tensor<1x1x4x4xi32>
+// CHECK:           %[[HEAD:.*]] = arith.addi %{{.*}}, %[[NUMBER]]
+// CHECK:           flash.contribute %{{.*}} to %{{.*}}[%{{.*}}, %[[HEAD]], %[[TILE]]]
+func.func @fused_lists_of_groups(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
+  %t, %n, %ranks = flash.block_map of[1, 1, 512, 512] tiles([128, 128]) over_queries mask(#flash.causal) : !t, !n, !u
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %k, %q, %lse, %q mask(#flash.causal) query_blocks(%t, %n, %ranks : !t, !n, !u) schedule(#schedule)
+      : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
+  return %dq, %dk, %dv : !q, !k, !k
+}
+
+// CHECK-LABEL: func @fused_lists_of_heads(
+// CHECK:         %{{.*}}, %[[N:.*]], %{{.*}} = flash.block_map
+// CHECK:         scf.for %[[HEAD:.*]] = %{{.*}} to %{{.*}} step %c1
+// CHECK:           tensor.extract %[[N]][%c0, %[[HEAD]], %{{.*}}, %c0]
+// CHECK-NOT:       arith.divui
+// CHECK:           flash.contribute
+func.func @fused_lists_of_heads(%q: !q, %k: !k, %lse: !l, %kept: tensor<4xi1>) -> (!q, !k, !k) {
+  %t, %n, %ranks = flash.block_map of[1, 4, 512, 512] tiles([128, 128]) over_queries keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %keep = tensor.extract %kept[%h] : tensor<4xi1>
+    flash.yield %keep : i1
+  } : tensor<1x4x4x12xi32>, tensor<1x4x4x2xi32>, tensor<1x4x4x4xi32>
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %k, %q, %lse, %q query_blocks(%t, %n, %ranks : tensor<1x4x4x12xi32>, tensor<1x4x4x2xi32>, tensor<1x4x4x4xi32>) schedule(#schedule) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %keep = tensor.extract %kept[%h] : tensor<4xi1>
+    flash.yield %s keep %keep : f32
+  } : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
+  return %dq, %dk, %dv : !q, !k, !k
 }
 
 // -----

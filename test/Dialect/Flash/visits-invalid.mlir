@@ -324,7 +324,7 @@ func.func @visit(%a: index, %l: !list, %n: !n, %x: !s) -> !s {
 !s = tensor<4xf32>
 func.func @generic(%a: index, %n: !n, %x: !s) -> !s {
   // expected-error @below {{a list has counts, and nothing else has}}
-  %0 = "flash.visit"(%a, %a, %a, %a, %n, %x) <{kind = 0 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0, 1, 0, 0, 1>, tile = 4 : i64}> ({
+  %0 = "flash.visit"(%a, %a, %a, %a, %n, %x) <{kind = 0 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0, 1, 0, 0, 0, 1>, tile = 4 : i64}> ({
   ^bb0(%at: index, %rows: index, %s: !s):
     flash.next %s : !s
   }) : (index, index, index, index, !n, !s) -> !s
@@ -337,7 +337,7 @@ func.func @generic(%a: index, %n: !n, %x: !s) -> !s {
 !s = tensor<4xf32>
 func.func @generic(%a: index, %n: !n, %x: !s) -> !s {
   // expected-error @below {{the row is of a list, and there is none}}
-  %0 = "flash.visit"(%a, %a, %a, %a, %a, %x) <{kind = 0 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0, 0, 0, 1, 1>, tile = 4 : i64}> ({
+  %0 = "flash.visit"(%a, %a, %a, %a, %a, %x) <{kind = 0 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0, 0, 0, 0, 1, 1>, tile = 4 : i64}> ({
   ^bb0(%at: index, %rows: index, %s: !s):
     flash.next %s : !s
   }) : (index, index, index, index, index, !s) -> !s
@@ -425,6 +425,17 @@ func.func @by(%a: index) {
   // expected-error @below {{goes on by 1 or more, got by 0}}
   flash.visit keys tile(16) from %c0 to %a by %c0 exist(%a) {
   ^bb0(%j: index, %n: index):
+    flash.next
+  }
+  return
+}
+
+// -----
+
+func.func @heads(%a: index) {
+  // expected-error @below {{visits tiles of a list with ranks for each head, and this is none; leave out heads}}
+  flash.visit queries tile(16) from %a to %a by %a exist(%a) heads(%a) {
+  ^bb0(%i: index, %n: index, %h: index):
     flash.next
   }
   return

@@ -126,6 +126,9 @@ LogicalResult VisitOp::verify() {
     return emitOpError("has contributors, but no tiles");
   if (getRanks() && !getList())
     return emitOpError("ranks are of the tiles of a list");
+  if (getHeads() && !getRanks())
+    return emitOpError("visits tiles of a list with ranks for each head, and "
+                       "this is none; leave out heads");
   if (getReadAhead() && !getRanks())
     return emitOpError("reads ranks ahead, and has none; leave out read_ahead");
   if (isRow && getStep() &&
@@ -156,7 +159,7 @@ LogicalResult VisitOp::verify() {
            << getExist().size();
 
   SmallVector<Type> expected(getNumStartArgs() + getNumRowArgs() +
-                                 (getRanks() ? 1 : 0),
+                                 (getRanks() ? 1 : 0) + (getHeads() ? 1 : 0),
                              IndexType::get(getContext()));
   llvm::append_range(expected, getInits().getTypes());
   if (!llvm::equal(getBody().getArgumentTypes(), expected))

@@ -158,6 +158,7 @@ SmallVector<Value> GradProgram::visitTiles(VisitKind kind, const TiledDim &dim,
     visited.list = lists.tiles;
     visited.counts = lists.counts;
     visited.ranks = lists.ranks;
+    visited.heads = lists.heads;
     visited.cut = dim.block;
     visited.row = {
         position[0], position[1],

@@ -57,9 +57,9 @@ protected:
   using Step = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       VisitOp visit, mlir::ValueRange state)>;
   /// The results of a block map, or nulls; or lists of blocks that the caller
-  /// gives.
+  /// gives. `heads` is how many heads each tile is visited for, or null.
   struct Lists {
-    mlir::Value tiles, counts, ranks = {};
+    mlir::Value tiles, counts, ranks = {}, heads = {};
   };
   /// Visits the tiles of `dim`, which are of this kind: all before `end`, or
   /// those that are left of them to the tile, or block, of so many rows at

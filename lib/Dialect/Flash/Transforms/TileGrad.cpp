@@ -368,8 +368,17 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
     used = arith::SubIOp::create(b, end, start);
     queryEnd = arith::SelectOp::create(b, isUsed, queryEnd, constant(0));
   }
-  auto headBody = [&](Value head, ValueRange state) {
+  // A tile of keys that went through one head after the other would wait at
+  // each for the tile that adds before it, however short its list is.
+  Value ranks = op.getQueryTileRanks(), numHeads;
+  if (ranks && op.getGroup() != 1 &&
+      cast<RankedTensorType>(ranks.getType()).getDimSize(1) == 1)
+    numHeads = asValue(groups.getSize());
+  auto headBody = [&](Value firstHead, ValueRange state) {
     auto step = [&](VisitOp visit, ValueRange state) -> SmallVector<Value> {
+      Value head = firstHead;
+      if (BlockArgument number = visit.getHeadArg())
+        head = arith::AddIOp::create(b, loc, head, number);
       Value at = visit.getAt(), count = countRows(visit, stepsOfBatch);
       SmallVector<OpFoldResult> firstQuery = {batch, head, at};
       OpFoldResult existing = orAll(count, querySteps);
@@ -415,8 +424,9 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
     };
     return visitTiles(
         VisitKind::Queries, stepsOfBatch, queryEnd,
-        {op.getQueryTiles(), op.getQueryTileCounts(), op.getQueryTileRanks()},
-        {batch, head, start}, rowsOfList(keys.tile, keySteps), state, step);
+        {op.getQueryTiles(), op.getQueryTileCounts(), ranks, numHeads},
+        {batch, firstHead, start}, rowsOfList(keys.tile, keySteps), state,
+        step);
   };
   SmallVector<Value> state;
   if (ofKeys)
@@ -428,7 +438,8 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
     state = headBody(keyHead, state);
   } else {
     auto [from, to] = groups.getQueryHeads(b, loc, keyHead);
-    state = loop(asValue(from), asValue(to), 1, state, headBody);
+    state = numHeads ? headBody(asValue(from), state)
+                     : loop(asValue(from), asValue(to), 1, state, headBody);
   }
   // Rows of keys that exist, but do not take part, are 0.
   Value usedRows = mayLeaveOut ? used : Value();

@@ -19,12 +19,13 @@ SmallVector<Value> flash::emitVisit(
       getValueOrCreateConstantIndexOp(b, loc, tiles.exist);
   auto visit = VisitOp::create(
       b, loc, tiles.kind, tiles.tile, tiles.from, tiles.to, tiles.by,
-      tiles.distance, exist, tiles.list, tiles.counts, tiles.ranks, tiles.row,
-      tiles.cut ? b.getI64IntegerAttr(tiles.cut) : IntegerAttr(), state,
+      tiles.distance, exist, tiles.list, tiles.counts, tiles.ranks, tiles.heads,
+      tiles.row, tiles.cut ? b.getI64IntegerAttr(tiles.cut) : IntegerAttr(),
+      state,
       /*tiles=*/TilesAttr(), /*contributors=*/TilesAttr(), tiles.fillOnce,
       tiles.readAhead, tiles.neutralZeros);
   SmallVector<Type> types(visit.getNumStartArgs() + visit.getNumRowArgs() +
-                              (tiles.ranks ? 1 : 0),
+                              (tiles.ranks ? 1 : 0) + (tiles.heads ? 1 : 0),
                           b.getIndexType());
   llvm::append_range(types, state.getTypes());
   OpBuilder::InsertionGuard guard(b);

@@ -19,7 +19,7 @@ struct VisitedTiles {
   int64_t tile;
   mlir::Value from = {}, to = {}, by = {}, distance = {};
   llvm::SmallVector<mlir::OpFoldResult, 2> exist = {};
-  mlir::Value list = {}, counts = {}, ranks = {};
+  mlir::Value list = {}, counts = {}, ranks = {}, heads = {};
   llvm::SmallVector<mlir::Value, 3> row = {};
   int64_t cut = 0; ///< Elements of an entry that a caller gives, else 0.
   bool fillOnce = false, readAhead = false, neutralZeros = false;

@@ -37,7 +37,8 @@ def Flash_VisitOp : Flash_Op<"visit",
     need the mask, and how many tiles are listed in all. In the other tiles, which are full, each element exists and
     takes part. `from` and `by` count entries of the list, and are 0 and 1 by default. With `ranks` the list has runs
     of tiles (`flash.block_map`), and the rank of its tile is an argument of the region. With `read_ahead` each rank
-    is read one tile earlier.
+    is read one tile earlier. With `heads(%h)`, too, the region is computed `%h` times for each tile of such a list,
+    for the heads 0 to `%h - 1`, whose lists are the same.
 
     With `cut(N)` the list is given by a caller, and its entries are blocks of `N` elements. `N` is a multiple of
     `tile`: an entry stands for `N / tile` tiles, and `from` and `by` count these. Entries are in any order. In the
@@ -47,11 +48,11 @@ def Flash_VisitOp : Flash_Op<"visit",
 
     The region has these arguments: the first element of the tile (for a diagonal the first query and the first key),
     or the batch or the head; the number of rows of the tile that exist (for diagonals, batches and heads the number
-    of queries and the number of keys); the rank, if there are ranks; and the state. The region has at most one step
-    of attention (`StepOpInterface`), and the step's counts of rows are these arguments. A tile that is known to be
-    whole is computed without counts, and a tile that is known to be full without the mask. The attribute `tiles`
-    says which tiles are full, and which are visited. Without it, or without such a step, all tiles are visited with
-    the mask.
+    of queries and the number of keys); the rank, if there are ranks; the head, if there are `heads`; and the state.
+    The region has at most one step of attention (`StepOpInterface`), and the step's counts of rows are these
+    arguments. A tile that is known to be whole is computed without counts, and a tile that is known to be full
+    without the mask. The attribute `tiles` says which tiles are full, and which are visited. Without it, or without
+    such a step, all tiles are visited with the mask.
 
     `fill_once`, for `flash.online_attention`, orders the loops so that the first loop has an iteration if there is
     any tile. Then the pipeline of a kernel is filled only once. The first loop has the last tiles of a range, or the
@@ -79,10 +80,10 @@ def Flash_VisitOp : Flash_Op<"visit",
     Optional<Index>:$from, Optional<Index>:$to, Optional<Index>:$by,
     Optional<Index>:$distance, Variadic<Index>:$exist,
     Optional<Flash_BlockTensor>:$list, Optional<Flash_BlockTensor>:$counts,
-    Optional<Flash_BlockTensor>:$ranks, Variadic<Index>:$row,
-    OptionalAttr<I64Attr>:$cut, Variadic<AnyType>:$inits, OptionalAttr<Flash_TilesAttr>:$tiles,
-    OptionalAttr<Flash_TilesAttr>:$contributors, UnitAttr:$fill_once,
-    UnitAttr:$read_ahead, UnitAttr:$neutral_zeros, UnitAttr:$bounded);
+    Optional<Flash_BlockTensor>:$ranks, Optional<Index>:$heads,
+    Variadic<Index>:$row, OptionalAttr<I64Attr>:$cut, Variadic<AnyType>:$inits,
+    OptionalAttr<Flash_TilesAttr>:$tiles, OptionalAttr<Flash_TilesAttr>:$contributors,
+    UnitAttr:$fill_once, UnitAttr:$read_ahead, UnitAttr:$neutral_zeros, UnitAttr:$bounded);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
@@ -90,7 +91,7 @@ def Flash_VisitOp : Flash_Op<"visit",
     (`distance` $distance^)? (`exist` `(` $exist^ `)`)?
     (`list` `(` $list^ `,` $counts `:` type($list) `,` type($counts) `)` `[` $row `]`)?
     (`cut` `(` $cut^ `)`)?
-    (`ranks` `(` $ranks^ `:` type($ranks) `)`)? (`tiles` `(` $tiles^ `)`)?
+    (`ranks` `(` $ranks^ `:` type($ranks) `)`)? (`heads` `(` $heads^ `)`)? (`tiles` `(` $tiles^ `)`)?
     (`contributors` `(` $contributors^ `)`)? (`fill_once` $fill_once^)?
     (`read_ahead` $read_ahead^)? (`neutral_zeros` $neutral_zeros^)? (`bounded` $bounded^)?
     (`init` `(` $inits^ `:` type($inits) `)`)?
@@ -120,6 +121,10 @@ def Flash_VisitOp : Flash_Op<"visit",
     /// The rank of a list that has ranks, or null.
     ::mlir::BlockArgument getRankArg() {
       return getRanks() ? getBody().getArgument(2) : ::mlir::BlockArgument();
+    }
+    /// The head of a visit of several heads, or null.
+    ::mlir::BlockArgument getHeadArg() {
+      return getHeads() ? getBody().getArgument(3) : ::mlir::BlockArgument();
     }
     ::llvm::ArrayRef<::mlir::BlockArgument> getStateArgs() {
       return getBody().getArguments().take_back(getInits().size());
