@@ -6,6 +6,7 @@ group is computed.
 """
 
 import collections
+import contextlib
 import itertools
 
 import torch
@@ -73,7 +74,7 @@ class _Carrier:
     `start` gives the `_Keys` of a unit. `start_gradients` takes of each contribution of this rank its blocks of
     keys and of values, and gives a function that returns (key (0) or value (1), first row, rows) of all gradients of
     this rank's keys in the order in which they are added; ranks `meet` before it is called, unless it `adds_early`. At
-    the end they `leave`.
+    the end they `leave`. Kernels of a unit are queued in `enter`, where units do not depend on each other.
     """
 
     def __init__(self, call, key, value):
@@ -93,6 +94,9 @@ class _Carrier:
         for start, stop in find_common(self._pieces, ranges):
             for buffer, rows in zip(buffers, mine):
                 copy_rows(_cut(ranges, buffer, start, stop), _cut(self._pieces, rows, start, stop))
+
+    def enter(self, unit):
+        return contextlib.nullcontext()
 
     def _is_local(self, step):
         return self._transfers.is_local(self._rank, step)
@@ -182,10 +186,16 @@ class _Copies(_Carrier):
         held, pairs = transfers.holds(rank, 0), []
         buffers = self._get_mine(unit) if self._is_local(0) else self._get_buffers(rank, unit)
         for peer in self._peers:
-            others, ranges = self._get_buffers(peer, unit), transfers.exports(peer)
-            for each in transfers.list_sent(peer, rank, 0):
+            sent, ranges = transfers.list_sent(peer, rank, 0), transfers.exports(peer)
+            # Tensors take time of the host, which windows of few rows are short of.
+            others = self._get_buffers(peer, unit) if sent else ()
+            for each in sent:
                 pairs += [(_cut(held, to, *each), _cut(ranges, other, *each)) for to, other in zip(buffers, others)]
         return _Keys(held, buffers, self._shared.copy(pairs))
+
+    def enter(self, unit):
+        # A kernel begins beside the last blocks of the one before it, which do not fill the GPU.
+        return self._shared.beside() if unit % 2 else contextlib.nullcontext()
 
     def start_gradients(self, unit, blocks):
         pairs = []
@@ -343,30 +353,31 @@ def compute(call, query, key, value, lengths, sink, arrays):
     merges = {}
     carrier = _make_carrier(call, key, value, False)
     for unit, keys in list_units(call, carrier):
-        first, last, step = call.units[unit]
-        keys.wait()
-        heads = slice(first * call.per_key_head, last * call.per_key_head)
-        for piece in call.transfers.at(call.rank, step):
-            rows = slice(piece.offset, piece.offset + piece.stop - piece.start)
-            merge = merges.setdefault(piece.start, _Merge())
-            ranges = piece.ranges
-            if step == 0 and not ranges and sink is not None:
-                # What is there without a key.
-                ranges = ((0, 0),)
-            # What nothing is added to is written where it belongs.
-            out = output[:, heads, rows] if len(ranges) == call.transfers.steps == 1 else None
-            for number, each in enumerate(ranges):
-                operands = query[:, heads, rows], *keys.get(each), out
-                merge.add(*runner.run(piece, each, (first, last), _is_first(call, step, piece, number), *operands))
-            if step + 1 < call.transfers.steps:
-                continue
-            found = merges.pop(piece.start).get(query.dtype)
-            if found is None:
-                output[:, heads, rows], lse[:, heads, rows] = 0, -torch.inf
-            else:
-                if out is None:
-                    copy_rows(output[:, heads, rows], found[0])
-                lse[:, heads, rows] = found[1]
+        with carrier.enter(unit):
+            first, last, step = call.units[unit]
+            keys.wait()
+            heads = slice(first * call.per_key_head, last * call.per_key_head)
+            for piece in call.transfers.at(call.rank, step):
+                rows = slice(piece.offset, piece.offset + piece.stop - piece.start)
+                merge = merges.setdefault(piece.start, _Merge())
+                ranges = piece.ranges
+                if step == 0 and not ranges and sink is not None:
+                    # What is there without a key.
+                    ranges = ((0, 0),)
+                # What nothing is added to is written where it belongs.
+                out = output[:, heads, rows] if len(ranges) == call.transfers.steps == 1 else None
+                for number, each in enumerate(ranges):
+                    operands = query[:, heads, rows], *keys.get(each), out
+                    merge.add(*runner.run(piece, each, (first, last), _is_first(call, step, piece, number), *operands))
+                if step + 1 < call.transfers.steps:
+                    continue
+                found = merges.pop(piece.start).get(query.dtype)
+                if found is None:
+                    output[:, heads, rows], lse[:, heads, rows] = 0, -torch.inf
+                else:
+                    if out is None:
+                        copy_rows(output[:, heads, rows], found[0])
+                    lse[:, heads, rows] = found[1]
     carrier.leave()
     return output, lse
 
@@ -478,43 +489,45 @@ def differentiate(call, query, key, value, output, lse, output_grad, lse_grad, l
             total.add([(start, rows) for of, start, rows in sources if of == number])
 
     for unit, keys in list_units(call, carrier):
-        first, last, step = call.units[unit]
-        keys.wait()
-        heads = slice(first * call.per_key_head, last * call.per_key_head)
-        parts = []
-        for piece in call.transfers.at(call.rank, step):
-            rows = slice(piece.offset, piece.offset + piece.stop - piece.start)
-            of_rows = [
-                None if array is None else array[:, heads, rows]
-                for array in (query, output, lse, output_grad, lse_grad)
-            ]
-            ranges = piece.ranges
-            if step == 0 and not ranges and sink is not None:
-                ranges = ((0, 0),)
-            for number, each in enumerate(ranges):
-                is_first = _is_first(call, step, piece, number)
-                grads = runner.differentiate(
-                    piece, each, (first, last), is_first, of_rows[0], *keys.get(each), *of_rows[1:], wrt
-                )
-                query_sums[piece.start] = _add(query_sums.get(piece.start), grads[0], wide)
-                if each[0] < each[1]:
-                    parts.append((piece.start, each, *grads[1:3]))
-                if grads[3] is not None:
-                    sink_grad[heads] += grads[3]
-                for source, grad in grads[4].items():
-                    of_arrays[source] += grad
-            if step + 1 == call.transfers.steps:
-                total = query_sums.pop(piece.start, None)
-                if total is None:
-                    query_grad[:, heads, rows] = 0
-                else:
-                    copy_rows(query_grad[:, heads, rows], total)
-        del keys
-        blocks = {
-            each: [_make_blocks(each, _select_parts(each, parts), number, query) for number in range(2)]
-            for each in call.transfers.list_contributions(call.rank, step)
-        }
-        under_way.append((first, last, carrier.start_gradients(unit, blocks)))
+        # Gradients of captured tensors are added unit by unit.
+        with contextlib.nullcontext() if wrt else carrier.enter(unit):
+            first, last, step = call.units[unit]
+            keys.wait()
+            heads = slice(first * call.per_key_head, last * call.per_key_head)
+            parts = []
+            for piece in call.transfers.at(call.rank, step):
+                rows = slice(piece.offset, piece.offset + piece.stop - piece.start)
+                of_rows = [
+                    None if array is None else array[:, heads, rows]
+                    for array in (query, output, lse, output_grad, lse_grad)
+                ]
+                ranges = piece.ranges
+                if step == 0 and not ranges and sink is not None:
+                    ranges = ((0, 0),)
+                for number, each in enumerate(ranges):
+                    is_first = _is_first(call, step, piece, number)
+                    grads = runner.differentiate(
+                        piece, each, (first, last), is_first, of_rows[0], *keys.get(each), *of_rows[1:], wrt
+                    )
+                    query_sums[piece.start] = _add(query_sums.get(piece.start), grads[0], wide)
+                    if each[0] < each[1]:
+                        parts.append((piece.start, each, *grads[1:3]))
+                    if grads[3] is not None:
+                        sink_grad[heads] += grads[3]
+                    for source, grad in grads[4].items():
+                        of_arrays[source] += grad
+                if step + 1 == call.transfers.steps:
+                    total = query_sums.pop(piece.start, None)
+                    if total is None:
+                        query_grad[:, heads, rows] = 0
+                    else:
+                        copy_rows(query_grad[:, heads, rows], total)
+            del keys
+            blocks = {
+                each: [_make_blocks(each, _select_parts(each, parts), number, query) for number in range(2)]
+                for each in call.transfers.list_contributions(call.rank, step)
+            }
+            under_way.append((first, last, carrier.start_gradients(unit, blocks)))
         if carrier.adds_early and len(under_way) > 1:
             finish()
     carrier.meet()

@@ -4,6 +4,7 @@ On CUDA it is PyTorch's symmetric memory, and what is copied goes over NVLink by
 fill a GPU hold up none of it, where NCCL's kernels wait for room among them. On the CPU it is files in memory.
 """
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -100,14 +101,18 @@ class Shared:
     def __init__(self, group, size, memories):
         self.group, self.size = group, size
         self.rank, self.ranks = dist.get_rank(group), dist.get_world_size(group)
-        self._memories = memories
+        self._memories, self._typed = memories, {}
 
     def get(self, rank, start, shape, dtype):
-        """A tensor in the memory of a rank, from a byte on."""
-        count = dtype.itemsize
-        for size in shape:
-            count *= size
-        return self._memories[rank][start : start + count].view(dtype).view(shape)
+        """A tensor in the memory of a rank, from a byte on that is a multiple of the element's."""
+        key = rank, dtype
+        if key not in self._typed:
+            self._typed[key] = self._memories[rank].view(dtype)
+        strides = [1]
+        for size in reversed(shape[1:]):
+            strides.append(strides[-1] * size)
+        memory = self._typed[key]
+        return memory.as_strided(shape, strides[::-1], memory.storage_offset() + start // dtype.itemsize)
 
     def copy(self, pairs):
         """Copies (to, source), after what is on the current stream; returns what waits for it.
@@ -115,6 +120,12 @@ class Shared:
         Tensors are contiguous, or (batch, heads, rows, ...) whose heads have contiguous rows.
         """
         raise NotImplementedError
+
+    def beside(self):
+        """A context in which kernels are queued on another stream, if there are streams, behind what is before the
+        last meeting. The next meeting, or `leave`, waits for them, too; what they allocate is used there, or after that.
+        """
+        return contextlib.nullcontext()
 
     def leave(self):
         """Notes that a call uses this memory no longer behind what is on the current stream; the next one's may be
@@ -130,7 +141,7 @@ class _OfGpus(Shared):
         self._handle = _symmetric_memory.rendezvous(memory, group)
         ranks = range(dist.get_world_size(group))
         super().__init__(group, size, [self._handle.get_buffer(rank, (size,), torch.uint8) for rank in ranks])
-        self._stream = torch.cuda.Stream(device)
+        self._stream, self._beside = torch.cuda.Stream(device), torch.cuda.Stream(device)
         self._timeout = int(group._get_backend(device).options._timeout.total_seconds() * 1e3)
         self._last = None
 
@@ -139,12 +150,20 @@ class _OfGpus(Shared):
         if self._last is not None:
             torch.cuda.current_stream().wait_event(self._last)
             self._last = None
+        torch.cuda.current_stream().wait_stream(self._beside)
         self._handle.barrier(channel=0, timeout_ms=self._timeout)
+        self._beside.wait_stream(torch.cuda.current_stream())
+
+    def beside(self):
+        return torch.cuda.stream(self._beside)
 
     def leave(self):
+        torch.cuda.current_stream().wait_stream(self._beside)
         self._last = torch.cuda.current_stream().record_event()
 
     def copy(self, pairs):
+        if not pairs:
+            return lambda: None
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             for to, source in pairs:
