@@ -443,6 +443,17 @@ func.func @heads(%a: index) {
 
 // -----
 
+func.func @multiples(%a: index) {
+  // expected-error @below {{multiples are two positive numbers, of queries and of keys}}
+  flash.visit queries tile(16) from %a to %a by %a exist(%a) multiples([16, 0]) {
+  ^bb0(%i: index, %n: index):
+    flash.next
+  }
+  return
+}
+
+// -----
+
 func.func @read_ahead(%a: index) {
   // expected-error @below {{reads ranks ahead, and has none; leave out read_ahead}}
   flash.visit queries tile(16) from %a to %a by %a exist(%a) read_ahead {

@@ -124,6 +124,11 @@ LogicalResult VisitOp::verify() {
            << kind;
   if (getContributors() && !getTiles())
     return emitOpError("has contributors, but no tiles");
+  if (std::optional<ArrayRef<int64_t>> multiples = getMultiples();
+      multiples &&
+      (multiples->size() != 2 || llvm::min_element(*multiples)[0] < 1))
+    return emitOpError(
+        "multiples are two positive numbers, of queries and of keys");
   if (getRanks() && !getList())
     return emitOpError("ranks are of the tiles of a list");
   if (getHeads() && !getRanks())

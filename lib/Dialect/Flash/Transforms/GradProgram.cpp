@@ -144,6 +144,7 @@ SmallVector<Value> GradProgram::visitAll(VisitKind kind, const TiledDim &dim,
                                          Step step) {
   VisitedTiles visited = {kind, dim.tile, from, to, constant(dim.tile)};
   visited.exist = {dim.end};
+  visited.multiples = getMultiplesOfBatches(op);
   return emitVisit(b, b.getLoc(), visited, state, step);
 }
 
@@ -154,6 +155,7 @@ SmallVector<Value> GradProgram::visitTiles(VisitKind kind, const TiledDim &dim,
                                            Step step) {
   Location loc = b.getLoc();
   VisitedTiles visited = {kind, dim.tile};
+  visited.multiples = getMultiplesOfBatches(op);
   if (lists.tiles) {
     visited.list = lists.tiles;
     visited.counts = lists.counts;

@@ -11,10 +11,8 @@
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "llvm/Support/MathExtras.h"
@@ -96,34 +94,6 @@ static bool isMultipleOf(OpFoldResult value, int64_t factor) {
     if (var == argument)
       return isMultipleOf(start, factor) && isMultipleOf(step, factor);
   return false;
-}
-
-/// What the program asserts before the visit that a size is a multiple of,
-/// or 1.
-static int64_t getAssertedMultiple(OpFoldResult size, VisitOp visit) {
-  auto value = dyn_cast<Value>(size);
-  auto dim = value ? value.getDefiningOp<tensor::DimOp>() : tensor::DimOp();
-  if (!dim)
-    return 1;
-  Block &body = visit->getParentOfType<func::FuncOp>().getBody().front();
-  Operation *end = body.findAncestorOpInBlock(*visit);
-  for (auto assertion : body.getOps<cf::AssertOp>()) {
-    auto equal = assertion.getArg().getDefiningOp<arith::CmpIOp>();
-    if (!equal || equal.getPredicate() != arith::CmpIPredicate::eq ||
-        !isConstantIntValue(equal.getRhs(), 0) || !end ||
-        !assertion->isBeforeInBlock(end))
-      continue;
-    auto remainder = equal.getLhs().getDefiningOp<arith::RemUIOp>();
-    auto same = remainder ? remainder.getLhs().getDefiningOp<tensor::DimOp>()
-                          : tensor::DimOp();
-    std::optional<int64_t> factor =
-        remainder ? getConstantIntValue(remainder.getRhs()) : std::nullopt;
-    if (same && same.getSource() == dim.getSource() &&
-        isEqualConstantIntOrValue(same.getDimension(), dim.getDimension()) &&
-        factor && *factor > 0)
-      return *factor;
-  }
-  return 1;
 }
 
 namespace {
@@ -384,9 +354,10 @@ static void refine(VisitOp visit) {
     tiles = computeMaskTiles(mask, queryTile, keyTile, nq, nk, packedHeads);
   }
   bool areQueries = visit.getKind() == VisitKind::Queries;
+  constexpr int64_t unknown[] = {1, 1};
+  ArrayRef<int64_t> ofSizes = visit.getMultiples().value_or(unknown);
   Multiples multiples = {areQueries ? keyTile : queryTile,
-                         {getAssertedMultiple(of[areQueries], visit),
-                          getAssertedMultiple(of[!areQueries], visit)},
+                         {ofSizes[areQueries], ofSizes[!areQueries]},
                          visit.getKind() != VisitKind::Diagonal};
   for (SmallVectorImpl<TileBound> *bounds :
        {&tiles.lo, &tiles.hi, &tiles.fullLo, &tiles.fullHi})

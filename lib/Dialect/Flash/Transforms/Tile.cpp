@@ -499,6 +499,7 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   VisitedTiles visited =
       online.getKeyTiles() ? getList(tile, split) : getRange(tile, split);
   visited.exist = {tile.keys.end};
+  visited.multiples = getMultiplesOfBatches(online);
   state =
       emitVisit(b, loc, visited, state, [&](VisitOp visit, ValueRange state) {
         return step(tile, visit, state);

@@ -459,6 +459,7 @@ Value CapturedGradTiler::addDiagonal(const ReadGroup &group, Pair pair,
   VisitedTiles visited = {VisitKind::Diagonal, tile, from, to, constant(tile)};
   visited.distance = distance;
   visited.exist = {pair.queries.end, used.end};
+  visited.multiples = getMultiplesOfBatches(op);
   return emitVisit(b, loc, visited, sum, step)[0];
 }
 
@@ -467,6 +468,7 @@ Value CapturedGradTiler::addPairs(const ReadGroup &group, Pair pair,
                                   Value sum) {
   VisitedTiles visited = {kind, /*tile=*/1, from, to, constant(1)};
   visited.exist = {existingQueries(pair), existingKeys(pair)};
+  visited.multiples = getMultiplesOfBatches(op);
   if (areSequences())
     for (OpFoldResult rows : visited.exist)
       visited.to = asValue(endUnlessEmpty(b, b.getLoc(), rows, visited.to));
@@ -491,6 +493,7 @@ VisitedTiles CapturedGradTiler::getRange(VisitKind kind, const TiledDim &dim,
                                          OpFoldResult end) {
   VisitedTiles range = {kind, tile, constant(0), asValue(end), constant(tile)};
   range.exist = {dim.end};
+  range.multiples = getMultiplesOfBatches(op);
   return range;
 }
 

@@ -23,7 +23,7 @@ SmallVector<Value> flash::emitVisit(
       tiles.row, tiles.cut ? b.getI64IntegerAttr(tiles.cut) : IntegerAttr(),
       state,
       /*tiles=*/TilesAttr(), /*contributors=*/TilesAttr(), tiles.fillOnce,
-      tiles.readAhead, tiles.neutralZeros);
+      tiles.readAhead, tiles.neutralZeros, /*bounded=*/false, tiles.multiples);
   SmallVector<Type> types(visit.getNumStartArgs() + visit.getNumRowArgs() +
                               (tiles.ranks ? 1 : 0) + (tiles.heads ? 1 : 0),
                           b.getIndexType());

@@ -23,7 +23,20 @@ struct VisitedTiles {
   llvm::SmallVector<mlir::Value, 3> row = {};
   int64_t cut = 0; ///< Elements of an entry that a caller gives, else 0.
   bool fillOnce = false, readAhead = false, neutralZeros = false;
+  mlir::DenseI64ArrayAttr multiples = {};
 };
+
+/// What the numbers of queries and of keys of each batch are multiples of, as
+/// `op` says, an attention or its gradients; null if it says nothing.
+template <typename OpTy>
+mlir::DenseI64ArrayAttr getMultiplesOfBatches(OpTy op) {
+  auto multiples = op.getMultiples();
+  if (!multiples)
+    return {};
+  return mlir::Builder(op.getContext())
+      .getDenseI64ArrayAttr({op.getQueryLengths() ? 1 : multiples->front(),
+                             op.getKeyLengths() ? 1 : multiples->back()});
+}
 
 /// Emits a visit whose step gives the next state; returns the last one.
 llvm::SmallVector<mlir::Value> emitVisit(

@@ -61,7 +61,8 @@ def Flash_VisitOp : Flash_Op<"visit",
     without the mask needs no count of rows, and the last tile needs no loop of its own. With `bounded`, the mask lets
     a query that exists see only keys that exist, and a step with the mask does not test which keys exist. In a visit
     of queries, `bounded` also says that each existing key which a query after the last one would see is seen by the
-    last one. So with zeros as such queries, steps with the mask need no count of queries either.
+    last one. So with zeros as such queries, steps with the mask need no count of queries either. With
+    `multiples([m, n])`, the number of queries in the step's `of` is a multiple of `m`, and the number of keys of `n`.
 
     Example:
 
@@ -83,7 +84,8 @@ def Flash_VisitOp : Flash_Op<"visit",
     Optional<Flash_BlockTensor>:$ranks, Optional<Index>:$heads,
     Variadic<Index>:$row, OptionalAttr<I64Attr>:$cut, Variadic<AnyType>:$inits,
     OptionalAttr<Flash_TilesAttr>:$tiles, OptionalAttr<Flash_TilesAttr>:$contributors,
-    UnitAttr:$fill_once, UnitAttr:$read_ahead, UnitAttr:$neutral_zeros, UnitAttr:$bounded);
+    UnitAttr:$fill_once, UnitAttr:$read_ahead, UnitAttr:$neutral_zeros, UnitAttr:$bounded,
+    OptionalAttr<DenseI64ArrayAttr>:$multiples);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
@@ -94,6 +96,7 @@ def Flash_VisitOp : Flash_Op<"visit",
     (`ranks` `(` $ranks^ `:` type($ranks) `)`)? (`heads` `(` $heads^ `)`)? (`tiles` `(` $tiles^ `)`)?
     (`contributors` `(` $contributors^ `)`)? (`fill_once` $fill_once^)?
     (`read_ahead` $read_ahead^)? (`neutral_zeros` $neutral_zeros^)? (`bounded` $bounded^)?
+    (`multiples` `(` $multiples^ `)`)?
     (`init` `(` $inits^ `:` type($inits) `)`)?
     attr-dict-with-keyword $body
   }];
