@@ -370,6 +370,8 @@ def test_explain():
     assert (exchanged.forward_bytes, exchanged.backward_bytes) == (4 * quarter, 8 * quarter)
     # Five arrays of a rank's heads, and their log-sum-exps.
     assert exchanged.exchange == "copies" and exchanged.memory == 10 * quarter + (1 << 15) * 32 * 4
+    long = distributed.explain(distributed.Shards(1 << 17, 4), 64, mask=causal, exchange="copies")
+    assert long.way == "gather" and distributed.explain(distributed.Shards(1 << 16, 4), 64, mask=causal, exchange="copies").way == "heads"
     kept = distributed.explain(shards, 64, mask=causal, way="heads")
     assert (kept.exchange, kept.head_groups, kept.backward_bytes) == ("messages", (32,), 4 * quarter)
     given = distributed.explain(shards, 64, mask=causal, way="heads", head_groups=(8, 24), exchange="copies")

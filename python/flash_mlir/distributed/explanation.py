@@ -23,6 +23,8 @@ _EDGE_BYTES = 96 << 20
 _EDGE_ROWS = 1 << 18
 #: The same where heads are exchanged, of rows of queries: each rank has all of them.
 _EDGE_ROWS_OF_HEADS = 1 << 17
+#: From so many queries of a rank on, kernels of a gather hide what it sends, and take as long as kernels of all rows.
+_ROWS_OF_GATHER = 1 << 15
 #: How many bytes of keys and values are under way at once, unless a group has more.
 _AHEAD_BYTES = 2 << 30
 
@@ -285,8 +287,12 @@ def _find_way(shape, groups, exchanged, received, memory, exchange, can_ring, fi
     copies = exchanged is not None and exchanged.exchange == "copies"
     fits = copies or exchanged is not None and (memory is None or exchanged.memory <= memory)
     total = 0 if exchanged is None else exchanged.forward_bytes + exchanged.backward_bytes
-    # Of messages each rank copies what it exchanges, and waits for it.
-    if fits and shape.shards.ranks > 1 and (total <= received if copies else 2 * total < received):
+    if copies:
+        is_better = total <= received and max(map(shape.shards.count, range(shape.shards.ranks))) < _ROWS_OF_GATHER
+    else:
+        # Of messages each rank copies what it exchanges, and waits for it.
+        is_better = 2 * total < received
+    if fits and shape.shards.ranks > 1 and is_better:
         why = f"a rank receives {total} bytes of all, where keys, values and their gradients alone would be {received}"
         return "heads", why, groups
     why = f"a rank receives up to {received} bytes of keys, values and their gradients"
