@@ -599,7 +599,7 @@ void VisitLowering::visitRuns(const BlockList &list) {
   Value ranks = visit.getRanks();
   Value numTiles = getValueOrCreateConstantIndexOp(
       b, loc, tensor::getMixedSize(b, loc, ranks, 3));
-  // The number of a tile that there is none of any more may be too large.
+  // The next number may be behind the last tile's.
   auto readRank = [&](Value number) {
     Value inside = getValueOrCreateConstantIndexOp(
         b, loc,

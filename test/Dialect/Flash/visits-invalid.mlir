@@ -454,6 +454,22 @@ func.func @multiples(%a: index) {
 
 // -----
 
+func.func @no_multiple(%k: tensor<1x1x?x8xf32>, %q: tensor<16x8xf32>, %v: tensor<16xf32>, %nk: index) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  // expected-error @below {{has a step of 40 queries or keys, no multiple of 16}}
+  %r:3 = flash.visit keys tile(16) from %c0 to %nk by %c16 exist(%nk) multiples([16, 16]) init(%q, %v, %v : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) {
+  ^bb0(%j: index, %rows: index, %a: tensor<16x8xf32>, %m: tensor<16xf32>, %l: tensor<16xf32>):
+    %kt = flash.load_rows %k[%c0, %c0, %j] : tensor<1x1x?x8xf32> -> tensor<16x8xf32>
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %kt, %kt : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>) outs(%a, %m, %l : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)
+        at[0, 0, 16, %j] of[40, %nk] scale(1.0)
+    flash.next %a1, %m1, %l1 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>
+  }
+  return
+}
+
+// -----
+
 func.func @read_ahead(%a: index) {
   // expected-error @below {{reads ranks ahead, and has none; leave out read_ahead}}
   flash.visit queries tile(16) from %a to %a by %a exist(%a) read_ahead {

@@ -124,11 +124,19 @@ LogicalResult VisitOp::verify() {
            << kind;
   if (getContributors() && !getTiles())
     return emitOpError("has contributors, but no tiles");
-  if (std::optional<ArrayRef<int64_t>> multiples = getMultiples();
-      multiples &&
-      (multiples->size() != 2 || llvm::min_element(*multiples)[0] < 1))
-    return emitOpError(
-        "multiples are two positive numbers, of queries and of keys");
+  if (std::optional<ArrayRef<int64_t>> multiples = getMultiples()) {
+    if (multiples->size() != 2 || llvm::min_element(*multiples)[0] < 1)
+      return emitOpError(
+          "multiples are two positive numbers, of queries and of keys");
+    StepOpInterface step = getStep();
+    for (auto [extent, multiple] :
+         llvm::zip(step ? step.getMixedExtents() : SmallVector<OpFoldResult>(),
+                   *multiples))
+      if (getConstantIntValue(extent).value_or(0) % multiple != 0)
+        return emitOpError("has a step of ")
+               << *getConstantIntValue(extent)
+               << " queries or keys, no multiple of " << multiple;
+  }
   if (getRanks() && !getList())
     return emitOpError("ranks are of the tiles of a list");
   if (getHeads() && !getRanks())
