@@ -21,6 +21,9 @@
 // the name, a hash of the PTX, and in hexadecimal digits each parameter, or the
 // buffer of all.
 //
+// After fakeSetGate(1) the next load of a module waits, which fakeGetGate() ==
+// 2 says, until fakeSetGate(0), or fails after 20 seconds.
+//
 // FAKE_OLD_DRIVER leaves out a function that the runtime needs, and
 // FAKE_BEFORE_12 those that it can do without.
 //
@@ -31,10 +34,13 @@
 #include "../lib/Runtime/Cuda/DriverApi.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
+#include <thread>
 
 using namespace flash::cuda;
 
@@ -424,6 +430,22 @@ EXPORT CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
 // Modules and kernels
 //===----------------------------------------------------------------------===//
 
+static std::atomic<int> gate{0};
+
+EXPORT int fakeGetGate() { return gate; }
+
+EXPORT void fakeSetGate(int value) { gate = value; }
+
+/// Whether the gate is open, or another thread opens it.
+static bool passGate() {
+  int closed = 1;
+  if (!gate.compare_exchange_strong(closed, 2))
+    return true;
+  for (int i = 0; i < 2000 && gate == 2; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return gate != 2;
+}
+
 EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
                                    unsigned count, CUjit_option *options,
                                    void **values) {
@@ -435,7 +457,8 @@ EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
     std::strncpy(static_cast<char *>(find(buffer)), text.c_str(),
                  reinterpret_cast<uintptr_t>(find(size)));
   };
-  CUresult result = enterBlocking("cuModuleLoadDataEx");
+  CUresult result = passGate() ? enterBlocking("cuModuleLoadDataEx")
+                               : CUDA_ERROR_LAUNCH_TIMEOUT;
   if (result != CUDA_SUCCESS) {
     write(CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
           fake.errorLog);

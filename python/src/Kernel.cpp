@@ -251,8 +251,17 @@ private:
 };
 
 void Kernel::load(int device) {
-  if (isGpu())
-    Borrowed call(*this, device);
+  if (!isGpu())
+    return;
+  FlashCall *call = nullptr;
+  FlashStatus status;
+  {
+    // Gradients are compiled in another thread while the driver assembles.
+    nb::gil_scoped_release release;
+    status = flashCallCreate(handle, device, &call);
+  }
+  check(status);
+  calls[device].push_back(call);
 }
 
 nb::tuple

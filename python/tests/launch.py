@@ -1,8 +1,10 @@
 """Calls on CUDA, with a driver and a PyTorch that only look like it. Run by test_launch.py."""
 
 import contextlib
+import ctypes
 import os
 import sys
+import threading
 import time
 
 import fake_torch
@@ -41,6 +43,23 @@ def test_calls():
     assert [event for event in events if event[-1] != "int8"] == expected, events
     # Of the shape of an operand.
     assert fake_torch.likes == [(2, 8, 100, 64)]
+
+
+def test_threads_go_on():
+    """While the driver assembles a kernel, as gradients are compiled then."""
+    driver = ctypes.CDLL("libcuda.so.1")
+
+    def open_gate():
+        while driver.fakeGetGate() != 2:
+            time.sleep(0.01)
+        driver.fakeSetGate(0)
+
+    opening = threading.Thread(target=open_gate, daemon=True)
+    driver.fakeSetGate(1)
+    opening.start()
+    query = make((1, 1, 64, 40), "float16")
+    flash.attention(query, query, query, mask=flash.window(11, 3))
+    opening.join()
 
 
 def test_machine():
