@@ -454,10 +454,30 @@ func.func @multiples(%a: index) {
 
 // -----
 
+// A step that is wrong itself is found first.
+
+func.func @multiples_of_no_step(%q: tensor<16x8xf32>, %v: tensor<16xf32>, %nk: index) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %r:3 = flash.visit keys tile(16) from %c0 to %nk by %c16 exist(%nk) multiples([16, 16]) init(%q, %v, %v : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) {
+  ^bb0(%j: index, %rows: index, %a: tensor<16x8xf32>, %m: tensor<16xf32>, %l: tensor<16xf32>):
+    // expected-error @below {{'at' and 'of' need one operand per dynamic entry}}
+    %a1, %m1, %l1 = "flash.online_attention"(%q, %q, %q, %a, %m, %l, %j, %nk) <{
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0 : f64,
+      static_extents = array<i64: -9223372036854775808, -9223372036854775808>, static_position = array<i64: 0, 0, 16, -9223372036854775808>
+    }> ({}) : (tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>, index, index)
+      -> (tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)
+    flash.next %a1, %m1, %l1 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>
+  }
+  return
+}
+
+// -----
+
 func.func @no_multiple(%k: tensor<1x1x?x8xf32>, %q: tensor<16x8xf32>, %v: tensor<16xf32>, %nk: index) {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
-  // expected-error @below {{has a step of 40 queries or keys, no multiple of 16}}
+  // expected-error @below {{has 40 queries, no multiple of 16}}
   %r:3 = flash.visit keys tile(16) from %c0 to %nk by %c16 exist(%nk) multiples([16, 16]) init(%q, %v, %v : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) {
   ^bb0(%j: index, %rows: index, %a: tensor<16x8xf32>, %m: tensor<16xf32>, %l: tensor<16xf32>):
     %kt = flash.load_rows %k[%c0, %c0, %j] : tensor<1x1x?x8xf32> -> tensor<16x8xf32>

@@ -73,9 +73,9 @@ flash::detail::getPositionReads(AttentionOpInterface op) {
   return reads;
 }
 
-/// Checks what the lengths are said to be multiples of.
-static LogicalResult verifyMultiples(Operation *op, ArrayRef<int64_t> multiples,
-                                     int64_t queries, int64_t keys) {
+LogicalResult flash::detail::verifyMultiples(Operation *op,
+                                             ArrayRef<int64_t> multiples,
+                                             int64_t queries, int64_t keys) {
   if (multiples.size() != 2 || multiples[0] < 1 || multiples[1] < 1)
     return op->emitOpError("multiples are two positive numbers, of queries and "
                            "of keys");

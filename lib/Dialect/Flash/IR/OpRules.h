@@ -49,6 +49,12 @@ mlir::LogicalResult verifyLeadingDims(mlir::Operation *op,
                                       mlir::RankedTensorType value,
                                       int64_t batchDim, int64_t headDim);
 
+/// Checks what the numbers of queries and keys are said to be multiples of;
+/// they may be dynamic.
+mlir::LogicalResult verifyMultiples(mlir::Operation *op,
+                                    llvm::ArrayRef<int64_t> multiples,
+                                    int64_t queries, int64_t keys);
+
 /// Checks that the scale of scores is finite.
 mlir::LogicalResult verifyScale(mlir::Operation *op,
                                 const llvm::APFloat &scale);

@@ -124,19 +124,6 @@ LogicalResult VisitOp::verify() {
            << kind;
   if (getContributors() && !getTiles())
     return emitOpError("has contributors, but no tiles");
-  if (std::optional<ArrayRef<int64_t>> multiples = getMultiples()) {
-    if (multiples->size() != 2 || llvm::min_element(*multiples)[0] < 1)
-      return emitOpError(
-          "multiples are two positive numbers, of queries and of keys");
-    StepOpInterface step = getStep();
-    for (auto [extent, multiple] :
-         llvm::zip(step ? step.getMixedExtents() : SmallVector<OpFoldResult>(),
-                   *multiples))
-      if (getConstantIntValue(extent).value_or(0) % multiple != 0)
-        return emitOpError("has a step of ")
-               << *getConstantIntValue(extent)
-               << " queries or keys, no multiple of " << multiple;
-  }
   if (getRanks() && !getList())
     return emitOpError("ranks are of the tiles of a list");
   if (getHeads() && !getRanks())
@@ -188,6 +175,17 @@ LogicalResult VisitOp::verify() {
            << getInits().getTypes() << ", got (" << next->getOperandTypes()
            << ")";
   return success();
+}
+
+LogicalResult VisitOp::verifyRegions() {
+  std::optional<ArrayRef<int64_t>> multiples = getMultiples();
+  if (!multiples)
+    return success();
+  int64_t sizes[] = {ShapedType::kDynamic, ShapedType::kDynamic};
+  if (StepOpInterface step = getStep())
+    for (auto [size, extent] : llvm::zip_equal(sizes, step.getMixedExtents()))
+      size = getConstantIntValue(extent).value_or(size);
+  return verifyMultiples(*this, *multiples, sizes[0], sizes[1]);
 }
 
 LogicalResult LoadRowsOp::verify() {

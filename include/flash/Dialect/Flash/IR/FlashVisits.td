@@ -101,6 +101,7 @@ def Flash_VisitOp : Flash_Op<"visit",
     attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// The number of arguments of the region that are numbers of existing rows.
     unsigned getNumRowArgs() {
