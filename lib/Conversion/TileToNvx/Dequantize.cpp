@@ -11,6 +11,7 @@
 #include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -68,18 +69,42 @@ static double getUnit(ThreadBuilder &t, Type element) {
   return isa<IntegerType>(element) || t.machine().convertsE4M3 ? 1 : 0x1p8;
 }
 
-/// Two neighbours of 8 bits, in a word of 16, as f32, divided by `getUnit`.
-static std::array<Value, 2> widenPair(ThreadBuilder &t, Value pair,
+/// Four neighbours of i8, in a word, as f32. A number whose sign bit is flipped
+/// is larger by 128, and f32 from 2^23 on have the digits of an integer: two
+/// instructions for each, where a conversion takes as long as several.
+static std::array<Value, 4> widenIntegers(ThreadBuilder &t, Value word) {
+  constexpr int64_t signs = 0x80808080, twoTo23 = 0x4b000000;
+  // The byte i of the word, two zeros, and the highest byte of 2^23.
+  constexpr int64_t lowestByte = 0x7440;
+  OpBuilder &b = t.b;
+  Value larger = t.f32(0x1p23 + 128);
+  word = arith::XOrIOp::create(b, t.loc, word, t.i32(signs));
+  std::array<Value, 4> result;
+  for (auto [i, value] : llvm::enumerate(result)) {
+    Value bits = NVVM::PermuteOp::create(b, t.loc, b.getI32Type(), word,
+                                         t.i32(twoTo23), t.i32(lowestByte + i),
+                                         NVVM::PermuteMode::DEFAULT);
+    value = arith::SubFOp::create(
+        b, t.loc, LLVM::BitcastOp::create(b, t.loc, b.getF32Type(), bits),
+        larger);
+  }
+  return result;
+}
+
+/// Four neighbours of 8 bits, in a word, as f32, divided by `getUnit`.
+static std::array<Value, 4> widenWord(ThreadBuilder &t, Value word,
                                       Type element) {
   OpBuilder &b = t.b;
-  if (!isa<IntegerType>(element))
-    return t.extendPair(widenE4M3(t, pair), b.getF16Type());
-  Value bytes =
-      LLVM::BitcastOp::create(b, t.loc, VectorType::get({2}, element), pair);
-  std::array<Value, 2> result;
-  for (auto [i, value] : llvm::enumerate(result)) {
-    value = LLVM::ExtractElementOp::create(b, t.loc, bytes, t.i32(i));
-    value = arith::SIToFPOp::create(b, t.loc, b.getF32Type(), value);
+  if (isa<IntegerType>(element))
+    return widenIntegers(t, word);
+  Value pairs = LLVM::BitcastOp::create(
+      b, t.loc, VectorType::get({2}, b.getI16Type()), word);
+  std::array<Value, 4> result;
+  for (int64_t i : {0, 1}) {
+    Value pair = LLVM::ExtractElementOp::create(b, t.loc, pairs, t.i32(i));
+    auto [low, high] = t.extendPair(widenE4M3(t, pair), b.getF16Type());
+    result[2 * i] = low;
+    result[2 * i + 1] = high;
   }
   return result;
 }
@@ -152,16 +177,12 @@ static std::array<Value, 2> convertChunk(ThreadBuilder &t, Value chunk,
                                          Value scale, Type from, Type to) {
   OpBuilder &b = t.b;
   SmallVector<Value> words;
-  auto pairsOfWord = VectorType::get({2}, b.getI16Type());
   for (Value word : t.unpack(chunk)) {
-    Value pairs = LLVM::BitcastOp::create(b, t.loc, pairsOfWord, word);
-    for (int64_t i : {0, 1}) {
-      Value pair = LLVM::ExtractElementOp::create(b, t.loc, pairs, t.i32(i));
-      auto [low, high] = widenPair(t, pair, from);
-      words.push_back(
-          t.truncatePair(arith::MulFOp::create(b, t.loc, low, scale),
-                         arith::MulFOp::create(b, t.loc, high, scale), to));
-    }
+    std::array<Value, 4> elements = widenWord(t, word, from);
+    for (Value &element : elements)
+      element = arith::MulFOp::create(b, t.loc, element, scale);
+    for (int64_t i : {0, 2})
+      words.push_back(t.truncatePair(elements[i], elements[i + 1], to));
   }
   ArrayRef<Value> all(words);
   return {t.pack(all.take_front(4)), t.pack(all.drop_front(4))};

@@ -32,7 +32,11 @@ gpu.module @kernels {
   // CHECK:         llvm.load {{.*}} -> f32
   // CHECK:         llvm.load {{.*}} -> f32
   // CHECK:         llvm.load {{.*}} -> vector<4xi32>
-  // CHECK:         arith.sitofp {{.*}} : i8 to f32
+  // Integers become f32 of 2^23 and more.
+  // CHECK:         %[[WORD:.*]] = arith.xori %{{.*}}, %c-2139062144_i32
+  // CHECK:         %[[BYTE:.*]] = nvvm.prmt <default> %c29760_i32, %[[WORD]], %c1258291200_i32 : i32
+  // CHECK:         %[[LARGE:.*]] = llvm.bitcast %[[BYTE]] : i32 to f32
+  // CHECK:         arith.subf %[[LARGE]], %{{.*}} : f32
   // CHECK:         %[[EXISTS:.*]] = arith.cmpi ult
   // CHECK:         scf.if %[[EXISTS]]
   // CHECK:           llvm.load {{.*}} -> vector<4xi32>
