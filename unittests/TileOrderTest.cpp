@@ -152,6 +152,7 @@ int main() {
   int64_t numTiles = 0;
   auto check = [&](const Sizes &s) {
     checkOnce("longest first", s, tabulate(&context, emitLongestFirst, s));
+    checkOnce("halves", s, tabulate(&context, emitHalves, s));
     for (int64_t waves : {1, 2}) {
       auto interleaved = [&](OpBuilder &b, Location loc,
                              const MaskedTiles &tiles, Value number) {

@@ -48,7 +48,7 @@ def Flash_TileOrder : I32EnumAttr<"TileOrder", "an order of tiles", [
     I32EnumAttrCase<"Interleaved", 6, "interleaved">,
     I32EnumAttrCase<"BothWays", 7, "both_ways">,
     I32EnumAttrCase<"Backwards", 8, "backwards">,
-    I32EnumAttrCase<"BothEnds", 9, "both_ends">]> {
+    I32EnumAttrCase<"Halves", 9, "halves">]> {
   let cppNamespace = "::flash";
   let genSpecializedAttr = 0;
 }

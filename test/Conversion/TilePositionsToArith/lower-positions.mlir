@@ -180,22 +180,32 @@ gpu.module @m {
 
 // -----
 
-// Tiles of all heads from both ends.
-// CHECK-LABEL: gpu.func @both_ends(
+// Both halves of a head backwards; if a wave has room for several heads, all tiles of as many.
+// CHECK-LABEL: gpu.func @halves(
 // CHECK-SAME:    %[[N:[^:]*]]: index, %[[H:[^:]*]]: index, %[[T:[^:]*]]: index,
-// CHECK:         %[[HEADS:.*]] = arith.maxui %[[H]], %c1
-// CHECK:         %[[LEVEL:.*]] = arith.divui %[[N]], %[[HEADS]]
-// CHECK:         %[[AT:.*]] = arith.divui %[[LEVEL]], %c2
+// CHECK:         %[[TILES:.*]] = arith.maxui %[[T]], %c1
+// CHECK:         %[[IN_WAVE:.*]] = arith.divui %c4, %[[TILES]]
+// CHECK:         %[[ARE_WHOLE:.*]] = arith.cmpi ugt, %[[IN_WAVE]], %c1
+// CHECK:         %[[SEVERAL:.*]] = arith.minui %[[IN_WAVE]], %{{.*}}
+// CHECK:         %[[GROUP:.*]] = arith.select %[[ARE_WHOLE]], %[[SEVERAL]], %c1
+// CHECK:         %[[OF_GROUP:.*]] = arith.muli %[[GROUP]], %[[TILES]]
+// CHECK:         %[[INSIDE:.*]] = arith.remui %[[N]], %[[OF_GROUP]]
+// CHECK:         %[[LEVEL:.*]] = arith.divui %[[INSIDE]]
+// CHECK:         %[[HEAD:.*]] = arith.addi
+// CHECK:         %[[LAST:.*]] = arith.subi %[[TILES]], %c1
+// CHECK:         %[[HALF:.*]] = arith.divui %[[TILES]], %c2
 // CHECK:         %[[ODD:.*]] = arith.remui %[[LEVEL]], %c2
-// CHECK:         %[[LATE:.*]] = arith.cmpi eq, %[[ODD]], %c0
-// CHECK:         %[[LAST:.*]] = arith.subi %[[T]], %c1
-// CHECK:         %[[BACK:.*]] = arith.subi %[[LAST]], %[[AT]]
-// CHECK:         %[[TILE:.*]] = arith.select %[[LATE]], %[[BACK]], %[[AT]]
-// CHECK:         %[[HEAD:.*]] = arith.remui %[[N]], %[[HEADS]]
+// CHECK:         %[[IS_SECOND:.*]] = arith.cmpi eq, %[[ODD]], %c0
+// CHECK:         %[[OF_FIRST:.*]] = arith.subi %[[HALF]], %c1
+// CHECK:         %[[OF_HALF:.*]] = arith.select %[[IS_SECOND]], %[[LAST]], %[[OF_FIRST]]
+// CHECK:         %[[BEHIND:.*]] = arith.divui %[[LEVEL]], %c2
+// CHECK:         %[[DISTANCE:.*]] = arith.select %[[ARE_WHOLE]], %[[LEVEL]], %[[BEHIND]]
+// CHECK:         %[[END:.*]] = arith.select %[[ARE_WHOLE]], %[[LAST]], %[[OF_HALF]]
+// CHECK:         %[[TILE:.*]] = arith.subi %[[END]], %[[DISTANCE]]
 // CHECK:         memref.load %{{.*}}[%[[HEAD]], %[[TILE]]]
 gpu.module @m {
-  gpu.func @both_ends(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
-    %p:2 = tile.position %n of (%h, %t) both_ends
+  gpu.func @halves(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
+    %p:2 = tile.position %n of (%h, %t) halves
     %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
     memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
     gpu.return

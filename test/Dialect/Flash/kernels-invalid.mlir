@@ -120,7 +120,7 @@ func.func @rows(%b: index, %h: index, %n: index, %x: tensor<?x4x?x8xf16>, %o: te
 // -----
 
 func.func @order(%n: index) {
-  // expected-error @below {{expected one of [linear, longest_first, snake, pairs, heads_fastest, reverse, interleaved, both_ways, backwards, both_ends] for an order of tiles, got: shortest_first}}
+  // expected-error @below {{expected one of [linear, longest_first, snake, pairs, heads_fastest, reverse, interleaved, both_ways, backwards, halves] for an order of tiles, got: shortest_first}}
   // expected-error @below {{failed to parse Flash_OrderAttr parameter 'kind'}}
   flash.kernel over(%n) by [16] order(<shortest_first>) {
   ^bb0(%0: index):

@@ -1,5 +1,6 @@
-// Blocks take tiles of packed queries over pages from both ends: prompts and tokens at the same time. Without pages those that the mask
-// makes longest go first.
+// Blocks take tiles of packed queries over a cache, in pages or not, from both halves: prompts and tokens at the same time. If the keys are
+// packed, too, tiles that the mask makes longest go first. Blocks with roles that do not claim tiles
+// have few queries of each sequence.
 // RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-refine-visits --split-input-file | FileCheck %s
 
 !q = tensor<1x4x?x64xf16>
@@ -7,7 +8,7 @@
 !ks = tensor<?x2x?x64xf16>
 !n = tensor<?xi32>
 // CHECK-LABEL: func @mixed(
-// CHECK:         flash.kernel {{.*}} rows({{.*}} order(<both_ends>)
+// CHECK:         flash.kernel {{.*}} rows({{.*}} order(<halves>)
 func.func @mixed(%q: !q, %of: !n, %k: tensor<?x2x16x64xf16>, %table: tensor<?x?xi32>, %n: !n, %e: !q) -> !q {
   %qs, %nq = flash.unpack %q by %of : !q, !n -> !qs, !n
   %ks = flash.unpage %k by %table lengths(%n : !n) : tensor<?x2x16x64xf16>, tensor<?x?xi32> -> !ks
@@ -24,12 +25,45 @@ func.func @mixed(%q: !q, %of: !n, %k: tensor<?x2x16x64xf16>, %table: tensor<?x?x
 !ks = tensor<?x2x?x64xf16>
 !n = tensor<?xi32>
 // CHECK-LABEL: func @blocks(
-// CHECK:         flash.kernel {{.*}} rows({{.*}} order(<both_ends>)
+// CHECK:         flash.kernel {{.*}} rows({{.*}} order(<heads_fastest>)
 func.func @blocks(%q: !q, %of: !n, %k: tensor<?x2x16x64xf16>, %table: tensor<?x?xi32>, %n: !n, %e: !q) -> !q {
   %qs, %nq = flash.unpack %q by %of : !q, !n -> !qs, !n
   %ks = flash.unpage %k by %table lengths(%n : !n) : tensor<?x2x16x64xf16>, tensor<?x?xi32> -> !ks
   %os = flash.attention %qs, %ks, %ks mask(#flash.causal) query_lengths(%nq : !n) key_lengths(%n : !n)
       schedule(<query_tile = 128, key_tile = 128, packed_heads = 2, features = specialize_warps>) : (!qs, !ks, !ks) -> !qs
+  %o = flash.pack %os by %of into %e : !qs, !n into !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<1x4x?x64xf16>
+!qs = tensor<?x4x?x64xf16>
+!ks = tensor<?x2x?x64xf16>
+!n = tensor<?xi32>
+// CHECK-LABEL: func @without_roles(
+// CHECK:         flash.kernel {{.*}} rows({{.*}} order(<halves>)
+func.func @without_roles(%q: !q, %of: !n, %k: tensor<?x2x16x64xf16>, %table: tensor<?x?xi32>, %n: !n, %e: !q) -> !q {
+  %qs, %nq = flash.unpack %q by %of : !q, !n -> !qs, !n
+  %ks = flash.unpage %k by %table lengths(%n : !n) : tensor<?x2x16x64xf16>, tensor<?x?xi32> -> !ks
+  %os = flash.attention %qs, %ks, %ks query_lengths(%nq : !n) key_lengths(%n : !n)
+      schedule(<query_tile = 64, key_tile = 64>) : (!qs, !ks, !ks) -> !qs
+  %o = flash.pack %os by %of into %e : !qs, !n into !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<1x4x?x64xf16>
+!qs = tensor<?x4x?x64xf16>
+!ks = tensor<?x2x?x64xf16>
+!n = tensor<?xi32>
+// CHECK-LABEL: func @contiguous(
+// CHECK:         flash.kernel {{.*}} rows({{.*}} order(<halves>)
+func.func @contiguous(%q: !q, %of: !n, %k: !ks, %n: !n, %e: !q) -> !q {
+  %qs, %nq = flash.unpack %q by %of : !q, !n -> !qs, !n
+  %os = flash.attention %qs, %k, %k mask(#flash.causal) query_lengths(%nq : !n) key_lengths(%n : !n)
+      schedule(<query_tile = 128, key_tile = 128, packed_heads = 2, features = specialize_warps|persistent|claim_tiles>) : (!qs, !ks, !ks) -> !qs
   %o = flash.pack %os by %of into %e : !qs, !n into !q
   return %o : !q
 }
@@ -43,7 +77,7 @@ func.func @blocks(%q: !q, %of: !n, %k: tensor<?x2x16x64xf16>, %table: tensor<?x?
 !n = tensor<?xi32>
 // CHECK-LABEL: func @splits(
 // CHECK:         flash.kernel
-// CHECK-NOT:     both_ends
+// CHECK-NOT:     halves
 func.func @splits(%q: !q, %of: !n, %k: tensor<?x2x16x64xf16>, %table: tensor<?x?xi32>, %n: !n, %e: !q) -> !q {
   %qs, %nq = flash.unpack %q by %of : !q, !n -> !qs, !n
   %ks = flash.unpage %k by %table lengths(%n : !n) : tensor<?x2x16x64xf16>, tensor<?x?xi32> -> !ks

@@ -768,7 +768,7 @@ func.func @f(%n: index) {
 // -----
 
 func.func @f(%n: index) {
-  // expected-error @below {{expected an order of tiles, one of linear, longest_first, snake, pairs, heads_fastest, reverse, interleaved, both_ways, backwards, both_ends}}
+  // expected-error @below {{expected an order of tiles, one of linear, longest_first, snake, pairs, heads_fastest, reverse, interleaved, both_ways, backwards, halves}}
   %i = tile.position %n of (%n) shortest_first
   return
 }

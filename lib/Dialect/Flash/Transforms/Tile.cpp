@@ -627,10 +627,19 @@ void Tiler::run() {
   if (splits.getKeys() && splits.maySplit() && !rowsOfKernel &&
       (online.getLengths() || online.getKeyLengths()))
     kernel.setOrderAttr(OrderAttr::get(b.getContext(), TileOrder::Linear));
-  // Prompts beside tokens of sequences whose keys are cached.
+  // Keys are cached, and prompts may be beside tokens. Blocks with roles that
+  // do not claim tiles are for few queries of each sequence: all heads of a
+  // sequence come together there, since the last head would begin the longest
+  // sequence near the end.
+  AddressOpInterface ofKeys = AddressOpInterface::ofRows(online.getKey());
   if (rowsOfKernel && !splits.maySplit() &&
-      online.getKey().getDefiningOp<UnpageOp>())
-    kernel.setOrderAttr(OrderAttr::get(b.getContext(), TileOrder::BothEnds));
+      !isa_and_nonnull<UnpackOp>(ofKeys.getOperation())) {
+    bool haveFewQueries = schedule.has(ScheduleFeatures::SpecializeWarps) &&
+                          !schedule.has(ScheduleFeatures::ClaimTiles);
+    kernel.setOrderAttr(
+        OrderAttr::get(b.getContext(), haveFewQueries ? TileOrder::HeadsFastest
+                                                      : TileOrder::Halves));
+  }
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(kernel.getStore());

@@ -159,6 +159,26 @@ TileOfHead flash::tile::emitLongestFirst(OpBuilder &builder, Location loc,
   return {at.head, b.sub(b.sub(perHead, one), at.tile)};
 }
 
+TileOfHead flash::tile::emitHalves(OpBuilder &builder, Location loc,
+                                   const MaskedTiles &tiles, Value number) {
+  IndexBuilder b{builder, loc};
+  Value zero = b.constant(0), one = b.constant(1), two = b.constant(2);
+  Value perHead = b.max(tiles.tilesOfHead, one);
+  Value heads = b.max(tiles.heads, one);
+
+  // Tiles of heads that are whole in a wave run at the same time anyway.
+  Value inWave = b.div(b.constant(tiles.blocksOfWave), perHead);
+  Value areWhole = b.isLess(one, inWave);
+  Value group = b.select(areWhole, b.min(inWave, heads), one);
+  TileOfHead at = emitGroups(b, heads, perHead, group, number);
+
+  Value last = b.sub(perHead, one), half = b.div(perHead, two);
+  Value isOfSecond = b.isEqual(b.rem(at.tile, two), zero);
+  Value end = b.select(isOfSecond, last, b.sub(half, one));
+  Value distance = b.select(areWhole, at.tile, b.div(at.tile, two));
+  return {at.head, b.sub(b.select(areWhole, last, end), distance)};
+}
+
 /// How many times two waves are in pairs. The rest goes by length: m waves,
 /// where p (less than two) do not fill the last two. Tiles of length p / m to 0
 /// are in these p, so the block that gets the longest of them has more than all
@@ -277,7 +297,7 @@ Direction flash::tile::getDirection(TileOrder order) {
     return Direction::OfHead;
   case TileOrder::Snake:
   case TileOrder::Pairs:
-  case TileOrder::BothEnds:
+  case TileOrder::Halves:
     return Direction::None;
   }
   llvm_unreachable("unknown order");
@@ -322,14 +342,6 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     position[outer - 1] = outer > 2 ? b.rem(rest, numTiles) : rest;
     rest = outer > 2 ? b.div(rest, numTiles) : rest;
     outer -= 2;
-  } else if (kind == TileOrder::BothEnds) {
-    Value heads = b.max(b.product(sizes.drop_back()), b.constant(1));
-    Value level = b.div(rest, heads), two = b.constant(2);
-    Value fromEnd = b.div(level, two);
-    position[--outer] =
-        b.select(b.isEqual(b.rem(level, two), b.constant(0)),
-                 b.sub(b.sub(sizes.back(), b.constant(1)), fromEnd), fromEnd);
-    rest = b.rem(rest, heads);
   } else if (kind == TileOrder::Backwards) {
     rest = b.sub(b.sub(b.product(sizes), b.constant(1)), rest);
   } else if (kind != TileOrder::Linear && kind != TileOrder::HeadsFastest) {
@@ -339,6 +351,7 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     TileOfHead at =
         kind == TileOrder::LongestFirst
             ? emitLongestFirst(builder, loc, tiles, rest)
+        : kind == TileOrder::Halves ? emitHalves(builder, loc, tiles, rest)
         : kind == TileOrder::Interleaved
             ? emitInterleaved(builder, loc, tiles, interleavedWaves, rest)
         : kind == TileOrder::Reverse

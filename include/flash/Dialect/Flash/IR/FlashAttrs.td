@@ -224,9 +224,11 @@ def Flash_OrderAttr : Flash_Attr<"Order", "order"> {
       tiles of one number of all heads follow each other. For persistent CTAs where such
       tiles take as long, whatever others do: what the CTAs of a wave get is then
       alike.
-    - `both_ends`: of all heads the last tile, then the first one, the last but one, and so on to the middle. For
-      batches of sequences, some with prompts, which multiply, and others with tokens,
-      which read memory: engines put one kind in front of the other, and CTAs have both at the same time.
+    - `halves`: one head follows the other; of each, the last tile, then the last one of the first half, then the last but
+      one, and so on backwards through both halves. For batches of sequences, some with prompts, which multiply,
+      and others with tokens, which read memory: engines put one kind in front of the other, and CTAs
+      have both at the same time, with the longest tiles of a prompt first. If a wave of CTAs has room for two heads or more, all tiles of as
+      many heads run at the same time, and come backwards.
 
     Where tiles add to sums, orders that interleave heads (`interleaved`, `reverse`, `both_ways`) take as many heads together
     as let a tile begin two additions behind the one before of its head: closer it would wait, and further apart the cache

@@ -63,6 +63,13 @@ TileOfHead emitBothWays(mlir::OpBuilder &b, mlir::Location loc,
 TileOfHead emitLongestFirst(mlir::OpBuilder &b, mlir::Location loc,
                             const MaskedTiles &tiles, mlir::Value number);
 
+/// The order for two kinds of tiles, one kind in front of the other: head after
+/// head, a tile of the second half, then one of the first half, both backwards.
+/// If a wave has room for two heads or more, their tiles come backwards, of as
+/// many heads at a time as there is room for.
+TileOfHead emitHalves(mlir::OpBuilder &b, mlir::Location loc,
+                      const MaskedTiles &tiles, mlir::Value number);
+
 /// The order for blocks that take one tile of each wave, every other wave
 /// backwards (tile-persist). What a block gets in two waves, a tile of one
 /// head and one of the next, is as long as what any other gets; so heads follow
