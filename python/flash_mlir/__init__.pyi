@@ -220,6 +220,9 @@ def flash_attn_with_kvcache(
     mask: Union[Mask, MaskFunction, None] = None,
     score: Optional[ScoreFunction] = None,
     out: Optional[A] = None,
+    q_descale: None = None,
+    k_descale: Union[float, A, None] = None,
+    v_descale: Union[float, A, None] = None,
 ) -> Any: ...
 def varlen_attn(
     query: A,

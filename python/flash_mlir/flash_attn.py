@@ -17,11 +17,15 @@ from .number_functions import absolute, tanh
 from .offsets import may_look
 from .operands import cast, get_dtype
 from .packing import check_int32, get_arrays, get_key, rename
-from .quantized import refuse_query_scale
+from .quantized import is_quantized, refuse_query_scale
 
 
+#: What FlashAttention calls scales of `attention`.
+SCALES = {"key_scale": "k_descale", "value_scale": "v_descale"}
 # That a split may have.
 _MOST_KEYS = 1 << 20
+# Of tiles that do not depend on other rows, 64 for other elements. One warp that converts 8 bits has registers for 16.
+_KEY_TILES = {"float32": 32, "float8_e4m3fn": 16, "int8": 16}
 _NUMBERS = int, float, bool, type(None)
 #: What calls of packed rows with these options do whose arrays are of types that were there before.
 _shortcut = _core.Shortcut(False)
@@ -147,7 +151,7 @@ def choose_schedule(num_splits, dtype, page):
         return None
     if num_splits != 1:
         raise ValueError(f"num_splits is {num_splits}; only 0 is possible, where calls choose how keys are split, and 1")
-    tile = 32 if dtype == "float32" else 64
+    tile = _KEY_TILES.get(dtype, 64)
     if page is not None:
         # A tile is a part of a page, or some of them.
         common, step = math.gcd(page, tile), math.lcm(page, 16)
@@ -214,11 +218,12 @@ def attend_rows(
     arrays = *offsets, page_table, key_lengths
     returns_two = return_attn_probs or return_lse
     of_sequences = get_arrays(*arrays)
-    if is_compiling() or not of_sequences:
+    has_scales = "key_scale" in options
+    if is_compiling() or not (of_sequences or has_scales):
         results = _attend(q, k, v, arrays, returns_two, place, options)
     else:
         try:
-            if "key_scale" in options:
+            if has_scales:
                 results = _attend(q, k, v, arrays, returns_two, place, options)
             else:
                 call = read_call(q, k, v, get_key(*arrays, k), of_sequences, return_lse=returns_two, **options)
@@ -226,19 +231,27 @@ def attend_rows(
                 if keep is not None:
                     keep(call[0].function)
         except (TypeError, ValueError) as error:
-            raise rename(error, **names) from None
+            raise rename(error, **(names or {}), **(SCALES if has_scales else {})) from None
+        except NotImplementedError as error:
+            if not has_scales:
+                raise
+            raise rename(error, **SCALES) from None
     if offsets[0] is None:
         results = swap_results(results, returns_two, out)
     return (*results, None) if return_attn_probs else results
 
 
-def _get_scales(q_descale, k_descale, v_descale):
+def get_scales(q_descale, k_descale, v_descale, k, v):
     """The options of `attention` that scales of keys and values are."""
     refuse_query_scale("q_descale", q_descale)
     if k_descale is None and v_descale is None:
         return {}
-    # As in FlashAttention, one that is left out is 1.
-    return {"key_scale": 1 if k_descale is None else k_descale, "value_scale": 1 if v_descale is None else v_descale}
+
+    def get_scale(scale, array):
+        # As in FlashAttention, one that is left out is 1.
+        return 1 if scale is None and is_array(array) and is_quantized(array) else scale
+
+    return {"key_scale": get_scale(k_descale, k), "value_scale": get_scale(v_descale, v)}
 
 
 def put_heads_first(out, shape):
@@ -310,7 +323,7 @@ def flash_attn_func(
     _check(dropout_p, return_attn_probs, return_lse)
     check_causal(causal, q)
     options = dict(mask=get_mask(causal, window_size, mask), score=get_score(softcap, alibi_slopes, score))
-    options.update(scale=softmax_scale, sink=learnable_sink, **_get_scales(q_descale, k_descale, v_descale))
+    options.update(scale=softmax_scale, sink=learnable_sink, **get_scales(q_descale, k_descale, v_descale, k, v))
     return attend_rows(q, k, v, (None, None), options, return_attn_probs, return_lse, out=out)
 
 
@@ -382,7 +395,7 @@ def flash_attn_varlen_func(
     names = _name("cu_seqlens_q", "cu_seqlens_k", seqused_k)
     used, key_offsets, *of_keys = _get_keys(cu_seqlens_k, seqused_k, block_table, names)
     options = dict(mask=get_mask(causal, window_size, mask, used), score=get_score(softcap, alibi_slopes, score, used))
-    options.update(scale=softmax_scale, sink=learnable_sink, lengths=used, **_get_scales(q_descale, k_descale, v_descale))
+    options.update(scale=softmax_scale, sink=learnable_sink, lengths=used, **get_scales(q_descale, k_descale, v_descale, k, v))
     options["schedule"] = get_schedule(num_splits, k, block_table is not None)
     keep = None
     # Kernels get the arrays that are given: of packed queries, and of keys in pages, with lengths, or packed ones.

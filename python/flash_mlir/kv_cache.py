@@ -10,12 +10,14 @@ from . import _core, checking
 from .attention import run_call
 from .errors import CompileError
 from .expressions import is_array
-from .flash_attn import are_numbers, attend_rows, check_causal, get_mask, get_schedule, get_score, swap_results
+from .flash_attn import SCALES, are_numbers, attend_rows, check_causal, get_mask, get_scales, get_schedule, get_score, put_heads_first
+from .flash_attn import swap_results
 from .masks import as_mask, is_compiling
 from .offsets import may_look
 from .operands import cast, check_out, get_dtype, is_tensor, to_lengths
 from .packing import LENGTHS, check_int32, get_page, rename
 from .preparation import autocast, prepare
+from .quantized import attend
 
 
 #: Of calls without functions, by their options.
@@ -113,7 +115,7 @@ def _find_places(k_cache, count, batch, lengths, table, chosen):
     return rows, at
 
 
-def _explain(error, k_cache, chosen):
+def _explain(error, k_cache, chosen, has_scales=False):
     """An error of `attention` for the caller, whose rows of the caches are its pages where they are `chosen`."""
     if chosen is not None:
         if entry := re.match(r"page_table\[(\d+), 0\] is ", str(error)):
@@ -127,13 +129,16 @@ def _explain(error, k_cache, chosen):
             )
     if isinstance(error, CompileError):
         return error
-    return rename(error, page_table="block_table" if chosen is None else "cache_batch_idx", key_lengths="cache_seqlens")
+    table = "block_table" if chosen is None else "cache_batch_idx"
+    return rename(error, page_table=table, key_lengths="cache_seqlens", **(SCALES if has_scales else {}))
 
 
 def _write(cache, places, new):
     if isinstance(cache, numpy.ndarray):
         cache[places] = new
     else:
+        if cache.element_size() == 1:  # Bytes can be written on all devices, f8 may not.
+            cache, new = (x.view(sys.modules["torch"].uint8) for x in (cache, new))
         cache.index_put_(places, new)
 
 
@@ -162,6 +167,9 @@ def flash_attn_with_kvcache(
     mask=None,
     score=None,
     out=None,
+    q_descale=None,
+    k_descale=None,
+    v_descale=None,
 ):
     """FlashAttention's function of this name: attention of new tokens over a cache, to which theirs are appended before.
 
@@ -184,6 +192,8 @@ def flash_attn_with_kvcache(
       rotary_interleaved: Not looked at.
       num_splits: As that of `flash_attn_varlen_func`.
       return_softmax_lse: Returns (output, log-sum-exp).
+      q_descale, k_descale, v_descale: As for `flash_attn_func`, of caches of float8_e4m3fn or int8. New keys and values have the elements
+        of the caches then, divided by these scales before.
 
     Returns:
       An array like q, (batch, new tokens, heads, Dv); log-sum-exps are (batch, heads, new tokens). Of a sequence without keys 0, and
@@ -194,7 +204,8 @@ def flash_attn_with_kvcache(
         CUDA nobody looks at these without `checks`, and PyTorch's kernels stop at a row or a page that there is not.
       NotImplementedError: rotary_cos or rotary_sin is given, or an argument requires gradients, and there are none.
     """
-    if not (is_compiling() or checking.is_on):
+    scales = {} if q_descale is k_descale is v_descale is None else get_scales(q_descale, k_descale, v_descale, k_cache, v_cache)
+    if not (scales or is_compiling() or checking.is_on):
         # In the order of `keep` below.
         results = _call_again(
             q, k_cache, v_cache, None, learnable_sink, None, None, block_table, cache_seqlens, out,
@@ -239,7 +250,7 @@ def flash_attn_with_kvcache(
     # A number that int32 does not hold is of no row.
     table = block_table if cache_batch_idx is None else to_lengths(cache_batch_idx)[:, None]
     packed = None, LENGTHS if table is None else get_page(k_cache)
-    is_eager = not is_compiling() and (lengths is not None or table is not None)
+    is_eager = not (scales or is_compiling()) and (lengths is not None or table is not None)
     variant, key = None, ()
     if is_eager and mask is None and score is None and alibi_slopes is None and cache_leftpad is None and not is_array(causal):
         of_softmax = softmax_scale, learnable_sink is None, return_softmax_lse
@@ -266,16 +277,29 @@ def flash_attn_with_kvcache(
         lengths = lengths + count
     elif table is not None and lengths is None:
         lengths = _make_lengths(table.shape[1] * k_cache.shape[1], q, batch)
-    if not is_eager:
+
+    def append():
         if places is not None:
             _write(k_cache, places, k)
             _write(v_cache, places, v)
+
+    if scales:
+        place = None if out is None else put_heads_first(out, (*q.shape[:3], v_cache.shape[-1]))
+        given = mask, score, softmax_scale, None, learnable_sink, return_softmax_lse, None, schedule, place
+        operands = _put_heads_first((q, k_cache, v_cache), table)
+        try:
+            results = attend(*operands, *given, (None, None, table, lengths), *scales.values(), append)
+        except (TypeError, ValueError, NotImplementedError, CompileError) as error:
+            raise _explain(error, k_cache, cache_batch_idx, has_scales=True) from None
+        return swap_results(results, return_softmax_lse, out)
+    if not is_eager:
+        append()
         options = dict(mask=mask, score=score, scale=softmax_scale, sink=learnable_sink, schedule=schedule)
         return attend_rows(q, k_cache, v_cache, (None, None), options, False, return_softmax_lse, table, lengths, out)
-    captured = ()
+    captured, of_mask = (), None
     if variant is None:
         given = mask, score, softmax_scale, None, learnable_sink is not None, return_softmax_lse, None, packed, schedule
-        variant, captured, _ = prepare(*given)
+        variant, captured, of_mask = prepare(*given)
         _keep_variant(key, variant)
     captured += (lengths,) if table is None else (table, lengths)
     operands = autocast(q, k_cache, v_cache)
@@ -284,13 +308,12 @@ def flash_attn_with_kvcache(
     try:
         if places is not None:
             # What is wrong with other arguments, or cannot be compiled, is an error before something is written.
-            variant.function.prepare(*_put_heads_first(operands, table), None, learnable_sink, captured)
-            _write(k_cache, places, k)
-            _write(v_cache, places, v)
+            variant.function.prepare(*_put_heads_first(operands, table), of_mask, learnable_sink, captured)
+            append()
             if operands[1] is not k_cache:  # A copy of another dtype.
                 operands = autocast(q, k_cache, v_cache)
         if getattr(q, "is_cuda", False) and not checking.is_on:
-            results = variant.function.call_rows(*operands, None, learnable_sink, captured, out)
+            results = variant.function.call_rows(*operands, of_mask, learnable_sink, captured, out)
             if results is not None:
                 are_given = lengths is cache_seqlens and table is block_table and places is None
                 if are_given and key and are_numbers(*key[:5]):
@@ -299,7 +322,7 @@ def flash_attn_with_kvcache(
                     _shortcut.keep(variant.function, *arrays, *options, *[None] * 9)
                 return results
         place = None if out is None else out.swapaxes(1, 2)
-        results = run_call(variant, (*_put_heads_first(operands, table), None, learnable_sink, captured), place)
+        results = run_call(variant, (*_put_heads_first(operands, table), of_mask, learnable_sink, captured), place)
     except (TypeError, ValueError, CompileError) as error:
         raise _explain(error, k_cache, cache_batch_idx) from None
     return swap_results(results, return_softmax_lse, out)

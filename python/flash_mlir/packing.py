@@ -96,12 +96,17 @@ def get_arrays(query_offsets, key_offsets, page_table=None, key_lengths=None):
     return tuple([array for array in (query_offsets, key_offsets, page_table, key_lengths) if array is not None])
 
 
+#: Of the exceptions that take a message alone.
+_MODULES = "builtins", "flash_mlir.errors"
+
+
 def rename(error, **names):
     """An error of `attention` for the caller of another function, which has other names of these arrays."""
     words = re.compile(rf"\b({'|'.join(names)})\b")
     # Arrays of lengths are the subject; elsewhere it is a word as others.
     message = words.sub(lambda match: match[0] if match[0] == "lengths" and match.start() else names[match[0]], str(error))
-    return error if message == str(error) else type(error)(message)
+    # Exceptions of the caller's functions may take other arguments.
+    return error if message == str(error) or type(error).__module__ not in _MODULES else type(error)(message)
 
 
 def split_arrays(key, arrays):

@@ -9,7 +9,7 @@ from . import checking, packing
 from .compiler import Kernel, get_machine
 from .expressions import is_array
 from .masks import is_compiling
-from .operands import LARGEST_DIM, cast, get_dtype, is_tensor, to_lengths, to_rows, write
+from .operands import LARGEST_DIM, cast, check_out, get_dtype, is_tensor, to_lengths, to_rows, write
 from .plans import Plan
 from .preparation import autocast, prepare
 from .programs import get_captures, get_classes, get_function, get_kernel, get_parts, with_quantization, with_signs
@@ -23,10 +23,22 @@ _kernels = {}
 _MAX_KERNELS = 512
 
 
+def is_quantized(array):
+    """Whether an array has elements of 8 bits that are dequantized."""
+    return get_dtype(array) in _QUANTIZED
+
+
 def refuse_query_scale(name, scale):
     """Raises an error for the scale of queries, which have 16 bits."""
     if scale is not None:
         raise ValueError(f"{name} is given, and it is the scale of queries of 8 bits; queries are float16 or bfloat16: leave it out")
+
+
+def _is_traced():
+    """Whether `torch.jit.trace` or `make_fx` records calls of operators, among which this one would not be."""
+    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    get_mode = getattr(proxies, "get_proxy_mode", None)
+    return sys.modules["torch"]._C._is_tracing() or (get_mode is not None and get_mode() is not None)
 
 
 def _find_gradient(**arrays):
@@ -42,9 +54,10 @@ def _describe_gradient(name):
 
 def _refuse(query, key, value, mask, blocks, sink, scales):
     """Raises an error for what is not possible with keys and values of 8 bits."""
-    if is_compiling():
+    if is_compiling() or (is_tensor(query) and _is_traced()):
         raise NotImplementedError(
-            "key_scale and value_scale have no operator for torch.compile; call attention outside of it, as under torch.compiler.disable"
+            "key_scale and value_scale have no operator for torch.compile and tracers; call attention outside of these, as under "
+            "torch.compiler.disable"
         )
     if blocks is not None or isinstance(mask, Plan):
         given = "blocks" if blocks is not None else "a plan"
@@ -92,6 +105,8 @@ def _read_scale(name, scale, like, rows, sequences, kind_of_keys):
         raise TypeError(f"{operand} is a {type(scale).__name__}; expected a number or an array")
     if get_dtype(scale) not in (*_FACTORS, "float32", "float64"):
         raise TypeError(f"{operand} has the dtype {get_dtype(scale)}; expected floating-point numbers")
+    if is_tensor(scale) and is_tensor(like) and scale.device != like.device:
+        raise ValueError(f"{operand} is on {scale.device}, query on {like.device}; they must be on one device")
     shape = tuple(scale.shape)
     scale = cast(scale, "float32")
     of_rows = None if kind_of_keys == "packed" else tuple(rows.shape[:-1])
@@ -142,13 +157,19 @@ def _put_heads_first(array, kind):
     return array.swapaxes(1, 2) if kind == "pages" else array
 
 
-def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, schedule, out, arrays, key_scale, value_scale):
-    """`attention` where a scale of keys or values is given; `arrays` are the arrays of sequences."""
+def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, schedule, out, arrays, key_scale, value_scale, append=None):
+    """`attention` where a scale of keys or values is given; `arrays` are the arrays of sequences. `append` writes into keys and values,
+    when all arguments are known to be right and the kernel is there."""
     scales = {"key": key_scale, "value": value_scale}
     _refuse(query, key, value, mask, blocks, sink, scales)
     packed = packing.get_key(*arrays, key) if any(array is not None for array in arrays) else None
     query = autocast(query, query, query)[0]
-    key, value = (array if scales[name] is not None else autocast(query, array, array)[1] for name, array in zip(_OPERANDS, (key, value)))
+    given = key, value
+
+    def cast_keys():
+        return [array if scales[name] is not None else autocast(query, array, array)[1] for name, array in zip(_OPERANDS, given)]
+
+    key, value = cast_keys()
     elements = _check_operands(query, key, value, packed, scales)
     kind = packing.get_kind_of_keys(packed or (None, None))
     quantized, of_scales = [], []
@@ -177,6 +198,12 @@ def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blo
         sizes.append(tuple(arrays[2].shape))
     device = query.device.index if is_tensor(query) and query.is_cuda else -1
     kernel = _get_kernel(config, _FACTORS[elements["query"]], dims, device, sizes)
+    if out is not None:
+        check_out(out, query, (*query.shape[:-1], value.shape[-1]))
+    if append is not None:
+        append()
+        # What autocast has copied is older.
+        rows[1:] = (_put_heads_first(array, kind) for array in cast_keys())
     arguments = rows + ([to_lengths(lengths)] if lengths is not None else []) + ([cast(sink, "float32")] if sink is not None else [])
     arguments += [with_signs(array, capture) for array, capture in zip(captured, get_captures(config))]
     results = kernel(*arguments, *packing.get_arrays(*arrays), *of_scales)

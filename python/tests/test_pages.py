@@ -621,7 +621,7 @@ def test_kv_cache_refuses(rng):
     refuse(ValueError, "key has head dimension 64, query has 32", **room, q=q[..., :32])
     refuse(ValueError, "sink is float32 of shape .3,.", **room, learnable_sink=np.zeros(3, np.float32))
     refuse(ValueError, "alibi_slopes has size 3 in dimension 0, where h goes from 0 to 3", **room, alibi_slopes=np.zeros(3, np.float32))
-    refuse(flash.TraceError, "", **room, score=lambda s, b, h, q, k: s if s > 0 else -s)
+    refuse(flash.TraceError, "the truth of a traced value is known only when the kernel runs", **room, score=lambda s, b, h, q, k: s if s > 0 else -s)
     refuse(ValueError, "scale is inf", **room, softmax_scale=np.inf)
     refuse(ValueError, r"block_table\[0, 0\] is -1, of a page in which", cache_seqlens=lengths * 0 + 16,
            block_table=np.where(np.arange(4) == 0, -1, room["block_table"]).astype(np.int32))

@@ -115,6 +115,53 @@ def test_doors_of_flash_attention():
         flash.flash_attn_varlen_func(rows, k, v, k_descale=0.5, **options)
 
 
+@pytest.mark.parametrize("element", [F8, np.int8])
+@pytest.mark.parametrize("place", ["batch", "chosen", "pages"])
+def test_cache(element, place):
+    """Caches to which keys of 8 bits are appended, beside caches of what they stand for."""
+    rng = np.random.default_rng(6)
+    (k, unit), (v, _) = draw(rng, (5, 32, 2, 32), element), draw(rng, (5, 32, 2, 16), element)
+    new = [draw(rng, (2, 3, 2, dim), element)[0] for dim in (32, 16)]
+    q, lengths = rng.standard_normal((2, 3, 4, 32)).astype(np.float16), np.array([7, 29], np.int32)
+    where = {"batch": {}, "chosen": dict(cache_batch_idx=np.array([3, 1])), "pages": dict(block_table=np.array([[4], [2]], np.int32))}[place]
+    if place == "batch":
+        k, v = k[:2].copy(), v[:2].copy()
+    scales = (unit * rng.uniform(0.5, 2, 2)).astype(np.float32)
+    options = dict(cache_seqlens=lengths, causal=True, return_softmax_lse=True, **where)
+    wide = [dequantize(x, s, q.dtype) for x, s in zip((k, v, *new), (*scales, *scales))]
+    expected = flash.flash_attn_with_kvcache(q, *wide, **options)
+    got = flash.flash_attn_with_kvcache(q, k, v, *new, k_descale=float(scales[0]), v_descale=scales[1:], **options)
+    assert all(map(same, got, expected))
+    assert all(same(dequantize(x, s, q.dtype), w) for x, s, w in zip((k, v), scales, wide))
+    # Without splits a sequence has the same bits alone.
+    if place == "pages":
+        apart = dict(k_descale=1, v_descale=unit, causal=True, num_splits=1)
+        both = flash.flash_attn_with_kvcache(q, k, v, cache_seqlens=lengths + 3, **where, **apart)
+        first = {name: x[:1] for name, x in where.items()}
+        assert same(flash.flash_attn_with_kvcache(q[:1], k, v, cache_seqlens=lengths[:1] + 3, **first, **apart)[0], both[0])
+    # What is wrong is said with the names that callers know, before something is written.
+    before = k.copy()
+    with pytest.raises(ValueError, match=r"^k_descale has the shape \(3,\); expected a number, \(2, 2\), one for each sequence and key head"):
+        flash.flash_attn_with_kvcache(q, k, v, *new, cache_seqlens=lengths - 3, k_descale=np.ones(3, np.float32), v_descale=1, **where)
+    with pytest.raises(ValueError, match="q_descale is given, and it is the scale of queries of 8 bits"):
+        flash.flash_attn_with_kvcache(q, k, v, cache_seqlens=lengths, q_descale=1, k_descale=1, **where)
+    with pytest.raises(TypeError, match=f"k has the dtype float16, k_cache {k.dtype}; they must agree"):
+        flash.flash_attn_with_kvcache(q, k, v, wide[2], wide[3], cache_seqlens=lengths, k_descale=1, **where)
+    with pytest.raises(ValueError, match="alibi_slopes has size 3 in dimension 0, where h goes from 0 to 3"):
+        flash.flash_attn_with_kvcache(q, k, v, *new, cache_seqlens=lengths - 3, k_descale=1, alibi_slopes=np.zeros(3, np.float32), **where)
+    for out in (np.empty((2, 3, 4, 16), np.float32), np.broadcast_to(np.float16(0), (2, 3, 4, 16))):
+        with pytest.raises((TypeError, ValueError), match="^out "):
+            flash.flash_attn_with_kvcache(q, k, v, *new, cache_seqlens=lengths - 3, k_descale=1, out=out, **where)
+    with pytest.raises(ValueError, match="out has the shape"):
+        flash.flash_attn_with_kvcache(q, k, v, *new, cache_seqlens=lengths - 3, k_descale=1, out=np.empty((2, 3, 4, 8), np.float16), **where)
+    assert same(k, before)
+    # One of them has 16 bits, and no scale.
+    options.update(v_descale=float(scales[1]))
+    got = flash.flash_attn_with_kvcache(q, wide[0], v, wide[2], new[1], **options)
+    del options["v_descale"]
+    assert all(map(same, got, flash.flash_attn_with_kvcache(q, *wide, **options)))
+
+
 def arrays(**changes):
     rng = np.random.default_rng(5)
     made = dict(query=rng.standard_normal((1, 2, 3, 16)).astype(np.float16))

@@ -941,3 +941,61 @@ def test_overhead(make_tensors):
         best = min(best, (time.perf_counter() - start) / 100)
     print(f"a cached call takes {1e6 * best:.1f} us on the host")
     assert best < 30e-6
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "int8"])
+def test_caches_of_8_bits(device, dtype):
+    """New keys go into pages of bytes, and are read there with a scale for each sequence and head."""
+    generator = torch.Generator().manual_seed(2)
+    draw = lambda *shape: (torch.randn(shape, generator=generator) * 3).to(device, getattr(torch, dtype))
+    key, value, new_key, new_value = draw(6, 16, 2, 64), draw(6, 16, 2, 64), draw(2, 3, 2, 64), draw(2, 3, 2, 64)
+    query = torch.randn(2, 3, 4, 64, generator=generator).to(device, torch.bfloat16)
+    table, lengths = torch.tensor([[4, 1], [0, 5]], dtype=torch.int32, device=device), torch.tensor([14, 20], dtype=torch.int32, device=device)
+    scale = (torch.rand(2, 2, generator=generator) + 0.5).to(device)
+    expected = [key.clone(), value.clone()]
+    for rows, new in zip(expected, (new_key, new_value)):
+        for b, length in enumerate(lengths.tolist()):
+            for i in range(3):
+                page = table[b, (length + i) // 16]
+                rows[page, (length + i) % 16] = new[b, i]
+    options = dict(cache_seqlens=lengths, block_table=table, causal=True)
+    output = flash.flash_attn_with_kvcache(query, key, value, new_key, new_value, k_descale=scale, v_descale=0.25, **options)
+    assert torch.equal(key.view(torch.uint8), expected[0].view(torch.uint8)) and torch.equal(value.view(torch.uint8), expected[1].view(torch.uint8))
+    for b, length in enumerate((lengths + 3).tolist()):
+        rows = [x[table[b].long()].flatten(0, 1)[:length].transpose(0, 1)[None].float() for x in (key, value)]
+        k, v = ((x * s).bfloat16() for x, s in zip(rows, (scale[b][:, None, None], 0.25)))
+        keep = torch.ones(3, length, dtype=torch.bool, device=device).tril(length - 3)
+        compare(output[b : b + 1].transpose(1, 2), sdpa(query[b : b + 1].transpose(1, 2), k, v, keep), "bfloat16")
+
+
+def test_tracers_refuse_8_bits():
+    """A graph without the call would have a constant in place of its result."""
+    proxies = pytest.importorskip("torch.fx.experimental.proxy_tensor")
+    query, key = torch.randn(1, 2, 3, 16).half(), torch.zeros(1, 2, 5, 16, dtype=torch.int8)
+    call = lambda query: flash.attention(query, key, key, key_scale=1, value_scale=1)
+    for trace in (proxies.make_fx(call), lambda query: torch.jit.trace(call, query)):
+        with pytest.raises(NotImplementedError, match="have no operator for torch.compile and tracers"):
+            trace(query)
+
+
+def test_errors_of_functions_are_their_own():
+    """Names of arguments are exchanged in messages of calls alone that say it by another name."""
+    query, key_scale = torch.randn(1, 3, 2, 16), torch.ones(2)
+    with pytest.raises(ValueError, match="^key_scale has size 2 in dimension 0"):
+        flash.flash_attn_func(query, query, query, score=lambda s, b, h, q, k: s * key_scale[q])
+
+    class Own(ValueError):
+        def __init__(self, first, second):
+            super().__init__(f"{first} page_table {second}")
+
+    def refuse(b, h, q, k):
+        raise Own(1, 2)
+
+    lengths = torch.tensor([3], dtype=torch.int32)
+    for options in ({}, dict(cache_seqlens=lengths)):
+        with pytest.raises(Own, match="1 page_table 2"):
+            flash.flash_attn_with_kvcache(query, query, query, mask=refuse, **options)
+    mask = flash.key_lengths(torch.tensor([2], dtype=torch.int32))
+    output = flash.flash_attn_with_kvcache(query, query, query, cache_seqlens=lengths, mask=mask)
+    assert torch.equal(output, flash.flash_attn_with_kvcache(query, query, query, mask=mask))

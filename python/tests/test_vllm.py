@@ -61,8 +61,12 @@ class OldBackend(abc.ABC):
 
 def reshape_and_cache_flash(key, value, key_cache, value_cache, slot_mapping, kv_cache_dtype, k_scale, v_scale):
     for token, slot in enumerate(slot_mapping.tolist()):
-        if slot >= 0:
-            key_cache[slot // PAGE, slot % PAGE], value_cache[slot // PAGE, slot % PAGE] = key[token], value[token]
+        for new, cache, scale in ((key, key_cache, k_scale), (value, value_cache, v_scale)):
+            row = new[token]
+            if kv_cache_dtype.startswith("fp8"):
+                row = (row.float() / scale).to(torch.float8_e4m3fn).view(torch.uint8)
+            if slot >= 0:
+                cache[slot // PAGE, slot % PAGE] = row
 
 
 @pytest.fixture
@@ -166,13 +170,20 @@ class Batch:
         self.common = Common(starts, starts, lengths, len(sequences), total, max(counts), max(lengths), table, slots, **more)
         self.common.seq_lens_cpu_upper_bound = lengths
 
-    def run(self, backend, layer=None, build=None, writes=True, **options):
+    def quantize(self, *scales):
+        """Makes the cache one of e4m3, in bytes, and keys and values what it has of them: their scales divide them."""
+        halves = [half.float() / scale for half, scale in zip(self.cache.split(DIM, dim=-1), scales)]
+        self.cache = torch.cat([half.to(torch.float8_e4m3fn).view(torch.uint8) for half in halves], -1)
+        for arrays, scale in zip((self.keys, self.values), scales):
+            arrays[:] = [(x.float() / scale).to(torch.float8_e4m3fn).float() * scale for x in arrays]
+
+    def run(self, backend, layer=None, build=None, writes=True, scales=(1.0, 1.0), **options):
         """The output of a layer that is made with these options."""
         key_heads = self.key.shape[1]
         impl = backend.Impl(HEADS, DIM, 0.3, key_heads, **options)
         impl.process_weights_after_loading(torch.float32)
         layer = layer or types.SimpleNamespace()
-        layer._k_scale = layer._v_scale = torch.ones(())
+        layer._k_scale, layer._v_scale = map(torch.tensor, scales)
         build = build or make_builder(backend).build
         metadata = build(0, self.common)
         if writes:
@@ -267,6 +278,16 @@ def test_prepared(backend, forget):
 def test_types(backend, dtype, key_heads):
     batch = Batch(MIXED, key_heads=key_heads, dtype=dtype)
     batch.check(batch.run(backend))
+
+
+@pytest.mark.parametrize("name", BATCHES)
+@pytest.mark.parametrize("cache_dtype", ["fp8", "fp8_e4m3"])
+def test_quantized(backend, name, cache_dtype):
+    scales = 0.5, 0.125
+    batch = Batch(BATCHES[name], padding=2, dtype=torch.float16)
+    batch.quantize(*scales)
+    batch.check(batch.run(backend, scales=scales, kv_cache_dtype=cache_dtype))
+    batch.check(batch.run(backend, scales=scales, kv_cache_dtype=cache_dtype, sliding_window=5), lambda b, q, k: (k <= q) & (k > q - 5))
 
 
 @pytest.mark.parametrize("name", BATCHES)
@@ -443,8 +464,10 @@ def test_profiling(backend):
 
 
 def test_refusals(backend):
-    with pytest.raises(NotImplementedError, match="kv_cache_dtype is fp8; the backend of flash-mlir has auto, float16, bfloat16"):
-        backend.Impl(HEADS, DIM, 0.3, kv_cache_dtype="fp8")
+    with pytest.raises(NotImplementedError, match="kv_cache_dtype is fp8_e5m2; the backend of flash-mlir has auto, float16, bfloat16, fp8, fp8_e4m3"):
+        backend.Impl(HEADS, DIM, 0.3, kv_cache_dtype="fp8_e5m2")
+    with pytest.raises(NotImplementedError, match="head_size is 40; with kv_cache_dtype fp8 it is a multiple of 16"):
+        backend.Impl(HEADS, 40, 0.3, kv_cache_dtype="fp8")
     impl = backend.Impl(HEADS, DIM, 0.3)
     with pytest.raises(NotImplementedError, match="does not quantize its output"):
         impl.forward(None, None, None, None, None, None, None, output_scale=torch.ones(()))

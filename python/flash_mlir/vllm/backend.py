@@ -24,7 +24,9 @@ from ..flash_attn import get_mask, get_schedule, get_score
 from ..masks import as_mask, window
 from ..operands import LARGEST_DIM
 
-_CACHE_DTYPES = ["auto", "float16", "bfloat16"]
+# Caches of 8 bits, whose memory has the dtype uint8, and what they hold.
+_QUANTIZED = {"fp8": torch.float8_e4m3fn, "fp8_e4m3": torch.float8_e4m3fn}
+_CACHE_DTYPES = ["auto", "float16", "bfloat16", *_QUANTIZED]
 _WITHOUT_CACHE = AttentionType.ENCODER, AttentionType.ENCODER_ONLY
 
 
@@ -249,6 +251,8 @@ class Impl(AttentionImpl):
             raise NotImplementedError(
                 f"kv_cache_dtype is {kv_cache_dtype}; the backend of flash-mlir has {', '.join(_CACHE_DTYPES)}"
             )
+        if kv_cache_dtype in _QUANTIZED and head_size % 16 and attn_type not in _WITHOUT_CACHE:
+            raise NotImplementedError(f"head_size is {head_size}; with kv_cache_dtype {kv_cache_dtype} it is a multiple of 16")
         self.num_heads = num_heads
         self.head_size = head_size
         self.scale = float(scale)
@@ -285,6 +289,11 @@ class Impl(AttentionImpl):
         else:
             mask, (keys, values) = self._get_mask(layer, batch), self._split(kv_cache)
             where = dict(page_table=batch.block_table, key_lengths=batch.seq_lens)
+            if self.kv_cache_dtype in _QUANTIZED:
+                if query.dtype == torch.float32:
+                    raise NotImplementedError(f"the model has float32; with kv_cache_dtype {self.kv_cache_dtype} it has float16 or bfloat16")
+                keys, values = (x.view(_QUANTIZED[self.kv_cache_dtype]) for x in (keys, values))
+                where.update(key_scale=layer._k_scale, value_scale=layer._v_scale)
         return attention(
             query,
             keys,
