@@ -61,22 +61,37 @@ static Table tabulate(MLIRContext *context, Order order, const Sizes &s) {
                           {arguments[1], arguments[2], s.blocksOfWave,
                            s.additions ? arguments[3] : Value()},
                           arguments[0]);
+  DenseMap<Value, Attribute> known;
+  auto set = [&](Value argument, int64_t value) {
+    known[argument] = builder.getIndexAttr(value);
+  };
+  auto run = [&](Operation &op) {
+    SmallVector<Attribute> operands = llvm::map_to_vector(
+        op.getOperands(), [&](Value operand) { return known.at(operand); });
+    SmallVector<OpFoldResult> results;
+    if (failed(op.fold(operands, results)) || results.size() != 1)
+      llvm::report_fatal_error("an op without a value, such as x / 0");
+    auto value = dyn_cast<Value>(results[0]);
+    known[op.getResult(0)] =
+        value ? known.at(value) : cast<Attribute>(results[0]);
+  };
+  // What depends on sizes alone is computed once.
+  int64_t sizes[] = {s.heads, s.tilesOfHead, s.additions};
+  for (auto [argument, value] : llvm::zip(llvm::drop_begin(arguments), sizes))
+    set(argument, value);
+  SmallVector<Operation *> ofNumber;
+  for (Operation &op : block) {
+    if (llvm::all_of(op.getOperands(),
+                     [&](Value operand) { return known.contains(operand); }))
+      run(op);
+    else
+      ofNumber.push_back(&op);
+  }
   Table table;
   for (int64_t number = 0; number < s.count(); ++number) {
-    DenseMap<Value, Attribute> known;
-    int64_t values[] = {number, s.heads, s.tilesOfHead, s.additions};
-    for (auto [argument, value] : llvm::zip(arguments, values))
-      known[argument] = builder.getIndexAttr(value);
-    for (Operation &op : block) {
-      SmallVector<Attribute> operands = llvm::map_to_vector(
-          op.getOperands(), [&](Value operand) { return known.at(operand); });
-      SmallVector<OpFoldResult> results;
-      if (failed(op.fold(operands, results)) || results.size() != 1)
-        llvm::report_fatal_error("an op without a value, such as x / 0");
-      auto value = dyn_cast<Value>(results[0]);
-      known[op.getResult(0)] =
-          value ? known.at(value) : cast<Attribute>(results[0]);
-    }
+    set(arguments[0], number);
+    for (Operation *op : ofNumber)
+      run(*op);
     auto get = [&](Value value) {
       return cast<IntegerAttr>(known.at(value)).getInt();
     };
