@@ -17,7 +17,7 @@ from .number_functions import absolute, tanh
 from .offsets import may_look
 from .operands import cast, get_dtype
 from .packing import check_int32, get_arrays, get_key, rename
-from .quantized import is_quantized, refuse_query_scale
+from .quantized import QUANTIZED, refuse_query_scale
 
 
 #: What FlashAttention calls scales of `attention`.
@@ -25,7 +25,7 @@ SCALES = {"key_scale": "k_descale", "value_scale": "v_descale"}
 # That a split may have.
 _MOST_KEYS = 1 << 20
 # Of tiles that do not depend on other rows, 64 for other elements. One warp that converts 8 bits has registers for 16.
-_KEY_TILES = {"float32": 32, "float8_e4m3fn": 16, "int8": 16}
+_KEY_TILES = {"float32": 32, **dict.fromkeys(QUANTIZED, 16)}
 _NUMBERS = int, float, bool, type(None)
 #: What calls of packed rows with these options do whose arrays are of types that were there before.
 _shortcut = _core.Shortcut(False)
@@ -249,7 +249,7 @@ def get_scales(q_descale, k_descale, v_descale, k, v):
 
     def get_scale(scale, array):
         # As in FlashAttention, one that is left out is 1.
-        return 1 if scale is None and is_array(array) and is_quantized(array) else scale
+        return 1 if scale is None and is_array(array) and get_dtype(array) in QUANTIZED else scale
 
     return {"key_scale": get_scale(k_descale, k), "value_scale": get_scale(v_descale, v)}
 

@@ -15,17 +15,12 @@ from .preparation import autocast, prepare
 from .programs import get_captures, get_classes, get_function, get_kernel, get_parts, with_quantization, with_signs
 
 #: The elements of 8 bits, as programs have them, and the ones that are multiplied.
-_QUANTIZED = {"float8_e4m3fn": "f8E4M3FN", "int8": "i8"}
+QUANTIZED = {"float8_e4m3fn": "f8E4M3FN", "int8": "i8"}
 _FACTORS = {"float16": "f16", "bfloat16": "bf16"}
 _OPERANDS = "key", "value"
 #: By the configuration, the types and the class of sizes.
 _kernels = {}
 _MAX_KERNELS = 512
-
-
-def is_quantized(array):
-    """Whether an array has elements of 8 bits that are dequantized."""
-    return get_dtype(array) in _QUANTIZED
 
 
 def refuse_query_scale(name, scale):
@@ -34,11 +29,12 @@ def refuse_query_scale(name, scale):
         raise ValueError(f"{name} is given, and it is the scale of queries of 8 bits; queries are float16 or bfloat16: leave it out")
 
 
-def _is_traced():
-    """Whether `torch.jit.trace` or `make_fx` records calls of operators, among which this one would not be."""
-    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
-    get_mode = getattr(proxies, "get_proxy_mode", None)
-    return sys.modules["torch"]._C._is_tracing() or (get_mode is not None and get_mode() is not None)
+def _is_recorded(query):
+    if not is_tensor(query):
+        return False
+    from .torch_state import is_recorded
+
+    return is_recorded()
 
 
 def _find_gradient(**arrays):
@@ -54,7 +50,7 @@ def _describe_gradient(name):
 
 def _refuse(query, key, value, mask, blocks, sink, scales):
     """Raises an error for what is not possible with keys and values of 8 bits."""
-    if is_compiling() or (is_tensor(query) and _is_traced()):
+    if is_compiling() or _is_recorded(query):
         raise NotImplementedError(
             "key_scale and value_scale have no operator for torch.compile and tracers; call attention outside of these, as under "
             "torch.compiler.disable"
@@ -83,9 +79,9 @@ def _check_operands(query, key, value, packed, scales):
     if elements["query"] not in _FACTORS:
         raise TypeError(f"query has the dtype {elements['query']}; with key_scale or value_scale float16 and bfloat16 are possible")
     for name in _OPERANDS:
-        if scales[name] is None and elements[name] in _QUANTIZED:
+        if scales[name] is None and elements[name] in QUANTIZED:
             raise ValueError(f"{name} is {elements[name]}, and {name}_scale, by which it is dequantized, is missing")
-        if scales[name] is not None and elements[name] not in _QUANTIZED:
+        if scales[name] is not None and elements[name] not in QUANTIZED:
             raise TypeError(
                 f"{name} has the dtype {elements[name]}, and {name}_scale is given; float8_e4m3fn (of PyTorch or ml_dtypes) and int8 are dequantized"
             )
@@ -179,7 +175,7 @@ def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blo
         if scales[name] is not None:
             of_rows, array = _read_scale(name, scales[name], query, key if name == "key" else value, sequences, kind)
             of_scales.append(array)
-        quantized.append((_QUANTIZED.get(elements[name]) if of_rows else None, of_rows))
+        quantized.append((QUANTIZED.get(elements[name]) if of_rows else None, of_rows))
     prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed, schedule)
     dims = query.shape[-1], value.shape[-1]
     for name, dim in zip(("query", "value"), dims):

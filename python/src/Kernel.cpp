@@ -251,7 +251,7 @@ private:
 };
 
 void Kernel::load(int device) {
-  if (!isGpu())
+  if (!isGpu() || !calls[device].empty())
     return;
   FlashCall *call = nullptr;
   FlashStatus status;

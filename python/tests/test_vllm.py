@@ -466,6 +466,8 @@ def test_profiling(backend):
 def test_refusals(backend):
     with pytest.raises(NotImplementedError, match="kv_cache_dtype is fp8_e5m2; the backend of flash-mlir has auto, float16, bfloat16, fp8, fp8_e4m3"):
         backend.Impl(HEADS, DIM, 0.3, kv_cache_dtype="fp8_e5m2")
+    with pytest.raises(NotImplementedError, match="the model has float32; with kv_cache_dtype fp8 it has float16 or bfloat16"):
+        Batch(DECODE).run(backend, writes=False, kv_cache_dtype="fp8")
     with pytest.raises(NotImplementedError, match="head_size is 40; with kv_cache_dtype fp8 it is a multiple of 16"):
         backend.Impl(HEADS, 40, 0.3, kv_cache_dtype="fp8")
     impl = backend.Impl(HEADS, DIM, 0.3)
