@@ -366,21 +366,22 @@ FLASH_CAPI FlashStatus flashCallPrepare(FlashCall *call,
                                         const FlashTensor *arguments,
                                         size_t numArguments);
 
-/** As flashCallPrepare, for results whose strides are not row-major. They must
-    be dense, but their dimensions may have another order in memory, such as
-    [batch, position, head, dimension]. `results` has the sizes and strides of
-    each result; data is not read. A result whose strides are fixed by the
-    program stays row-major; flashCallGetResult returns the strides.
-    FLASH_INVALID_TENSOR also if there are not as many `results` as the kernel
-    has, or if one has other sizes or is not dense. */
+/** As flashCallPrepare, for results whose strides are not row-major. Their
+    dimensions may have another order in memory, such as [batch, position, head,
+    dimension], and there may be gaps between elements, which are not written.
+    `results` has the sizes and strides of each result; data is not read. A
+    result whose strides are fixed by the program stays row-major;
+    flashCallGetResult returns the strides. FLASH_INVALID_TENSOR also if there
+    are not as many `results` as the kernel has, or if one has other sizes or
+    has elements that share an address. */
 FLASH_CAPI FlashStatus flashCallPrepareResults(FlashCall *call,
                                                const FlashTensor *arguments,
                                                size_t numArguments,
                                                const FlashTensor *results,
                                                size_t numResults);
 
-/** The sizes and strides of a result of a prepared call, which is dense, and
-    row-major unless flashCallPrepareResults was given other strides; its data
+/** The sizes and strides of a result of a prepared call, which is row-major
+    unless flashCallPrepareResults was given other strides; its data
     is NULL. Valid until the call is prepared again. For null, a call that is
     not prepared, or where there is no such result, the rank is -1. */
 FLASH_CAPI FlashTensor flashCallGetResult(const FlashCall *call, size_t index);
@@ -399,9 +400,9 @@ FLASH_CAPI FlashStatus flashCallSetAddresses(FlashCall *call,
 
 /** Queues the kernels of a prepared call on a stream (CUstream or cudaStream_t)
     and returns. This neither waits nor allocates device memory, so the stream
-    may be capturing a graph. `results` holds an address for each result. These
-    addresses and `scratch` are multiples of 256 bytes, and may be null only for
-    memory of 0 bytes; a null stream is the default stream. Memory must stay
+    may be capturing a graph. `results` holds an address for each result, a
+    multiple of 16 bytes; that of `scratch` is a multiple of 256. They may be
+    null only for memory of 0 bytes; a null stream is the default stream. Memory must stay
     valid until the stream has executed the call. The device's context is
     current afterwards. */
 FLASH_CAPI FlashStatus flashCallLaunch(FlashCall *call, void *const *results,

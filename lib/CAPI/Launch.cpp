@@ -174,18 +174,22 @@ llvm::Error FlashCall::checkResult(size_t index) const {
       return std::pair(result.strides[right], left) <
              std::pair(result.strides[left], right);
     });
-  int64_t count = 1;
-  bool isDense = true;
+  int64_t count = 1, end = 1;
+  bool isDense = true, areApart = true;
   for (unsigned d : llvm::reverse(order)) {
-    isDense &= result.sizes[d] <= 1 || result.strides[d] == count;
-    count *= result.sizes[d];
+    int64_t size = result.sizes[d], stride = result.strides[d];
+    isDense &= size <= 1 || stride == count;
+    areApart &= size <= 1 || stride >= end;
+    count *= size;
+    end += (size - 1) * stride;
   }
   int64_t bytes = count * host.results[index].elementBytes;
-  if (bytes == result.bytes && (isDense || bytes == 0))
+  bool isPlace = !resultTensors.empty();
+  if (bytes == result.bytes && (isDense || (isPlace && areApart) || bytes == 0))
     return llvm::Error::success();
-  if (!resultTensors.empty())
-    return llvm::createStringError(
-        formatv("the tensor of result {0} is not dense", index));
+  if (isPlace)
+    return llvm::createStringError(formatv(
+        "elements of the tensor of result {0} may share an address", index));
   return llvm::createStringError(
       formatv("result {0} is a part of a tensor, or has gaps; only whole "
               "tensors can be returned",
@@ -345,14 +349,17 @@ FlashStatus flashCallLaunch(FlashCall *call, void *const *results,
   call->scratch.clear();
   for (const auto &part : invocation.scratch)
     call->scratch.push_back(first + part.offset);
-  for (llvm::ArrayRef<uint64_t> addresses :
-       {llvm::ArrayRef(call->results), llvm::ArrayRef(call->scratch)})
-    for (uint64_t address : addresses)
-      if (address % HostProgram::alignment)
-        return fail(FLASH_INVALID_TENSOR,
-                    formatv("flashCallLaunch: the address {0:x} of a result or "
-                            "of scratch memory is not a multiple of {1}",
-                            address, HostProgram::alignment));
+  for (size_t i = 0; i != numResults; ++i)
+    if (call->results[i] % host.results[i].alignment)
+      return fail(FLASH_INVALID_TENSOR,
+                  formatv("flashCallLaunch: the address {0:x} of result {1} is "
+                          "not a multiple of {2}",
+                          call->results[i], i, host.results[i].alignment));
+  if (first % HostProgram::alignment)
+    return fail(FLASH_INVALID_TENSOR,
+                formatv("flashCallLaunch: the address {0:x} of scratch memory "
+                        "is not a multiple of {1}",
+                        first, HostProgram::alignment));
   LoadedProgram &program = *call->program;
   if (llvm::Error error = program.bind(host, call->tensors, call->results,
                                        call->scratch, invocation))

@@ -1,12 +1,13 @@
 """FlashAttention's function for keys and values of a cache, to which new ones are appended."""
 
+import functools
 import operator
 import re
 import sys
 
 import numpy
 
-from . import _core, checking
+from . import _core, appending, checking
 from .attention import run_call
 from .errors import CompileError
 from .expressions import is_array
@@ -26,6 +27,8 @@ _MAX_VARIANTS = 256
 #: What calls with these options do whose arrays are of types that were there before.
 _shortcut = _core.Shortcut(True)
 _call_again = _shortcut.call
+_appending = _core.Appending(appending.get_kernel, _shortcut)
+_append_and_call_again = _appending.call_again
 
 
 def get_mask_of_leftpad(cache_leftpad, mask):
@@ -201,16 +204,18 @@ def flash_attn_with_kvcache(
 
     Raises:
       What `attention` does; ValueError, too, for arguments that are not possible here, and for rows that there is no room for; on
-        CUDA nobody looks at these without `checks`, and PyTorch's kernels stop at a row or a page that there is not.
+        CUDA nobody looks at these without `checks`, and such rows are written nowhere. (PyTorch's kernels, which append under
+        torch.compile and where head dimensions are no multiples of 8, stop at them.)
       NotImplementedError: rotary_cos or rotary_sin is given, or an argument requires gradients, and there are none.
     """
     scales = {} if q_descale is k_descale is v_descale is None else get_scales(q_descale, k_descale, v_descale, k_cache, v_cache)
     if not (scales or is_compiling() or checking.is_on):
-        # In the order of `keep` below.
-        results = _call_again(
-            q, k_cache, v_cache, None, learnable_sink, None, None, block_table, cache_seqlens, out,
+        # In the order of `keep` below; new keys come first.
+        call_again, new = (_call_again, ()) if k is v is None else (_append_and_call_again, (k, v))
+        results = call_again(
+            *new, q, k_cache, v_cache, None, learnable_sink, None, None, block_table, cache_seqlens, out,
             causal, window_size, softcap, num_splits, softmax_scale, return_softmax_lse,
-            k, v, cache_batch_idx, cache_leftpad, alibi_slopes, mask, score, rotary_cos, rotary_sin,
+            cache_batch_idx, cache_leftpad, alibi_slopes, mask, score, rotary_cos, rotary_sin,
         )  # fmt: skip
         if results is not None:
             return results
@@ -262,6 +267,8 @@ def flash_attn_with_kvcache(
         schedule = get_schedule(num_splits, k_cache, table is not None)
     if (k is None) != (v is None):
         raise ValueError("k and v belong together; give both or none")
+    # On a device nobody looks at lengths and tables, and the kernel does all.
+    by_kernel = getattr(q, "is_cuda", False) and not (is_compiling() or checking.is_on)
     places = None
     if k is not None:
         if lengths is None:
@@ -273,15 +280,22 @@ def flash_attn_with_kvcache(
         count = k.shape[1]
         if count != v.shape[1]:
             raise ValueError(f"k has {count} new keys and v {v.shape[1]}; they must agree")
-        places = _find_places(k_cache, count, batch, lengths, block_table, cache_batch_idx)
-        lengths = lengths + count
+        find_places = functools.partial(_find_places, k_cache, count, batch, lengths, block_table, cache_batch_idx)
+        if not by_kernel:
+            places = find_places()
     elif table is not None and lengths is None:
         lengths = _make_lengths(table.shape[1] * k_cache.shape[1], q, batch)
 
     def append():
-        if places is not None:
-            _write(k_cache, places, k)
-            _write(v_cache, places, v)
+        """Writes the new keys and values, and returns how many keys there are then."""
+        if k is None:
+            return lengths
+        sums = _appending.append(k, v, k_cache, v_cache, table, lengths) if by_kernel else None
+        if sums is not None:
+            return sums
+        for cache, new in ((k_cache, k), (v_cache, v)):
+            _write(cache, places or find_places(), new)
+        return lengths + count
 
     if scales:
         place = None if out is None else put_heads_first(out, (*q.shape[:3], v_cache.shape[-1]))
@@ -293,7 +307,7 @@ def flash_attn_with_kvcache(
             raise _explain(error, k_cache, cache_batch_idx, has_scales=True) from None
         return swap_results(results, return_softmax_lse, out)
     if not is_eager:
-        append()
+        lengths = append()
         options = dict(mask=mask, score=score, scale=softmax_scale, sink=learnable_sink, schedule=schedule)
         return attend_rows(q, k_cache, v_cache, (None, None), options, False, return_softmax_lse, table, lengths, out)
     captured, of_mask = (), None
@@ -306,20 +320,20 @@ def flash_attn_with_kvcache(
     if out is not None:
         check_out(out, operands[0], (*q.shape[:3], v_cache.shape[-1]))
     try:
-        if places is not None:
+        if k is not None:
             # What is wrong with other arguments, or cannot be compiled, is an error before something is written.
             variant.function.prepare(*_put_heads_first(operands, table), of_mask, learnable_sink, captured)
-            append()
+            captured = *captured[:-1], append()
             if operands[1] is not k_cache:  # A copy of another dtype.
                 operands = autocast(q, k_cache, v_cache)
         if getattr(q, "is_cuda", False) and not checking.is_on:
             results = variant.function.call_rows(*operands, of_mask, learnable_sink, captured, out)
             if results is not None:
-                are_given = lengths is cache_seqlens and table is block_table and places is None
+                are_given = lengths is cache_seqlens and table is block_table
                 if are_given and key and are_numbers(*key[:5]):
                     arrays = q, k_cache, v_cache, None, learnable_sink, None, None, table, lengths, out
                     options = causal, window_size, softcap, num_splits, softmax_scale, return_softmax_lse
-                    _shortcut.keep(variant.function, *arrays, *options, *[None] * 9)
+                    _shortcut.keep(variant.function, *arrays, *options, *[None] * 7)
                 return results
         place = None if out is None else out.swapaxes(1, 2)
         results = run_call(variant, (*_put_heads_first(operands, table), of_mask, learnable_sink, captured), place)

@@ -155,7 +155,7 @@ def _put_heads_first(array, kind):
 
 def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, schedule, out, arrays, key_scale, value_scale, append=None):
     """`attention` where a scale of keys or values is given; `arrays` are the arrays of sequences. `append` writes into keys and values,
-    when all arguments are known to be right and the kernel is there."""
+    when all arguments are known to be right and the kernel is there, and returns how many keys sequences have then."""
     scales = {"key": key_scale, "value": value_scale}
     _refuse(query, key, value, mask, blocks, sink, scales)
     packed = packing.get_key(*arrays, key) if any(array is not None for array in arrays) else None
@@ -197,7 +197,7 @@ def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blo
     if out is not None:
         check_out(out, query, (*query.shape[:-1], value.shape[-1]))
     if append is not None:
-        append()
+        arrays = *arrays[:-1], append()
         # What autocast has copied is older.
         rows[1:] = (_put_heads_first(array, kind) for array in cast_keys())
     arguments = rows + ([to_lengths(lengths)] if lengths is not None else []) + ([cast(sink, "float32")] if sink is not None else [])

@@ -12,11 +12,11 @@ See docs/serving.md.
 
 import json
 import operator
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import numpy
 
-from . import _core, cache, compilation, packing, preparation, programs
+from . import _core, appending, cache, compilation, packing, preparation, programs
 from .compilation import UnpreparedWarning
 from .compiler import Machine, get_machine
 from .errors import DeviceError, UnpreparedError
@@ -109,8 +109,8 @@ class PreparedKernel(NamedTuple):
     target: str
     #: Where it was: in "memory", in a "file" of the cache, or nowhere, so that it was "compiled".
     found: str
-    #: The number of the layer, and the kind of calls.
-    layer: int
+    #: The number of the layer, and the kind of calls; None and "append" of the kernel that writes new keys into a cache.
+    layer: Optional[int]
     kind: str
     #: How many classes of sizes have it.
     classes: int
@@ -232,6 +232,9 @@ class Prepared:
         counts = ", ".join(f"{len(kernels)} {name if name == 'compiled' else f'in {name}'}" for name, kernels in origins.items())
         lines = [f"{len(self.kernels)} kernels for {self._name_target()}: {counts}"]
         for kernel in self.kernels:
+            if kernel.layer is None:
+                lines.append(f"all layers, {kernel.kind}, {kernel.found}")
+                continue
             schedule = kernel.version.partition("schedule(<")[2].partition(">)")[0] or "a schedule for all sizes"
             of = f"{kernel.classes} {'class' if kernel.classes == 1 else 'classes'} of sizes"
             lines.append(f"layer {kernel.layer}, {kernel.kind}, {of}, {kernel.found}: {schedule}")
@@ -307,6 +310,19 @@ class Prepared:
         for number, layer in enumerate(layers):
             for call in calls:
                 self._prepare_kind(number, layer, call)
+        # On the host NumPy and PyTorch append, and kernels copy rows of multiples of 16 bytes.
+        if self._target != "cpu" and any([call.kind == "decode" for call in calls]) and not any([dim % 8 for dim in self._dims]):
+            text = appending.print_program(self._element, *self._dims, self._page is not None)
+            kernel, found = self._find_kernel(text)
+            self.kernels.append(PreparedKernel(text, text, self._name_target(), found, None, "append", 1))
+            compilation.kernels[text, self._target, self._device, ()] = kernel
+
+    def _find_kernel(self, text):
+        """A kernel, which is loaded on the device if there is one, and where it was found."""
+        kernel, found = cache.find_kernel(text, self._target)
+        if self._device is not None and self._device >= 0:
+            kernel.load(self._device)
+        return kernel, found
 
     def _prepare_kind(self, number, layer, call):
         variant = self._make_variant(number, layer, call)
@@ -320,9 +336,7 @@ class Prepared:
             versions, numbers = [text], [0] * len(chosen)
         kernels = []
         for i, version in enumerate(versions):
-            kernel, found = cache.find_kernel(version, target)
-            if self._device is not None and self._device >= 0:
-                kernel.load(self._device)
+            kernel, found = self._find_kernel(version)
             kernels.append(kernel)
             self.kernels.append(PreparedKernel(text, version, self._name_target(), found, number, call.kind, numbers.count(i)))
         for sizes, i in zip(all_sizes, numbers):

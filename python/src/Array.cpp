@@ -78,6 +78,13 @@ void Array::setUnitStrides() {
       strides[d] = std::max<int64_t>(sizes[d + 1], 1) * strides[d + 1];
 }
 
+void Array::putHeadsFirst() {
+  std::swap(sizes[1], sizes[2]);
+  std::swap(strides[1], strides[2]);
+  setUnitStrides();
+  prototype = {};
+}
+
 std::string Array::describe() const {
   return describeType() + " of shape " + describeShape();
 }

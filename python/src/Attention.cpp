@@ -510,7 +510,7 @@ std::shared_ptr<RepeatedCall> Attention::record(const Given &given,
                             numOperands, noteOfOperands, launch.getPlaces(),
                             launch.places.getDestinations(), memories);
   return std::make_shared<RepeatedCall>(signature, all, launch.count, call,
-                                        memories);
+                                        memories, int(given.count) - 1);
 }
 
 nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,
@@ -592,15 +592,6 @@ void Attention::readOrRaise(Arguments &arguments, nb::handle query,
     raise(PyExc_NotImplementedError, describeNoBackward(obstacle.name));
 }
 
-/// Makes of an array with the rows before the heads, as they are in pages, a
-/// view with the heads before the rows.
-static void putHeadsFirst(Array &array) {
-  std::swap(array.sizes[1], array.sizes[2]);
-  std::swap(array.strides[1], array.strides[2]);
-  array.setUnitStrides();
-  array.prototype = {};
-}
-
 /// Where results on a device may start.
 static constexpr uintptr_t resultAlignment = 256;
 
@@ -608,7 +599,7 @@ static constexpr uintptr_t resultAlignment = 256;
 static Array readOut(nb::handle object, bool areRows, nb::object &owner) {
   Array out = readArray(object, "out", owner);
   if (areRows && out.rank == 4)
-    putHeadsFirst(out);
+    out.putHeadsFirst();
   return out;
 }
 
@@ -736,7 +727,7 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
   // Of rank 4, as all is where rows come before heads.
   auto swapRows = [&](Array *array) {
     if (arguments.areRows && array->rank == 4)
-      putHeadsFirst(*array);
+      array->putHeadsFirst();
   };
   if (!read(queryObject, "query"))
     return obstacle;
@@ -847,8 +838,8 @@ void Attention::adaptPages(Arguments &arguments) const {
   auto fits = [](const Array &array) {
     return array.device >= 0 || (array.isDense() && array.isAligned());
   };
-  putHeadsFirst(key);
-  putHeadsFirst(value);
+  key.putHeadsFirst();
+  value.putHeadsFirst();
   if (fits(key) && fits(value))
     return;
   // Of a cache there may be much more than the pages of these sequences.
@@ -924,8 +915,8 @@ void Attention::prepare(nb::handle query, nb::handle key, nb::handle value,
     return;
   // Sizes are all that counts of what `adapt` makes.
   if (isInPages(1)) {
-    putHeadsFirst(arguments.arrays[1]);
-    putHeadsFirst(arguments.arrays[2]);
+    arguments.arrays[1].putHeadsFirst();
+    arguments.arrays[2].putHeadsFirst();
   }
   findKernel(arguments);
 }

@@ -133,6 +133,11 @@ public:
   /// The same after the arguments have been read.
   nb::object repeatRead(Torch &torch, const Given &given, bool areRows,
                         const Signature &signature);
+  /// Such a call, if there is one; null if not.
+  std::shared_ptr<RepeatedCall> findRepeated(bool areRows,
+                                             const Signature &signature) {
+    return repeated[areRows].find(signature);
+  }
   /// Raises ValueError for another number of captured tensors than the variant
   /// has.
   void checkCount(size_t numCaptured) const;

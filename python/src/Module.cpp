@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Shortcut.h"
+#include "Appending.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -158,4 +158,10 @@ NB_MODULE(_core, m) {
                    [](nb::handle self) { return Shortcut::getFunction(self); })
       .def("keep", &Shortcut::keep)
       .def("clear", &Shortcut::clear);
+
+  nb::class_<Appending>(m, "Appending")
+      .def(nb::init<nb::object, Shortcut *>(), nb::keep_alive<1, 3>())
+      .def_prop_ro("call_again",
+                   [](nb::handle self) { return Appending::getFunction(self); })
+      .def("append", &Appending::append);
 }

@@ -58,7 +58,6 @@ bool Signature::readAll(Torch &torch, const nb::handle *arrays,
     kinds[i] =
         uint64_t(type.lanes) << 24 | type.code << 16 | type.bits << 8 | rank;
     addresses[i] = address;
-    constexpr uintptr_t alignment = 256;
     words[numWords++] = reinterpret_cast<uintptr_t>(address) % alignment;
     starts[i] = numWords;
     for (const int64_t *numbers : {tensor.sizes, tensor.strides}) {
@@ -67,6 +66,13 @@ bool Signature::readAll(Torch &torch, const nb::handle *arrays,
     }
   }
   return true;
+}
+
+void Signature::setVector(size_t array, void *address) {
+  addresses[array] = address;
+  int64_t *own = words + starts[array];
+  own[-1] = reinterpret_cast<uintptr_t>(address) % alignment;
+  own[1] = 1; // The stride.
 }
 
 uint64_t Signature::getHash() const {
@@ -93,12 +99,14 @@ bool Signature::operator==(const Signature &other) const {
 
 RepeatedCall::RepeatedCall(const Signature &signature, const nb::handle *arrays,
                            size_t numArguments, FlashCall *call,
-                           const std::vector<ResultMemory> &memories)
+                           const std::vector<ResultMemory> &memories,
+                           int firstGiven)
     : signature(signature), numArguments(numArguments), call(call) {
-  int out = int(signature.getCount()) - 1;
   for (const ResultMemory &memory : memories) {
-    int array = memory.kind == ResultMemory::Given ? out : -1;
-    for (int i = 0; i < out && memory.kind == ResultMemory::Like; ++i)
+    int array = memory.kind == ResultMemory::Given ? firstGiven++ : -1;
+    for (int i = 0;
+         size_t(i) < signature.getCount() && memory.kind == ResultMemory::Like;
+         ++i)
       if (arrays[i].is(memory.array))
         array = i;
     results.push_back({memory, array});
@@ -121,8 +129,9 @@ nb::object RepeatedCall::launch(Torch &torch, const Signature &given,
       addresses[count++] = given.getAddress(i);
   const char *note = "; arguments 0, 1 and 2 are query, key and value";
   check(flashCallSetAddresses(call, addresses, count), note);
-  nb::object made[2];
-  void *ofResults[2];
+  constexpr size_t maxResults = 3;
+  nb::object made[maxResults];
+  void *ofResults[maxResults];
   for (size_t i = 0; i < results.size(); ++i) {
     const auto &[memory, array] = results[i];
     if (memory.kind == ResultMemory::Given) {
@@ -142,7 +151,10 @@ nb::object RepeatedCall::launch(Torch &torch, const Signature &given,
         note);
   if (results.size() == 1)
     return std::move(made[0]);
-  return steal(PyTuple_Pack(2, made[0].ptr(), made[1].ptr()));
+  nb::object all = steal(PyTuple_New(results.size()));
+  for (size_t i = 0; i < results.size(); ++i)
+    PyTuple_SetItem(all.ptr(), i, made[i].release().ptr());
+  return all;
 }
 
 std::shared_ptr<RepeatedCall> RepeatedCalls::find(const Signature &signature) {

@@ -44,11 +44,15 @@ public:
   int64_t getSize(size_t array, int dim) const {
     return words[starts[array] + dim];
   }
+  /// Makes of the array, which has one dimension, one of neighbours elsewhere.
+  void setVector(size_t array, void *address);
 
 private:
   bool readAll(Torch &torch, const nb::handle *arrays, size_t numArrays);
 
   static constexpr size_t maxWords = 128;
+  /// The part of an address that counts.
+  static constexpr uintptr_t alignment = 256;
 
   size_t count = 0, numWords = 0;
   int device = -1;
@@ -63,11 +67,12 @@ private:
 /// A call of a kernel that is prepared for arrays of one signature.
 class RepeatedCall {
 public:
-  /// The last of `arrays` is what the result is written into, or None;
-  /// `numArguments` of those before that are not None are the kernel's.
+  /// The first `numArguments` of `arrays` that are not None are the kernel's.
+  /// Results that are written into arrays that there are have the ones from
+  /// `firstGiven` on. The call becomes this one's.
   RepeatedCall(const Signature &signature, const nb::handle *arrays,
                size_t numArguments, FlashCall *call,
-               const std::vector<ResultMemory> &results);
+               const std::vector<ResultMemory> &results, int firstGiven);
   ~RepeatedCall() { flashCallDestroy(call); }
   RepeatedCall(const RepeatedCall &) = delete;
 

@@ -50,7 +50,6 @@ bool Shortcut::haveOptions(const Entry &entry, PyObject *const *options,
 bool Shortcut::Arrays::read(Torch &torch, PyObject *const *arguments) {
   nb::handle *all = given.all;
   size_t count = 0;
-  int places[NumArrays];
   for (int i = 0; i < NumArrays; ++i) {
     nb::handle array = arguments[i];
     places[i] = -1;
@@ -75,24 +74,33 @@ nb::object Shortcut::call(PyObject *const *arguments, size_t count) {
   Torch *torch = Torch::get();
   if (!torch || count < NumArrays)
     return {};
+  Arrays arrays;
+  std::shared_ptr<const Entry> entry = find(*torch, arguments, count, arrays);
+  if (!entry)
+    return {};
+  return entry->attention->repeatRead(*torch, arrays.given, areRows,
+                                      arrays.signature);
+}
+
+std::shared_ptr<const Shortcut::Entry>
+Shortcut::find(Torch &torch, PyObject *const *arguments, size_t count,
+               Arrays &arrays) {
   PyObject *const *options = arguments + NumArrays;
   bool isRead = false;
-  Arrays arrays;
   // Comparisons may run code of Python, and other threads meanwhile.
   for (size_t i = 0; i < entries.size(); ++i) {
     std::shared_ptr<const Entry> entry = entries[i];
     if (!haveOptions(*entry, options, count - NumArrays))
       continue;
-    if (!isRead && (torch->isWatched() || torch->isAutocastEnabled() ||
-                    !arrays.read(*torch, arguments)))
+    if (!isRead && (torch.isWatched() || torch.isAutocastEnabled() ||
+                    !arrays.read(torch, arguments)))
       return {};
     isRead = true;
     if (!(entry->kinds == arrays.kinds))
       continue;
     if (i < entries.size())
       std::swap(entries[i], entries.front());
-    return entry->attention->repeatRead(*torch, arrays.given, areRows,
-                                        arrays.signature);
+    return entry;
   }
   return {};
 }
@@ -125,26 +133,6 @@ void Shortcut::keep(nb::handle attention, const nb::args &given) {
   std::swap(entries.back(), entries.front());
 }
 
-static PyObject *callShortcut(PyObject *self, PyObject *const *arguments,
-                              Py_ssize_t count) {
-  try {
-    nb::object result =
-        nb::inst_ptr<Shortcut>(self)->call(arguments, size_t(count));
-    return (result ? std::move(result) : nb::object(nb::none()))
-        .release()
-        .ptr();
-  } catch (nb::python_error &error) {
-    error.restore();
-  } catch (const std::exception &error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  }
-  return nullptr;
-}
-
 nb::object Shortcut::getFunction(nb::handle self) {
-  static PyMethodDef definition = {
-      "call",
-      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callShortcut)),
-      METH_FASTCALL, nullptr};
-  return steal(PyCFunction_NewEx(&definition, self.ptr(), nullptr));
+  return makeFastFunction<Shortcut, &Shortcut::call>(self);
 }

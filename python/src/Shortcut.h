@@ -33,24 +33,6 @@ public:
     NumArrays
   };
 
-  /// Whether the function has the rows before the heads, as `callRows`.
-  explicit Shortcut(bool areRows) : areRows(areRows) {}
-
-  /// The result of a call like one before, or null: then the function is to do
-  /// it.
-  nb::object call(PyObject *const *arguments, size_t count);
-
-  /// Notes that a function calls `attention`, which must be an `Attention`, for
-  /// such arguments. Options must not become others. They are compared by type
-  /// and `==`, and floating-point numbers by their bits.
-  void keep(nb::handle attention, const nb::args &arguments);
-  void clear() { entries.clear(); }
-
-  /// A function of Python that calls `call` of `self`, a Shortcut, and returns
-  /// None for null.
-  static nb::object getFunction(nb::handle self);
-
-private:
   /// What a variant depends on, of arrays: their types, ranks and the rows of a
   /// page.
   struct Kinds {
@@ -60,6 +42,7 @@ private:
       return kinds == other.kinds && page == other.page;
     }
   };
+  /// What calls with some options, and with arrays of some kinds, do.
   struct Entry {
     std::vector<nb::object> options;
     Kinds kinds;
@@ -72,9 +55,35 @@ private:
     Attention::Given given;
     Signature signature;
     Kinds kinds;
+    /// Of each its number among them, or -1.
+    int places[NumArrays];
     bool read(Torch &torch, PyObject *const *arguments);
   };
 
+  /// Whether the function has the rows before the heads, as `callRows`.
+  explicit Shortcut(bool areRows) : areRows(areRows) {}
+
+  /// The result of a call like one before, or null: then the function is to do
+  /// it.
+  nb::object call(PyObject *const *arguments, size_t count);
+
+  /// What a call like this one did, and this one's arrays, which are read; null
+  /// where there was none.
+  std::shared_ptr<const Entry> find(Torch &torch, PyObject *const *arguments,
+                                    size_t count, Arrays &arrays);
+  bool haveRows() const { return areRows; }
+
+  /// Notes that a function calls `attention`, which must be an `Attention`, for
+  /// such arguments. Options must not become others. They are compared by type
+  /// and `==`, and floating-point numbers by their bits.
+  void keep(nb::handle attention, const nb::args &arguments);
+  void clear() { entries.clear(); }
+
+  /// A function of Python that calls `call` of `self`, a Shortcut, and returns
+  /// None for null.
+  static nb::object getFunction(nb::handle self);
+
+private:
   static bool haveOptions(const Entry &entry, PyObject *const *options,
                           size_t count);
 

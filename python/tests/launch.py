@@ -267,7 +267,9 @@ def test_serving():
     bounds = dict(sequences=[1, 2, 5], keys=64, page_size=16, device="cuda:0")
     prepared = serving.prepare(8, 2, 128, "float16", calls, layers=layers, **bounds)
     target = flash.get_device_target()
-    assert {(kernel.layer, kernel.kind) for kernel in prepared.kernels} == {(i, call.kind) for i in range(2) for call in calls}
+    kinds = {(i, call.kind) for i in range(2) for call in calls}
+    assert {(kernel.layer, kernel.kind) for kernel in prepared.kernels} == kinds | {(None, "append")}
+    assert "\nall layers, append, " in str(prepared), prepared
     assert {kernel.target for kernel in prepared.kernels} == {target}
     assert all("query_tile" in kernel.version for kernel in prepared.kernels if kernel.kind == "decode"), prepared
     again = serving.prepare(8, 2, 128, "float16", calls, layers=layers, **bounds)
@@ -288,8 +290,12 @@ def test_serving():
             events.clear()
             if call.kind == "decode":
                 tokens, keys = int(rng.integers(1, 4)), 16 * columns
-                flash.flash_attn_with_kvcache(make((count, tokens, 8, 128), "float16"), *cache, cache_seqlens=lengths, block_table=table,
+                new = [make((count, tokens, 2, 128), "float16") for _ in cache] if step % 4 == 0 else []
+                flash.flash_attn_with_kvcache(make((count, tokens, 8, 128), "float16"), *cache, *new, cache_seqlens=lengths, block_table=table,
                                               return_softmax_lse=number == 1, **options)
+                if new:  # How many keys there are then.
+                    assert events[0] == ("empty", (count,), "int32"), events
+                    events[:] = [event for event in events[1:] if event[0] == "empty"]
             elif call.kind == "mixed":
                 tokens, keys = int(rng.integers(1, 71)), 16 * columns
                 flash.flash_attn_varlen_func(make((tokens, 8, 128), "float16"), *cache, ends, block_table=table, seqused_k=lengths,
@@ -317,6 +323,13 @@ def test_serving():
         rows = elsewhere(9, 16, 2, 128)
         message = f"has target {target} on cuda:0"
         expect_error(serving.UnpreparedError, message, elsewhere(1, 8, 1, 128), rows, rows, flash.causal(), **arrays)
+    # The kernel of the call is there, and the other is not.
+    token, dense = make((3, 1, 8, 128), "float16"), [make((3, 64, 2, 128), "float16") for _ in range(2)]
+    new, batch = [make((3, 1, 2, 128), "float16") for _ in range(2)], dict(cache_seqlens=paged["key_lengths"], causal=True)
+    flash.flash_attn_with_kvcache(token, *dense, **batch)
+    with serving.no_compilation():
+        message = "the call needs the kernel that appends f16 keys and values to rows of a batch, D = 128 and 128, and it was not prepared"
+        expect_error(serving.UnpreparedError, message, token, *dense, *new, **batch, call=flash.flash_attn_with_kvcache)
     expect_error(serving.UnpreparedError, "sequences 1, 2, 5", serving.decode(3), 9, 1, 64, call=prepared.workspace_bytes)
     expect_error(serving.UnpreparedError, "layer 7 was not prepared", serving.decode(3), 1, 1, 64, 7, call=prepared.workspace_bytes)
 

@@ -185,6 +185,52 @@ def test_parameters():
             assert launch(call, others)[0] == first
 
 
+def make_appending(table=True, tokens=1):
+    """A cache in pages or not, and new keys and values."""
+    arrays = make_paged()
+    if not table:
+        arrays.update(key=make((3, 80, 2, 128), "float16"), value=make((3, 80, 2, 128), "float16"), table=None)
+    new = lambda: make((3, tokens, 2, 128), "float16")
+    return {**arrays, "query": make((3, tokens, 8, 128), "float16"), "new_key": new(), "new_value": new()}
+
+
+def call_appending(new_key, new_value, **arrays):
+    return call_kv_cache(k=new_key, v=new_value, **arrays)
+
+
+def test_appending():
+    """One kernel writes keys, values and new lengths, and the other reads these; what there was is read nowhere."""
+    for options in (dict(), dict(table=False), dict(tokens=3)):
+        arrays = make_appending(**options)
+        first, results = launch(call_appending, arrays)
+        assert [line[7] for line in first] == ["append", "attention"], options
+        assert "lengths + 0" in first[0] and not any("lengths" in word or "new" in word for word in first[1])
+        for _ in range(2):
+            assert launch(call_appending, arrays)[0] == first
+        with no_python():
+            others = make_appending(**options)
+            found, again = launch(call_appending, others)
+            assert found == first and describe(again) == describe(results)
+            assert launch(call_appending, {**arrays, "new_value": others["new_value"]})[0] == first
+    # Keys and values beside each other, as the halves of rows.
+    halves = lambda x: [fake_torch.Tensor(part, half, 0) for part in (x.array[..., :128], x.array[..., 128:])]
+    call_halves = lambda key, **others: call_appending(**dict(zip(("key", "value"), halves(key))), **others)
+    arrays = {name: array for name, array in make_appending().items() if name != "value"}
+    arrays["key"] = make((20, 16, 2, 256), "float16")
+    first, _ = launch(call_halves, arrays)
+    assert "key + 0" in first[0] and "key + 256" in first[0]
+    assert launch(call_halves, arrays)[0] == launch(call_halves, arrays)[0] == first
+    arrays = make_appending()
+    expect_error(ValueError, "k and v belong together", lambda: call_appending(**{**arrays, "new_value": None}))
+    expect_error(ValueError, "k has the shape (3, 1, 1, 128)", lambda: call_appending(**{**arrays, "new_key": make((3, 1, 1, 128), "float16")}))
+    # Of the new arrays or of the call's alone one is unlike any before.
+    with no_python():
+        for other in (dict(new_key=make((3, 2, 2, 128), "float16")), dict(query=make((3, 2, 8, 128), "float16"))):
+            get_launches()
+            expect_error(AssertionError, "not known", lambda: call_appending(**{**arrays, **other}))
+            assert not get_launches()
+
+
 def test_captured_arrays():
     """Arrays of functions may be others; they are read where they are now."""
 

@@ -285,4 +285,4 @@ def test_kernels_of_a_card_that_is_not_here():
     machine = flash.compiler.Machine("sm_90a", "NVIDIA H200", 132)
     given = dict(layers=[serving.Layer(causal=True)], sequences=[1], keys=[64], page_size=16, device=machine)
     prepared = serving.prepare(4, 2, 64, "bfloat16", [serving.decode([1])], **given)
-    assert [kernel.target for kernel in prepared.kernels] == ["sm_90a"]
+    assert [(kernel.target, kernel.kind) for kernel in prepared.kernels] == [("sm_90a", "decode"), ("sm_90a", "append")]
