@@ -107,8 +107,9 @@ func.func @whole(%x: tensor<1x2x9xf32>, %offsets: tensor<4xi64>, %out: tensor<1x
 
 // -----
 
-// A kernel over the rows of a view has no tile for rows that no sequence has: at most one for each 16 rows in memory and one for
-// each sequence. The sequence of a tile is the last one that starts at it or before.
+// A kernel over the rows of a view has as many tiles as sequences may have: of 16 rows if all but one are lacking in the last tile of each.
+// The sequence of a tile is the last one that starts at it or before: the one that would if all were equally long, if the next one starts
+// behind it, or else it is searched.
 
 !memory = tensor<1x4x?x8xf16>
 !view = tensor<?x4x?x8xf16>
@@ -116,6 +117,15 @@ func.func @whole(%x: tensor<1x2x9xf32>, %offsets: tensor<4xi64>, %out: tensor<1x
 // CHECK-LABEL: func @rows(
 // CHECK-SAME:      %[[X:.*]]: tensor<1x4x?x8xf16>, %[[OFFSETS:.*]]: tensor<?xi32>, %[[OUT:.*]]: tensor<1x4x?x8xf16>)
 // CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %[[N:.*]]) = (0, 0, 0) to (1, 4, %{{.*}}) step (1, 1, 16)
+// CHECK:           %[[QUOTIENT:.*]] = arith.fptosi
+// CHECK:           %[[BY:.*]] = arith.index_cast %[[QUOTIENT]]
+// CHECK:           %[[GUESS:.*]] = arith.minsi %[[BY]],
+// CHECK:           %[[IS_NEXT:.*]] = arith.cmpi slt
+// CHECK:           %[[IS_LAST:.*]] = arith.cmpi eq, %[[GUESS]],
+// CHECK:           %[[IS_THIS:.*]] = arith.cmpi slt
+// CHECK:           %[[IS_RIGHT:.*]] = arith.select %[[IS_NEXT]], %[[IS_LAST]], %[[IS_THIS]]
+// CHECK:           %[[TIMES:.*]] = arith.select %[[IS_RIGHT]], %c0, %c1
+// CHECK:           %[[B:.*]] = scf.for %{{.*}} = %c0 to %[[TIMES]] step %c1 iter_args(%{{.*}} = %[[GUESS]])
 // CHECK:           %[[STRETCH:.*]] = scf.for %{{.*}} = %c64 to %{{.*}} step %c64 iter_args(%{{.*}} = %c0)
 // CHECK:             scf.yield
 // CHECK:           affine.apply #{{.*}}(%[[STRETCH]])
@@ -123,9 +133,7 @@ func.func @whole(%x: tensor<1x2x9xf32>, %offsets: tensor<4xi64>, %out: tensor<1x
 // CHECK:           tensor.extract %[[OFFSETS]][%[[HALF]]]
 // CHECK:           %[[IS:.*]] = arith.cmpi slt
 // CHECK:           %[[LAST:.*]] = arith.select %[[IS]], %[[HALF]], %[[STRETCH]]
-// CHECK-COUNT-4:   arith.cmpi slt
-// CHECK:           arith.cmpi slt
-// CHECK:           %[[B:.*]] = arith.select
+// CHECK-COUNT-5:   arith.cmpi slt
 // CHECK:           tensor.extract %[[OFFSETS]][%[[B]]]
 // CHECK:           tensor.extract_slice %[[X]][0, %[[H]], %{{.*}}, 0]
 func.func @rows(%x: !memory, %offsets: tensor<?xi32>, %out: !memory) -> !memory {

@@ -15,7 +15,7 @@
 // CHECK-LABEL: func @masked(
 // CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %[[ROW:.*]]) = (0, 0, 0) to (1, 2, %{{.*}}) step (1, 1, 128)
 // CHECK:           %[[FLAT:.*]] = arith.divui %[[ROW]], %c128
-// CHECK:           %[[FIRST:.*]] = arith.addi
+// CHECK:           %[[FIRST:.*]] = arith.divui %{{.*}}, %c128
 // CHECK:           %[[END:.*]] = arith.select
 // CHECK:           %[[TILES:.*]] = arith.subi %[[END]], %[[FIRST]]
 // CHECK:           %[[N:.*]] = affine.apply #[[NUMBER]](%[[FLAT]], %[[FIRST]], %[[H]])

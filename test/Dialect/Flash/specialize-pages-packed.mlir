@@ -1,6 +1,10 @@
 // A version for packed queries of few rows whose keys lie in pages. Sizes describe the rows by sequences of the mean length, and what
 // stands before the table as it is: a scalar has no sizes, and offsets are no rows.
 // RUN: flash-opt %s --flash-version="target=sm_90a sizes=4x32x1x128,900x8x16x128,900x8x16x128,,?,4x100" | FileCheck %s
+// More than fill the GPU have splits by what lengths may be, if there is one query for each in the mean: a prompt among more might
+// have many rows.
+// RUN: flash-opt %s --flash-version="target=sm_90a sizes=64x32x1x128,900x8x16x128,900x8x16x128,,?,64x1632" | FileCheck %s --check-prefix=TOKENS
+// RUN: flash-opt %s --flash-version="target=sm_90a sizes=64x32x2x128,900x8x16x128,900x8x16x128,,?,64x1632" | FileCheck %s --check-prefix=DRAFTS
 // Of any lengths, some sequences have one query: heads that read the same keys share tiles, as far as it is known how many there are.
 // RUN: flash-opt %s --flash-version="target=sm_90a sizes=?x32x?x128,?x8x16x128,?x8x16x128,,?,?x?" | FileCheck %s --check-prefix=ANY
 // RUN: flash-opt %s --flash-version="target=sm_90a sizes=?x?x?x128,?x?x16x128,?x?x16x128,,?,?x?" | FileCheck %s --check-prefix=OPEN
@@ -11,6 +15,8 @@
 !cache = tensor<?x?x16x128xbf16>
 // CHECK: func @attention(%{{.*}}: tensor<1x32x?x128xbf16>, %{{.*}}: tensor<?x8x16x128xbf16>,
 // CHECK: flash.attention {{.*}} schedule(<query_tile = 64, {{.*}}packed_heads = 4, {{.*}}split_ctas = 132
+// TOKENS: flash.attention {{.*}} features = specialize_warps|overlap|bulk_store, {{.*}}split_keys = 2048>
+// DRAFTS: flash.attention {{.*}} num_splits = 1>
 // ANY: func @attention(%{{.*}}: tensor<1x32x?x128xbf16>, %{{.*}}: tensor<?x8x16x128xbf16>,
 // ANY: flash.unpage {{.*}} -> tensor<?x8x?x128xbf16>
 // OPEN: func @attention(%{{.*}}: tensor<1x?x?x128xbf16>, %{{.*}}: tensor<?x?x16x128xbf16>,

@@ -100,15 +100,16 @@ SmallVector<OpFoldResult> PackedRows::emitSizes() {
   return sizes;
 }
 
-/// The first tile of a sequence among tiles of `rows` rows, of how many rows
-/// the sequences before it have and its number.
-static AffineExpr getFirstTile(OpBuilder &b, int64_t rows) {
-  return b.getAffineDimExpr(0).floorDiv(rows) + b.getAffineDimExpr(1);
+/// Where a sequence begins if the last tile of each one before it may lack all
+/// rows but one: tiles of `rows` rows that are counted from there are enough
+/// for all sequences, and no more where these have one row each.
+static AffineExpr getBegin(OpBuilder &b, int64_t rows) {
+  return b.getAffineDimExpr(0) + b.getAffineDimExpr(1) * (rows - 1);
 }
 
 Value PackedRows::emitTileCount(int64_t rows) {
   Value batches = emitBatches(), none = constant(0);
-  Value count = apply(getFirstTile(b, rows), {emitRows(), batches});
+  Value count = apply(getBegin(b, rows).floorDiv(rows), {emitRows(), batches});
   // Without rows there may be no memory from which a tile could be loaded.
   Value least = arith::MinSIOp::create(b, loc, batches, emitRows());
   Value areSome =
@@ -122,27 +123,66 @@ Value PackedRows::emitFirstTile(Value batch, int64_t rows) {
   Value before = arith::SubIOp::create(b, loc, emitOffset(batch, first), first);
   // A quotient of what is not negative is a shift, and a value that others are
   // computed of once.
-  Value tiles = arith::DivUIOp::create(b, loc, before, constant(rows));
-  return arith::AddIOp::create(b, loc, tiles, batch);
+  return arith::DivUIOp::create(
+      b, loc, apply(getBegin(b, rows), {before, batch}), constant(rows));
+}
+
+Value PackedRows::emitGuess(Value number, int64_t rows) {
+  auto toFloat = [&](Value index) -> Value {
+    Value integer = arith::IndexCastOp::create(b, loc, b.getI32Type(), index);
+    return arith::SIToFPOp::create(b, loc, b.getF32Type(), integer);
+  };
+  auto toFloatConstant = [&](double value) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+  };
+  // A quotient of floats costs less than one of integers that are not constant.
+  // Half a row is more than what roundings lose.
+  Value batches = emitBatches();
+  Value ofRow = arith::DivFOp::create(
+      b, loc, toFloat(batches),
+      toFloat(apply(getBegin(b, rows), {emitRows(), batches})));
+  Value row = arith::MulFOp::create(b, loc, toFloat(number),
+                                    toFloatConstant(double(rows)));
+  row = arith::AddFOp::create(b, loc, row, toFloatConstant(rows - 0.5));
+  return arith::IndexCastOp::create(
+      b, loc, b.getIndexType(),
+      arith::FPToSIOp::create(b, loc, b.getI32Type(),
+                              arith::MulFOp::create(b, loc, row, ofRow)));
 }
 
 Value PackedRows::emitBatchOfTile(Value number, int64_t rows) {
   // The last batch whose first tile is not behind the tile. Each warp of each
-  // block may compute this, so the number of instructions counts: a batch is
-  // found by bisection in a stretch of batches, and the stretch by a loop,
-  // which has iterations only if there are many batches.
-  constexpr int64_t stretch = 64;
+  // block may compute this before it can do anything else, so the reads that
+  // wait for each other count: where batches are equally long, the first guess
+  // is right.
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
   // In rows instead of tiles, nothing is divided.
-  Value first = emitStart(constant(0));
+  Value first = emitStart(constant(0)), batches = emitBatches();
   Value next = apply((d0 + 1) * rows + d1, {number, first});
-  auto takeIfBefore = [&](Value batch, Value last) -> Value {
-    Value at = apply(d0 * rows + d1, {batch, emitOffset(batch, first)});
-    Value isBefore =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, at, next);
-    return arith::SelectOp::create(b, loc, isBefore, batch, last);
+  auto isBefore = [&](Value batch) -> Value {
+    Value at = apply(getBegin(b, rows), {emitOffset(batch, first), batch});
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, at, next);
   };
-  Value batches = emitBatches(), step = constant(stretch);
+  auto takeIfBefore = [&](Value batch, Value last) -> Value {
+    return arith::SelectOp::create(b, loc, isBefore(batch), batch, last);
+  };
+  Value end = apply(d0 - 1, batches);
+  Value guess = arith::MinSIOp::create(b, loc, emitGuess(number, rows), end);
+  Value isBehind = isBefore(apply(d0 + 1, guess)),
+        isLast =
+            arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, guess, end);
+  Value isRight =
+      arith::SelectOp::create(b, loc, isBehind, isLast, isBefore(guess));
+  Value searches =
+      arith::SelectOp::create(b, loc, isRight, constant(0), constant(1));
+  auto search =
+      scf::ForOp::create(b, loc, constant(0), searches, constant(1), guess);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(search.getBody());
+  // Otherwise it is found by bisection in a stretch of batches, and the stretch
+  // by a loop, which has iterations only if there are many batches.
+  constexpr int64_t stretch = 64;
+  Value step = constant(stretch);
   auto loop = scf::ForOp::create(b, loc, step, batches, step, constant(0));
   {
     OpBuilder::InsertionGuard guard(b);
@@ -151,12 +191,13 @@ Value PackedRows::emitBatchOfTile(Value number, int64_t rows) {
         takeIfBefore(loop.getInductionVar(), loop.getRegionIterArgs()[0]);
     scf::YieldOp::create(b, loc, last);
   }
-  Value last = loop.getResult(0), end = apply(d0 - 1, batches);
+  Value last = loop.getResult(0);
   for (int64_t half = stretch / 2; half > 0; half /= 2) {
     Value batch = arith::MinSIOp::create(b, loc, apply(d0 + half, last), end);
     last = takeIfBefore(batch, last);
   }
-  return last;
+  scf::YieldOp::create(b, loc, last);
+  return search.getResult(0);
 }
 
 /// Checks constant offsets by the rules that flash-run has for inputs.

@@ -423,8 +423,13 @@ func::FuncOp Specialize::copyForCalls(AttentionOp op) {
   }
   func.setFunctionType(b.getFunctionType(body->getArgumentTypes(), {}));
   b.setInsertionPointToEnd(body);
-  // The keys of packed rows are not split by what lengths may be.
-  if (getProblem(op).hasPackedRows)
+  // Among packed sequences of a few queries in the mean may be a prompt, for
+  // whose rows splits by what lengths may be would take much memory. Of packed
+  // keys the mean is known.
+  bool areTokens = query[query.size() - 2] == 1 &&
+                   !isa_and_nonnull<UnpackOp>(
+                       AddressOpInterface::ofRows(op.getKey()).getOperation());
+  if (getProblem(op).hasPackedRows && !areTokens)
     copy.getKeyLengthsMutable().clear();
   copy.getOutput().setType(op.getOutput().getType().clone(output));
   if (op.getLse())

@@ -41,9 +41,10 @@ struct PackedRows {
   /// if there are no rows or no sequences.
   mlir::Value emitTileCount(int64_t rows);
   /// The number of the first tile of the sequence. It is the number of whole
-  /// tiles in all rows before the sequence, and one more for each sequence
-  /// before it, whose last tile may be partial. So it needs no sum over the
-  /// sequences, and some numbers may belong to no tile.
+  /// tiles in all rows before the sequence and, for each sequence before it,
+  /// the rows of a tile but one, which its last tile may lack. So it needs no
+  /// sum over the sequences, and some numbers may belong to no tile; none if
+  /// each sequence has one row.
   mlir::Value emitFirstTile(mlir::Value batch, int64_t rows);
   /// The sequence to which the tile with this number belongs: the last one
   /// whose first tile is not behind it.
@@ -59,6 +60,9 @@ private:
   /// most the number of rows.
   mlir::Value emitOffset(mlir::Value at, mlir::Value least);
   mlir::Value emitStart(mlir::Value batch);
+  /// The sequence of a tile if all were equally long: not negative, and perhaps
+  /// behind the last one.
+  mlir::Value emitGuess(mlir::Value number, int64_t rows);
 };
 
 } // namespace flash
