@@ -47,9 +47,11 @@ bool Appending::Launch::read(const nb::handle *given) {
     array = readArray(given[i], "appended", owners[i]);
     // Into a copy nothing is appended.
     if (!array.hasMemory || !array.isTorch || array.device < 0 ||
-        !owners[i].is(given[i]))
+        array.device != arrays[Key].device || !owners[i].is(given[i]))
       return false;
     if (i >= numRows) {
+      if (array.strides[array.rank - 1] != 1)
+        return false;
       array.setUnitStrides();
       tensors[count++] = array.getTensor();
       continue;
