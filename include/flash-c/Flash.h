@@ -402,9 +402,9 @@ FLASH_CAPI FlashStatus flashCallSetAddresses(FlashCall *call,
     and returns. This neither waits nor allocates device memory, so the stream
     may be capturing a graph. `results` holds an address for each result, a
     multiple of 16 bytes; that of `scratch` is a multiple of 256. They may be
-    null only for memory of 0 bytes; a null stream is the default stream. Memory must stay
-    valid until the stream has executed the call. The device's context is
-    current afterwards. */
+    null only for memory of 0 bytes; a null stream is the default stream. Memory
+    must stay valid until the stream has executed the call. The device's context
+    is current afterwards. */
 FLASH_CAPI FlashStatus flashCallLaunch(FlashCall *call, void *const *results,
                                        size_t numResults, void *scratch,
                                        void *stream);

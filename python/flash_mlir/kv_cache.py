@@ -84,10 +84,21 @@ def _check_new(name, new, cache, batch):
         raise TypeError(f"{name} is a {type(new).__name__}; expected an array of shape {expected}")
     if len(new.shape) != 4 or new.shape[0] != batch or tuple(new.shape[2:]) != tuple(cache.shape[2:]):
         raise ValueError(f"{name} has the shape {tuple(new.shape)}; expected {expected}, as {name}_cache has")
+    if is_tensor(new) != is_tensor(cache):
+        raise TypeError(f"{name} is a {type(new).__name__}, {name}_cache a {type(cache).__name__}; they must be of one library")
+    if is_tensor(new) and new.device != cache.device:
+        raise ValueError(f"{name} is on {new.device}, {name}_cache on {cache.device}; they must be on one device")
     if new.dtype != cache.dtype:
         raise TypeError(f"{name} has the dtype {new.dtype}, {name}_cache {cache.dtype}; they must agree")
     if isinstance(cache, numpy.ndarray) and not cache.flags.writeable:
         raise ValueError(f"{name}_cache is read-only; expected an array that can be written into")
+
+
+def _check_room(count, before, k_cache, table):
+    """Raises an error where sizes alone say that a sequence with so many keys before has no room for new ones."""
+    room = k_cache.shape[1] * (1 if table is None else table.shape[1])
+    if k_cache.shape[0] and before + count > room:
+        raise ValueError(f"new keys are the ones from {before} to {before + count - 1} of their sequences, and there is room for {room}")
 
 
 def _check_range(numbers, end, describe):
@@ -205,7 +216,7 @@ def flash_attn_with_kvcache(
     Raises:
       What `attention` does; ValueError, too, for arguments that are not possible here, and for rows that there is no room for; on
         CUDA nobody looks at these without `checks`, and such rows are written nowhere. (PyTorch's kernels, which append under
-        torch.compile and where head dimensions are no multiples of 8, stop at them.)
+        torch.compile and where docs/serving.md says so, stop at them.)
       NotImplementedError: rotary_cos or rotary_sin is given, or an argument requires gradients, and there are none.
     """
     scales = {} if q_descale is k_descale is v_descale is None else get_scales(q_descale, k_descale, v_descale, k_cache, v_cache)
@@ -228,7 +239,7 @@ def flash_attn_with_kvcache(
         if not is_array(array) or len(array.shape) != 4:
             found = f"has {len(array.shape)} dimensions" if is_array(array) else f"is a {type(array).__name__}"
             raise ValueError(f"{name} {found}; expected 4: (batch, length, heads, head dimension), or with block_table pages")
-    _refuse_gradients(q, k_cache, v_cache, k, v)
+    _refuse_gradients(q, k_cache, v_cache, k, v, learnable_sink, alibi_slopes, out)
     batch = q.shape[0]
     if block_table is not None:
         check_int32("block_table", block_table, 2, "2: the pages of each sequence, in their order")
@@ -269,7 +280,8 @@ def flash_attn_with_kvcache(
         raise ValueError("k and v belong together; give both or none")
     # On a device nobody looks at lengths and tables, and the kernel does all.
     by_kernel = getattr(q, "is_cuda", False) and not (is_compiling() or checking.is_on)
-    places = None
+    # Dynamo reads what a function may read later.
+    count, find_places, places = 0, None, None
     if k is not None:
         if lengths is None:
             raise ValueError("k is given without cache_seqlens, behind which it is appended")
@@ -280,6 +292,9 @@ def flash_attn_with_kvcache(
         count = k.shape[1]
         if count != v.shape[1]:
             raise ValueError(f"k has {count} new keys and v {v.shape[1]}; they must agree")
+        if is_tensor(q) and any([cache.device != q.device for cache in (k_cache, v_cache)]):
+            raise ValueError(f"k_cache is on {k_cache.device}, v_cache on {v_cache.device}, q on {q.device}; they must be on one device")
+        _check_room(count, cache_seqlens if lengths is not cache_seqlens else 0, k_cache, block_table)
         find_places = functools.partial(_find_places, k_cache, count, batch, lengths, block_table, cache_batch_idx)
         if not by_kernel:
             places = find_places()
@@ -321,10 +336,11 @@ def flash_attn_with_kvcache(
         check_out(out, operands[0], (*q.shape[:3], v_cache.shape[-1]))
     try:
         if k is not None:
+            _refuse_gradients(*captured)
             # What is wrong with other arguments, or cannot be compiled, is an error before something is written.
             variant.function.prepare(*_put_heads_first(operands, table), of_mask, learnable_sink, captured)
             captured = *captured[:-1], append()
-            if operands[1] is not k_cache:  # A copy of another dtype.
+            if operands[1] is not k_cache or operands[2] is not v_cache:  # A copy of another dtype.
                 operands = autocast(q, k_cache, v_cache)
         if getattr(q, "is_cuda", False) and not checking.is_on:
             results = variant.function.call_rows(*operands, of_mask, learnable_sink, captured, out)

@@ -110,11 +110,16 @@ def _read_scale(name, scale, like, rows, sequences, kind_of_keys):
     if shape == of_heads:
         return "head", scale
     if shape == of_rows:
-        return "row", scale.swapaxes(1, 2) if kind_of_keys == "pages" else scale
+        # Kernels read the rows of a head side by side.
+        return "row", _make_dense(scale.swapaxes(1, 2)) if kind_of_keys == "pages" else scale
     if all(size == 1 for size in shape):
         return "tensor", scale.reshape(1)
     others = f", or {of_rows}, one for each row of {name}" if of_rows else ""
     raise ValueError(f"{operand} has the shape {shape}; expected a number, {of_heads}, one for each sequence and key head{others}")
+
+
+def _make_dense(array):
+    return array.contiguous() if is_tensor(array) else numpy.ascontiguousarray(array)
 
 
 def _check_call(config, query, key, value, lengths, sink, captured):
@@ -196,13 +201,18 @@ def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blo
     kernel = _get_kernel(config, _FACTORS[elements["query"]], dims, device, sizes)
     if out is not None:
         check_out(out, query, (*query.shape[:-1], value.shape[-1]))
+    def list_arguments():
+        others = [to_lengths(lengths)] if lengths is not None else []
+        others += [cast(sink, "float32")] if sink is not None else []
+        others += [with_signs(array, capture) for array, capture in zip(captured, get_captures(config))]
+        return [*rows, *others, *packing.get_arrays(*arrays), *of_scales]
+
     if append is not None:
+        kernel._kernel.check(list_arguments())
         arrays = *arrays[:-1], append()
         # What autocast has copied is older.
         rows[1:] = (_put_heads_first(array, kind) for array in cast_keys())
-    arguments = rows + ([to_lengths(lengths)] if lengths is not None else []) + ([cast(sink, "float32")] if sink is not None else [])
-    arguments += [with_signs(array, capture) for array, capture in zip(captured, get_captures(config))]
-    results = kernel(*arguments, *packing.get_arrays(*arrays), *of_scales)
+    results = kernel(*list_arguments())
     results = results if return_lse else (results,)
     if of_queries == "packed":
         results = tuple(map(to_rows, results))

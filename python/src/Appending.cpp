@@ -7,6 +7,8 @@
 
 #include "Appending.h"
 
+#include <algorithm>
+
 using namespace flash::python;
 
 /// Makes of rows of 8 bits rows of half as many elements of 16 bits, which are
@@ -40,28 +42,34 @@ struct Appending::Launch {
 bool Appending::Launch::read(const nb::handle *given) {
   constexpr int numRows = 4;
   constexpr uintptr_t alignment = 16; // Where a result may start.
+  constexpr const char *names[] = {"k",       "v",           "k_cache",
+                                   "v_cache", "block_table", "cache_seqlens"};
   for (int i = 0; i < NumOperands; ++i) {
     if (given[i].is_none())
       continue;
     Array &array = arrays[i];
-    array = readArray(given[i], "appended", owners[i]);
+    array = readArray(given[i], names[i], owners[i]);
     // Into a copy nothing is appended.
     if (!array.hasMemory || !array.isTorch || array.device < 0 ||
         array.device != arrays[Key].device || !owners[i].is(given[i]))
       return false;
+    int64_t &last = array.strides[array.rank - 1];
+    if (array.sizes[array.rank - 1] <= 1)
+      last = 1; // It means nothing.
+    if (last != 1)
+      return false;
+    array.setUnitStrides();
     if (i >= numRows) {
-      if (array.strides[array.rank - 1] != 1)
-        return false;
-      array.setUnitStrides();
       tensors[count++] = array.getTensor();
       continue;
     }
-    // A call that is kept knows by its number which array a result is.
-    for (int j = 0; j < i; ++j)
-      if (given[j].is(given[i]))
-        return false;
+    // Values that are columns of keys are written behind these.
+    if (i == ValueCache && array.data == arrays[KeyCache].data)
+      return false;
     bool isByte = array.element == FLASH_I8 || array.element == FLASH_F8E4M3FN;
-    if (array.rank != 4 || array.isEmpty() || array.strides[3] != 1 ||
+    bool isRepeated = std::find(array.strides, array.strides + array.rank, 0) !=
+                      array.strides + array.rank;
+    if (array.rank != 4 || array.isEmpty() || (i >= KeyCache && isRepeated) ||
         (isByte ? !widen(array) : array.element > FLASH_F32) ||
         array.sizes[3] % 8 || array.element != arrays[Key].element ||
         reinterpret_cast<uintptr_t>(array.data) % alignment)
@@ -95,6 +103,13 @@ Kernel &Appending::getKernel(const Launch &launch, bool hasTable) {
   return nb::cast<Kernel &>(kernel);
 }
 
+/// Whether values are no columns of keys; calls of one signature may differ in
+/// that.
+static bool haveCachesApart(const Signature &signature) {
+  return signature.getAddress(Appending::KeyCache) !=
+         signature.getAddress(Appending::ValueCache);
+}
+
 nb::object Appending::append(const nb::args &given) {
   Torch *torch = Torch::get();
   nb::handle arrays[NumOperands];
@@ -108,7 +123,8 @@ nb::object Appending::append(const nb::args &given) {
   Signature signature;
   bool mayRepeat = torch->currentStream.is_valid() &&
                    signature.read(*torch, arrays, NumOperands) &&
-                   torch->getCurrentDevice() == signature.getDevice();
+                   torch->getCurrentDevice() == signature.getDevice() &&
+                   haveCachesApart(signature);
   std::shared_ptr<RepeatedCall> call;
   if (mayRepeat)
     call = calls.find(signature);
@@ -126,7 +142,11 @@ nb::object Appending::append(const nb::args &given) {
         kernel.prepare(launch.tensors, launch.count, launch.arrays, NumOperands,
                        "", launch.places, launch.destinations, memories);
     call = std::make_shared<RepeatedCall>(signature, arrays, launch.count,
-                                          prepared, memories, KeyCache);
+                                          prepared, memories, KeyCache, "");
+    if (memories[0].kind != ResultMemory::Given ||
+        memories[1].kind != ResultMemory::Given)
+      raise(PyExc_RuntimeError,
+            "the kernel cannot write into caches of these strides");
     calls.add(call);
   }
   nb::object results = call->launch(*torch, signature, arrays);
@@ -158,7 +178,8 @@ nb::object Appending::callAgain(PyObject *const *arguments, size_t count) {
   Signature signature;
   if (!call || call->isInUse() ||
       !signature.read(*torch, arrays, NumOperands) ||
-      torch->getCurrentDevice() != signature.getDevice())
+      torch->getCurrentDevice() != signature.getDevice() ||
+      !haveCachesApart(signature))
     return {};
   std::shared_ptr<RepeatedCall> appending = calls.find(signature);
   if (!appending || appending->isInUse())
@@ -178,7 +199,8 @@ nb::object Appending::callAgain(PyObject *const *arguments, size_t count) {
                                       others[Shortcut::Out]);
   }
   Signature made;
-  made.read(*torch, &ofCall.given.all[place], 1);
+  if (!made.read(*torch, &ofCall.given.all[place], 1))
+    raise(PyExc_RuntimeError, "PyTorch made no plain tensor");
   ofCall.signature.setVector(place, made.getAddress(0));
   return call->launch(*torch, ofCall.signature, ofCall.given.all);
 }

@@ -1,5 +1,4 @@
 //===- Appending.h - New keys of a cache ------------------------*- C++ -*-===//
-//-*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,8 +38,8 @@ public:
   /// Appends, and returns how many rows sequences have then. None, and nothing
   /// is written, where PyTorch has to do it: with tensors that are not in
   /// memory as their strides say, rows with gaps, head dimensions that no
-  /// kernel has, or where something watches operators. The caller has checked
-  /// types and sizes but for head dimensions.
+  /// kernel has, caches that begin together, or where something watches
+  /// operators. The caller has checked types and sizes but for head dimensions.
   nb::object append(const nb::args &arrays);
 
   /// Appends, and calls what the shortcut would call with the lengths that

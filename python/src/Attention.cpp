@@ -510,7 +510,8 @@ std::shared_ptr<RepeatedCall> Attention::record(const Given &given,
                             numOperands, noteOfOperands, launch.getPlaces(),
                             launch.places.getDestinations(), memories);
   return std::make_shared<RepeatedCall>(signature, all, launch.count, call,
-                                        memories, int(given.count) - 1);
+                                        memories, int(given.count) - 1,
+                                        noteOfOperands);
 }
 
 nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,

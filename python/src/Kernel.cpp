@@ -291,15 +291,23 @@ Kernel::countBytes(int device,
   return nb::make_tuple(ofResults, flashCallGetScratchBytes(call));
 }
 
-std::vector<nb::object> Kernel::call(const std::vector<nb::object> &arguments) {
-  size_t expected = flashKernelGetNumArguments(handle);
+struct Kernel::Arguments {
+  Arguments(const Kernel &kernel, const std::vector<nb::object> &arguments);
+
+  std::vector<Array> arrays;
+  std::vector<nb::object> owners;
+  std::vector<FlashTensor> tensors;
+};
+
+Kernel::Arguments::Arguments(const Kernel &kernel,
+                             const std::vector<nb::object> &arguments)
+    : arrays(arguments.size()), owners(arguments.size()),
+      tensors(arguments.size()) {
+  size_t expected = flashKernelGetNumArguments(kernel.handle);
   if (arguments.size() != expected)
     raise(PyExc_TypeError, "the function takes ", expected, " arguments, but ",
           arguments.size(), " are given");
-  bool onDevice = isGpu();
-  std::vector<Array> arrays(expected);
-  std::vector<nb::object> owners(expected);
-  std::vector<FlashTensor> tensors(expected);
+  bool onDevice = kernel.isGpu();
   for (size_t i = 0; i < expected; ++i) {
     std::string name = "argument " + std::to_string(i);
     Array &array = arrays[i];
@@ -307,22 +315,35 @@ std::vector<nb::object> Kernel::call(const std::vector<nb::object> &arguments) {
     array = read(arguments[i], name.c_str(), owners[i]);
     if (!array.hasMemory)
       raiseNoMemory(arguments[i], name.c_str());
-    FlashElementType element = flashKernelGetArgument(handle, i).element;
+    FlashElementType element = flashKernelGetArgument(kernel.handle, i).element;
     if (!array.hasType(element))
       raise(PyExc_TypeError, name, " is ", array.describe(),
             "; the program has ", getName(element));
     if (onDevice != (array.device >= 0) || array.device != arrays[0].device)
       raise(PyExc_ValueError, name, " is on ", array.describeDevice(),
-            "; the kernel is for ", getTarget(),
+            "; the kernel is for ", kernel.getTarget(),
             ", and all arguments must be on one device");
     array.setUnitStrides();
     tensors[i] = array.getTensor();
   }
   if (onDevice && expected == 0)
     raise(PyExc_ValueError, "a kernel without arguments has no device");
-  if (onDevice)
-    return launch(tensors.data(), expected, arrays.data(), expected);
-  return run(tensors.data(), expected, expected ? arrays[0] : Array());
+}
+
+std::vector<nb::object> Kernel::call(const std::vector<nb::object> &arguments) {
+  auto [arrays, owners, tensors] = Arguments(*this, arguments);
+  size_t count = tensors.size();
+  if (isGpu())
+    return launch(tensors.data(), count, arrays.data(), count);
+  return run(tensors.data(), count, count ? arrays[0] : Array());
+}
+
+void Kernel::checkArguments(const std::vector<nb::object> &arguments) {
+  Arguments read(*this, arguments);
+  if (!isGpu())
+    return;
+  Borrowed call(*this, read.arrays[0].device);
+  prepare(call, read.tensors.data(), read.tensors.size(), "", nullptr);
 }
 
 std::vector<nb::object> Kernel::run(const FlashTensor *arguments, size_t count,

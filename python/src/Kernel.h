@@ -106,6 +106,9 @@ public:
 
   /// Runs or launches the kernel on arrays that are all on one device.
   std::vector<nb::object> call(const std::vector<nb::object> &arguments);
+  /// Raises what `call` would before it launches the kernel, or on the host
+  /// before it runs.
+  void checkArguments(const std::vector<nb::object> &arguments);
 
   /// The same after the arrays have been read: on the host, dense,
   std::vector<nb::object> run(const FlashTensor *arguments, size_t count,
@@ -128,6 +131,8 @@ public:
                      std::vector<ResultMemory> &memories);
 
 private:
+  /// The arguments of a call, which are read and checked.
+  struct Arguments;
   /// A call of the device, given back to `calls` at the end of a scope.
   class Borrowed;
 

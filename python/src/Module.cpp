@@ -108,7 +108,8 @@ NB_MODULE(_core, m) {
       .def("serialize", &Kernel::serialize)
       .def("load", &Kernel::load)
       .def("count_bytes", &Kernel::countBytes)
-      .def("call", &Kernel::call);
+      .def("call", &Kernel::call)
+      .def("check", &Kernel::checkArguments);
 
   nb::class_<Attention>(m, "Attention")
       .def("__init__",

@@ -100,8 +100,8 @@ bool Signature::operator==(const Signature &other) const {
 RepeatedCall::RepeatedCall(const Signature &signature, const nb::handle *arrays,
                            size_t numArguments, FlashCall *call,
                            const std::vector<ResultMemory> &memories,
-                           int firstGiven)
-    : signature(signature), numArguments(numArguments), call(call) {
+                           int firstGiven, const char *note)
+    : signature(signature), numArguments(numArguments), call(call), note(note) {
   for (const ResultMemory &memory : memories) {
     int array = memory.kind == ResultMemory::Given ? firstGiven++ : -1;
     for (int i = 0;
@@ -127,7 +127,6 @@ nb::object RepeatedCall::launch(Torch &torch, const Signature &given,
   for (size_t i = 0; count < numArguments; ++i)
     if (given.getKind(i))
       addresses[count++] = given.getAddress(i);
-  const char *note = "; arguments 0, 1 and 2 are query, key and value";
   check(flashCallSetAddresses(call, addresses, count), note);
   constexpr size_t maxResults = 3;
   nb::object made[maxResults];

@@ -69,10 +69,12 @@ class RepeatedCall {
 public:
   /// The first `numArguments` of `arrays` that are not None are the kernel's.
   /// Results that are written into arrays that there are have the ones from
-  /// `firstGiven` on. The call becomes this one's.
+  /// `firstGiven` on. The call becomes this one's. `note` follows messages
+  /// about tensors.
   RepeatedCall(const Signature &signature, const nb::handle *arrays,
                size_t numArguments, FlashCall *call,
-               const std::vector<ResultMemory> &results, int firstGiven);
+               const std::vector<ResultMemory> &results, int firstGiven,
+               const char *note);
   ~RepeatedCall() { flashCallDestroy(call); }
   RepeatedCall(const RepeatedCall &) = delete;
 
@@ -96,6 +98,7 @@ private:
   size_t numArguments;
   FlashCall *call;
   std::vector<Result> results;
+  const char *note;
   bool inUse = false;
 };
 

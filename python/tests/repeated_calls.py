@@ -223,6 +223,20 @@ def test_appending():
     arrays = make_appending()
     expect_error(ValueError, "k and v belong together", lambda: call_appending(**{**arrays, "new_value": None}))
     expect_error(ValueError, "k has the shape (3, 1, 1, 128)", lambda: call_appending(**{**arrays, "new_key": make((3, 1, 1, 128), "float16")}))
+    others = make_appending()
+    for wrong, message in (
+        (dict(new_value=make((3, 1, 2, 128), "float16", 1)), "v is on cuda:1, v_cache on cuda:0"),
+        (dict(table=make((3, 0), "int32")), "from 0 to 0 of their sequences, and there is room for 0"),
+        (dict(table=None, key=others["key"], value=others["value"]), "k_cache has 20 rows and q 3"),
+        (dict(lengths=make((4,), "int32")), "cache_seqlens is of 4 sequences"),
+    ):
+        get_launches()
+        expect_error(ValueError, message, lambda: call_appending(**{**arrays, **wrong}))
+        assert not get_launches(), message
+    # Where values are columns of keys PyTorch appends, which this one cannot.
+    get_launches()
+    expect_error(TypeError, "not subscriptable", lambda: call_appending(**{**arrays, "value": arrays["key"]}))
+    assert not get_launches()
     # Of the new arrays or of the call's alone one is unlike any before.
     with no_python():
         for other in (dict(new_key=make((3, 2, 2, 128), "float16")), dict(query=make((3, 2, 8, 128), "float16"))):

@@ -31,3 +31,51 @@ def test_program(has_table, dims):
                     continue
                 for result, array in zip(results, new):
                     np.testing.assert_array_equal(result[place[0], :, place[1]], array[b, :, i])
+
+
+def make_call(torch, **others):
+    zeros = lambda *shape: torch.zeros(shape, dtype=torch.float16)
+    new = dict(k=torch.ones(2, 1, 1, 64).half(), v=torch.ones(2, 1, 1, 64).half())
+    return {**dict(q=zeros(2, 1, 2, 64), k_cache=zeros(2, 8, 1, 64), v_cache=zeros(2, 8, 1, 64), cache_seqlens=3), **new, **others}
+
+
+def test_wrong_calls():
+    """What is wrong is an error before something is written."""
+    torch = pytest.importorskip("torch")
+    cache, sink = torch.zeros(2, 8, 1, 64).half(), torch.zeros(2, requires_grad=True)
+    new = torch.ones(2, 1, 1, 64).half()
+    for error, message, wrong in (
+        (ValueError, "v is on meta, v_cache on cpu", dict(v=new.to("meta"))),
+        (ValueError, "k_cache is on meta, v_cache on cpu, q on cpu", dict(k_cache=cache.to("meta"), k=new.to("meta"))),
+        (TypeError, "k is a ndarray, k_cache a Tensor; they must be of one library", dict(k=new.numpy())),
+        (ValueError, "from 8 to 8 of their sequences, and there is room for 8", dict(cache_seqlens=8)),
+        (NotImplementedError, "flash_attn_with_kvcache has no gradients", dict(learnable_sink=sink)),
+        (NotImplementedError, "flash_attn_with_kvcache has no gradients", dict(score=lambda s, b, h, q, k: s + sink[h])),
+    ):
+        arguments = make_call(torch, **wrong)
+        with pytest.raises(error, match=message):
+            flash.flash_attn_with_kvcache(**arguments)
+        for name in ("k_cache", "v_cache"):
+            assert arguments[name].is_meta or not arguments[name].any(), message
+
+
+def test_values_of_keys():
+    """Values may be columns of the keys, in the caches and new."""
+    torch = pytest.importorskip("torch")
+    arguments = make_call(torch, v_cache=None, v=None)
+    arguments["k"] = torch.randn(2, 1, 1, 64).half()
+    arguments.update(v_cache=arguments["k_cache"][..., :32], v=arguments["k"][..., :32])
+    apart = {**arguments, "k_cache": arguments["k_cache"].clone(), "v_cache": arguments["v_cache"].clone()}
+    assert torch.equal(flash.flash_attn_with_kvcache(**arguments), flash.flash_attn_with_kvcache(**apart))
+    assert torch.equal(arguments["k_cache"], apart["k_cache"]) and torch.equal(arguments["v_cache"], apart["v_cache"])
+
+
+@pytest.mark.parametrize("wide", [("k_cache", "k"), ("v_cache", "v"), ("k_cache", "k", "v_cache", "v")])
+def test_autocast(wide):
+    """Attention reads new keys and values where autocast copies caches."""
+    torch = pytest.importorskip("torch")
+    arguments = make_call(torch, cache_seqlens=0)
+    arguments.update({name: arguments[name].float() for name in wide})
+    with torch.autocast("cpu", dtype=torch.float16):
+        output = flash.flash_attn_with_kvcache(**arguments)
+    assert (output == 1).all() and (arguments["v_cache"][:, 0] == 1).all()
