@@ -113,7 +113,7 @@ def get_kernel(element, head_dim, value_dim, has_table, device):
     page = "pages" if has_table else "rows of a batch"
     what = f"the kernel that appends {element} keys and values to {page}, D = {head_dim} and {value_dim}"
     with compilation.announced(lambda: f"the call needs {what}, and it was not prepared"), compilation.said_if_slow(
-        lambda: f"compiling and loading {what}"
+        lambda: f"compiling {what}, for a first call; FLASH_MLIR_QUIET=1 silences this"
     ):
         kernel = cache.get_kernel(text, target)
         kernel.load(device)

@@ -4,8 +4,6 @@ import functools
 import math
 import operator
 
-import numpy
-
 from . import _core, checking
 from .attention import attention, read_call, run_call
 from .expressions import is_array, key_length, query_length
@@ -15,7 +13,7 @@ from .masks import causal as causal_mask
 from .masks import window
 from .number_functions import absolute, tanh
 from .offsets import may_look
-from .operands import cast, get_dtype
+from .operands import cast, get_dtype, swap_dense
 from .packing import check_int32, get_arrays, get_key, rename
 from .quantized import QUANTIZED, refuse_query_scale
 
@@ -171,11 +169,6 @@ def _swap(array):
     return array.swapaxes(1, 2)
 
 
-def _swap_back(array):
-    array = _swap(array)
-    return array.contiguous() if hasattr(array, "contiguous") else numpy.ascontiguousarray(array)
-
-
 def _check_rank(name, array):
     # Of other ranks other dimensions would be exchanged, and attention takes what comes of three.
     if not is_array(array) or len(array.shape) != 4:
@@ -265,7 +258,7 @@ def put_heads_first(out, shape):
 def swap_results(results, has_lse, out=None):
     """Results of `attention` with the rows of the output before the heads; `out` is the output if it was given."""
     output = results[0] if has_lse else results
-    output = _swap_back(output) if out is None else out
+    output = swap_dense(output) if out is None else out
     return (output, results[1]) if has_lse else output
 
 

@@ -94,11 +94,13 @@ def _check_new(name, new, cache, batch):
         raise ValueError(f"{name}_cache is read-only; expected an array that can be written into")
 
 
-def _check_room(count, before, k_cache, table):
-    """Raises an error where sizes alone say that a sequence with so many keys before has no room for new ones."""
-    room = k_cache.shape[1] * (1 if table is None else table.shape[1])
-    if k_cache.shape[0] and before + count > room:
-        raise ValueError(f"new keys are the ones from {before} to {before + count - 1} of their sequences, and there is room for {room}")
+def _get_room(k_cache, table):
+    """How many keys of a sequence there is room for."""
+    return k_cache.shape[1] * (1 if table is None else table.shape[1])
+
+
+def _describe_lack(first, last, room):
+    return f"new keys are the ones from {first} to {last} of their sequences, and there is room for {room}"
 
 
 def _check_range(numbers, end, describe):
@@ -112,8 +114,8 @@ def _find_places(k_cache, count, batch, lengths, table, chosen):
     a batch, positions in them)."""
     at = cast(lengths, "int64")[:, None] if count == 1 else lengths[:, None] + _count(lengths, count)
     caches, page = k_cache.shape[:2]
-    room = page if table is None else table.shape[1] * page
-    _check_range(at, room, lambda *ends: f"new keys are the ones from {ends[0]} to {ends[1]} of their sequences, and there is room for {room}")
+    room = _get_room(k_cache, table)
+    _check_range(at, room, lambda *ends: _describe_lack(*ends, room))
     if table is None:
         rows = (_count(lengths, batch) if chosen is None else cast(chosen, "int64"))[:, None]
     else:
@@ -253,11 +255,10 @@ def flash_attn_with_kvcache(
         raise ValueError(f"k_cache has {k_cache.shape[0]} rows and q {batch}; cache_batch_idx, or block_table, says which are whose")
     if cache_leftpad is not None:
         _check_integers("cache_leftpad", cache_leftpad, "the first key of each sequence")
-    lengths = cache_seqlens
+    lengths, room = cache_seqlens, _get_room(k_cache, block_table)
     if is_array(lengths) and len(lengths.shape):
         check_int32("cache_seqlens", lengths, 1, "1: how many keys each sequence has, or a number for all")
     elif lengths is not None:
-        room = k_cache.shape[1] * (1 if block_table is None else block_table.shape[1])
         lengths = _make_lengths(_get_number(lengths, room), q, batch)
     _check_batch(
         batch, cache_seqlens=lengths, cache_batch_idx=cache_batch_idx, cache_leftpad=cache_leftpad, block_table=block_table
@@ -278,8 +279,8 @@ def flash_attn_with_kvcache(
         schedule = get_schedule(num_splits, k_cache, table is not None)
     if (k is None) != (v is None):
         raise ValueError("k and v belong together; give both or none")
-    # On a device nobody looks at lengths and tables, and the kernel does all.
-    by_kernel = getattr(q, "is_cuda", False) and not (is_compiling() or checking.is_on)
+    # There nobody looks at lengths and tables, and kernels do all.
+    on_device = getattr(q, "is_cuda", False) and not (is_compiling() or checking.is_on)
     # Dynamo reads what a function may read later.
     count, find_places, places = 0, None, None
     if k is not None:
@@ -294,9 +295,12 @@ def flash_attn_with_kvcache(
             raise ValueError(f"k has {count} new keys and v {v.shape[1]}; they must agree")
         if is_tensor(q) and any([cache.device != q.device for cache in (k_cache, v_cache)]):
             raise ValueError(f"k_cache is on {k_cache.device}, v_cache on {v_cache.device}, q on {q.device}; they must be on one device")
-        _check_room(count, cache_seqlens if lengths is not cache_seqlens else 0, k_cache, block_table)
+        # As far as sizes and a number say it.
+        first = 0 if lengths is cache_seqlens else cache_seqlens
+        if k_cache.shape[0] and first + count > room:
+            raise ValueError(_describe_lack(first, first + count - 1, room))
         find_places = functools.partial(_find_places, k_cache, count, batch, lengths, block_table, cache_batch_idx)
-        if not by_kernel:
+        if not on_device:
             places = find_places()
     elif table is not None and lengths is None:
         lengths = _make_lengths(table.shape[1] * k_cache.shape[1], q, batch)
@@ -305,11 +309,12 @@ def flash_attn_with_kvcache(
         """Writes the new keys and values, and returns how many keys there are then."""
         if k is None:
             return lengths
-        sums = _appending.append(k, v, k_cache, v_cache, table, lengths) if by_kernel else None
+        sums = _appending.append(k, v, k_cache, v_cache, table, lengths) if on_device else None
         if sums is not None:
             return sums
-        for cache, new in ((k_cache, k), (v_cache, v)):
-            _write(cache, places or find_places(), new)
+        found = places or find_places()
+        _write(k_cache, found, k)
+        _write(v_cache, found, v)
         return lengths + count
 
     if scales:
@@ -342,7 +347,7 @@ def flash_attn_with_kvcache(
             captured = *captured[:-1], append()
             if operands[1] is not k_cache or operands[2] is not v_cache:  # A copy of another dtype.
                 operands = autocast(q, k_cache, v_cache)
-        if getattr(q, "is_cuda", False) and not checking.is_on:
+        if on_device:
             results = variant.function.call_rows(*operands, of_mask, learnable_sink, captured, out)
             if results is not None:
                 are_given = lengths is cache_seqlens and table is block_table

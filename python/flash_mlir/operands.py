@@ -79,6 +79,12 @@ def cut(array, dim):
     return _keep_order(lambda x: x.contiguous(), array) if is_tensor(array) else numpy.ascontiguousarray(array)
 
 
+def swap_dense(array):
+    """(batch, length, heads, ...) as (batch, heads, length, ...) without gaps, and back."""
+    array = array.swapaxes(1, 2)
+    return array.contiguous() if is_tensor(array) else numpy.ascontiguousarray(array)
+
+
 def make_zeros(array, *shape, dtype=None):
     """Zeros of a shape where an array is, by default of its shape and dtype."""
     shape = shape or array.shape

@@ -9,7 +9,7 @@ from . import checking, packing
 from .compiler import Kernel, get_machine
 from .expressions import is_array
 from .masks import is_compiling
-from .operands import LARGEST_DIM, cast, check_out, get_dtype, is_tensor, to_lengths, to_rows, write
+from .operands import LARGEST_DIM, cast, check_out, get_dtype, is_tensor, swap_dense, to_lengths, to_rows, write
 from .plans import Plan
 from .preparation import autocast, prepare
 from .programs import get_captures, get_classes, get_function, get_kernel, get_parts, with_quantization, with_signs
@@ -111,15 +111,11 @@ def _read_scale(name, scale, like, rows, sequences, kind_of_keys):
         return "head", scale
     if shape == of_rows:
         # Kernels read the rows of a head side by side.
-        return "row", _make_dense(scale.swapaxes(1, 2)) if kind_of_keys == "pages" else scale
+        return "row", swap_dense(scale) if kind_of_keys == "pages" else scale
     if all(size == 1 for size in shape):
         return "tensor", scale.reshape(1)
     others = f", or {of_rows}, one for each row of {name}" if of_rows else ""
     raise ValueError(f"{operand} has the shape {shape}; expected a number, {of_heads}, one for each sequence and key head{others}")
-
-
-def _make_dense(array):
-    return array.contiguous() if is_tensor(array) else numpy.ascontiguousarray(array)
 
 
 def _check_call(config, query, key, value, lengths, sink, captured):
@@ -201,6 +197,7 @@ def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blo
     kernel = _get_kernel(config, _FACTORS[elements["query"]], dims, device, sizes)
     if out is not None:
         check_out(out, query, (*query.shape[:-1], value.shape[-1]))
+
     def list_arguments():
         others = [to_lengths(lengths)] if lengths is not None else []
         others += [cast(sink, "float32")] if sink is not None else []

@@ -103,33 +103,6 @@ inline nb::object steal(PyObject *object) {
   return nb::steal(object);
 }
 
-/// A function of Python that calls a method of `self` with its arguments, which
-/// no argument is converted for, and returns None for null.
-template <typename T,
-          nb::object (T::*method)(PyObject *const *arguments, size_t count)>
-nb::object makeFastFunction(nb::handle self) {
-  static PyMethodDef definition = {
-      "call",
-      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(
-          +[](PyObject *self, PyObject *const *arguments,
-              Py_ssize_t count) -> PyObject * {
-            try {
-              nb::object result =
-                  (nb::inst_ptr<T>(self)->*method)(arguments, size_t(count));
-              return (result ? std::move(result) : nb::object(nb::none()))
-                  .release()
-                  .ptr();
-            } catch (nb::python_error &error) {
-              error.restore();
-            } catch (const std::exception &error) {
-              PyErr_SetString(PyExc_RuntimeError, error.what());
-            }
-            return nullptr;
-          })),
-      METH_FASTCALL, nullptr};
-  return steal(PyCFunction_NewEx(&definition, self.ptr(), nullptr));
-}
-
 constexpr int numElementTypes = FLASH_F8E4M3FN + 1;
 
 /// Parts of PyTorch, looked up once it has been imported.

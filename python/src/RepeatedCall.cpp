@@ -104,11 +104,10 @@ RepeatedCall::RepeatedCall(const Signature &signature, const nb::handle *arrays,
     : signature(signature), numArguments(numArguments), call(call), note(note) {
   for (const ResultMemory &memory : memories) {
     int array = memory.kind == ResultMemory::Given ? firstGiven++ : -1;
-    for (int i = 0;
-         size_t(i) < signature.getCount() && memory.kind == ResultMemory::Like;
-         ++i)
-      if (arrays[i].is(memory.array))
-        array = i;
+    if (memory.kind == ResultMemory::Like)
+      for (size_t i = 0; i < signature.getCount(); ++i)
+        if (arrays[i].is(memory.array))
+          array = int(i);
     results.push_back({memory, array});
     // It is another one in each call.
     results.back().memory.array = {};

@@ -12,6 +12,33 @@
 
 namespace flash::python {
 
+/// A function of Python that calls a method of `self` with its arguments, which
+/// no argument is converted for, and returns None for null.
+template <typename T,
+          nb::object (T::*method)(PyObject *const *arguments, size_t count)>
+nb::object makeFastFunction(nb::handle self) {
+  static PyMethodDef definition = {
+      "call",
+      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(
+          +[](PyObject *self, PyObject *const *arguments,
+              Py_ssize_t count) -> PyObject * {
+            try {
+              nb::object result =
+                  (nb::inst_ptr<T>(self)->*method)(arguments, size_t(count));
+              return (result ? std::move(result) : nb::object(nb::none()))
+                  .release()
+                  .ptr();
+            } catch (nb::python_error &error) {
+              error.restore();
+            } catch (const std::exception &error) {
+              PyErr_SetString(PyExc_RuntimeError, error.what());
+            }
+            return nullptr;
+          })),
+      METH_FASTCALL, nullptr};
+  return steal(PyCFunction_NewEx(&definition, self.ptr(), nullptr));
+}
+
 /// What a function of Python, whose arguments are arrays and options, does with
 /// arguments like ones before: it calls a variant of attention, which depends
 /// on the options, and of the arrays on which there are and of what type.
