@@ -114,6 +114,15 @@ ReferenceResults flash::compile::getReferenceResults(func::FuncOp func) {
   return added;
 }
 
+/// Zeros of the tensor's type and sizes.
+static Value createZeros(OpBuilder &b, Location loc, Value tensor) {
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
+  Value empty = tensor::EmptyOp::create(
+      b, loc, tensor::getMixedSizes(b, loc, tensor), element);
+  return linalg::FillOp::create(b, loc, zero, empty).getResult(0);
+}
+
 /// The values with random signs, different ones for each sample.
 static Value changeSigns(OpBuilder &b, Location loc, Value tensor,
                          Value sample) {
@@ -169,12 +178,7 @@ static AttentionGradOp getTerms(OpBuilder &b, AttentionGradOp op,
   if (hasOutput)
     return terms;
   b.setInsertionPoint(terms);
-  Type element = op.getOutput().getType().getElementType();
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
-  Value empty = tensor::EmptyOp::create(
-      b, loc, tensor::getMixedSizes(b, loc, op.getOutput()), element);
-  terms.getOutputMutable().assign(
-      linalg::FillOp::create(b, loc, zero, empty).getResult(0));
+  terms.getOutputMutable().assign(createZeros(b, loc, op.getOutput()));
   b.setInsertionPointAfter(terms);
   return terms;
 }
@@ -193,19 +197,37 @@ static int64_t getNumSamples(RankedTensorType type) {
   return std::max(leastSamples, llvm::divideCeilSigned(leastNumbers, numbers));
 }
 
-/// `numSamples` samples of the terms of some results of a gradient, one behind
-/// the other in a leading dimension.
+/// The terms of a gradient, packed where `result` is that gradient packed,
+/// since the mean is over all elements: a view has as many rows for each
+/// sequence as the memory has in all, and most of them do not exist. Rows of no
+/// sequence are 0.
+static Value arrangeAs(OpBuilder &b, Value result, Value terms) {
+  Location loc = result.getLoc();
+  if (auto cast = result.getDefiningOp<tensor::CastOp>())
+    return tensor::CastOp::create(b, loc, result.getType(),
+                                  arrangeAs(b, cast.getSource(), terms));
+  auto pack = result.getDefiningOp<PackOp>();
+  if (!pack)
+    return terms;
+  Value zeros = createZeros(b, loc, pack.getMemory());
+  return PackOp::create(b, loc, arrangeAs(b, pack.getView(), terms),
+                        pack.getOffsets(), zeros);
+}
+
+/// `numSamples` samples of the terms of some gradients of an op, one behind the
+/// other in a leading dimension.
 static SmallVector<Value> getSamples(AttentionGradOp op, bool hasOutput,
                                      int64_t numSamples,
-                                     ArrayRef<unsigned> results) {
-  OpBuilder b(op);
-  b.setInsertionPointAfter(op);
+                                     ArrayRef<GradientResult> results) {
+  // What packs gradients is behind the op.
+  Operation *exit = op->getBlock()->getTerminator();
+  OpBuilder b(exit);
   Location loc = op.getLoc();
   SmallVector<Value> samples;
-  for (unsigned result : results) {
-    auto type = cast<RankedTensorType>(op->getResult(result).getType());
-    SmallVector<OpFoldResult> sizes =
-        tensor::getMixedSizes(b, loc, op->getResult(result));
+  for (const GradientResult &gradient : results) {
+    Value result = exit->getOperand(gradient.number);
+    auto type = cast<RankedTensorType>(result.getType());
+    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, result);
     sizes.insert(sizes.begin(), b.getIndexAttr(numSamples));
     samples.push_back(
         tensor::EmptyOp::create(b, loc, sizes, type.getElementType()));
@@ -218,8 +240,9 @@ static SmallVector<Value> getSamples(AttentionGradOp op, bool hasOutput,
       [&](OpBuilder &b, Location loc, Value sample, ValueRange before) {
         AttentionGradOp terms = getTerms(b, op, hasOutput, sample);
         SmallVector<Value> after;
-        for (auto [result, all] : llvm::zip_equal(results, before)) {
-          Value one = terms->getResult(result);
+        for (auto [gradient, all] : llvm::zip_equal(results, before)) {
+          Value one = arrangeAs(b, exit->getOperand(gradient.number),
+                                terms->getResult(gradient.ofOp));
           // No slice of nothing is in bounds.
           if (llvm::is_contained(cast<ShapedType>(one.getType()).getShape(),
                                  0)) {
@@ -256,9 +279,9 @@ void flash::compile::addReferenceResults(func::FuncOp func) {
   llvm::MapVector<Group, SmallVector<unsigned>> groups[2];
   for (auto [i, gradient] : llvm::enumerate(gradients)) {
     AttentionGradOp op = gradient.op;
-    Value result = op->getResult(gradient.ofOp);
-    bool hasOutput = result == op.getSinkGrad();
-    auto type = cast<RankedTensorType>(result.getType());
+    bool hasOutput = op->getResult(gradient.ofOp) == op.getSinkGrad();
+    auto type =
+        cast<RankedTensorType>(exit->getOperand(gradient.number).getType());
     groups[hasOutput][{op, getNumSamples(type)}].push_back(i);
   }
   SmallVector<Value> terms(gradients.size());
@@ -266,7 +289,7 @@ void flash::compile::addReferenceResults(func::FuncOp func) {
     for (auto &[group, members] : groups[hasOutput]) {
       auto [op, numSamples] = group;
       auto results = llvm::map_to_vector(
-          members, [&](unsigned i) { return gradients[i].ofOp; });
+          members, [&](unsigned i) { return gradients[i]; });
       auto samples = getSamples(op, hasOutput, numSamples, results);
       for (auto [i, sample] : llvm::zip_equal(members, samples))
         terms[i] = sample;

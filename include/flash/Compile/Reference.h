@@ -42,8 +42,9 @@ struct ReferenceResults {
   unsigned logSumExps = 0;
   /// A result for each of `getGradientResults`. It has the same op's gradients
   /// for several random signs of the output's gradient, one after the other
-  /// along a dimension in front. They are as large as the terms that cancel in
-  /// the gradient; there are several, since one may be small by chance.
+  /// along a dimension in front, and packed as the result is. They are as large
+  /// as the terms that cancel in the gradient; there are several, since one may
+  /// be small by chance.
   unsigned terms = 0;
 };
 
