@@ -78,7 +78,11 @@ ScoreDependence ScoreDependences::ofFunction(ValueRange values) const {
 }
 
 ScoreDependence ScoreDependences::compute(Operation &op) {
-  // Guards change what no score reads; positions fit in 32 bits.
+  // Guards change what no score reads; positions fit in 32 bits, and in no
+  // less.
+  auto narrow = dyn_cast<arith::TruncIOp>(op);
+  if (narrow && narrow.getType().getIntOrFloatBitWidth() < 32)
+    return ofFunction(op.getOperands());
   if (isa<GuardOp, arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp,
           arith::TruncIOp>(op))
     return get(op.getOperand(0));

@@ -210,8 +210,9 @@ static Value arrangeAs(OpBuilder &b, Value result, Value terms) {
   if (!pack)
     return terms;
   Value zeros = createZeros(b, loc, pack.getMemory());
-  return PackOp::create(b, loc, arrangeAs(b, pack.getView(), terms),
-                        pack.getOffsets(), zeros);
+  return PackOp::create(b, loc, zeros.getType(),
+                        arrangeAs(b, pack.getView(), terms), pack.getOffsets(),
+                        zeros, pack.getCount(), pack.getSizes());
 }
 
 /// `numSamples` samples of the terms of some gradients of an op, one behind the

@@ -36,6 +36,10 @@ void flash::buildRecognizePipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createRaiseAttention());
   pm.addNestedPass<func::FuncOp>(createSeparateMasks());
   attachTarget(pm, options);
+  // Keys of a schedule are of one program, and versions take sizes of arguments
+  // alone.
+  if (options.schedule.empty() && options.versions.empty())
+    pm.addNestedPass<func::FuncOp>(createPackDocuments());
   if (!options.versions.empty())
     pm.addPass(createMakeVersions({options.versions, options.schedule,
                                    options.device, options.tuningFile}));
@@ -60,6 +64,7 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   func.addPass(createTile());
   func.addPass(createTileGrad());
   func.addPass(createTileBlockMaps());
+  func.addPass(createTileDocuments());
   func.addPass(createRefineVisits());
 }
 
@@ -106,6 +111,10 @@ void flash::buildVersionPipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createRaiseAttention());
   pm.addNestedPass<func::FuncOp>(createSeparateMasks());
   attachTarget(pm, options);
+  PackDocumentsOptions documents;
+  documents.sizes.assign(options.sizes.begin(), options.sizes.end());
+  if (options.schedule.empty())
+    pm.addNestedPass<func::FuncOp>(createPackDocuments(documents));
   pm.addPass(createSpecialize(getSpecializeOptions(options)));
 }
 
@@ -134,6 +143,7 @@ void flash::buildNaiveTilePipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createTileNaive());
   func.addPass(createTileBlockMaps());
+  func.addPass(createTileDocuments());
 }
 
 void flash::buildBlockPipeline(OpPassManager &pm) {
@@ -247,6 +257,7 @@ void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
   func.addPass(createDecomposeNaive({options.rowBlock}));
   func.addPass(createDecomposeNaiveGrad({options.rowBlock}));
   func.addPass(createTileBlockMaps());
+  func.addPass(createTileDocuments());
   func.addPass(createConvertFlashToSCF());
   // Programs may hold elementwise arithmetic on whole tensors.
   func.addPass(createConvertElementwiseToLinalgPass());
@@ -322,6 +333,7 @@ getBlockStages(flash::Variant variant, const flash::FrontOptions &options) {
   };
   auto block = [](OpPassManager &pm) {
     flash::buildBlockPipeline(pm);
+    pm.addPass(flash::tile::createChooseOnDevice());
     // Last, as which kernels there are and where they first read is known now.
     pm.addPass(flash::tile::createOverlapLaunches());
     // Behind the waits of kernels, without which blocks may not end.

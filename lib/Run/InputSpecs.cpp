@@ -44,15 +44,13 @@ SmallVector<flash::AddressOpInterface>
 flash::run::getPackedBy(BlockArgument argument) {
   SmallVector<AddressOpInterface> addresses;
   argument.getOwner()->walk([&](AddressOpInterface address) {
-    // Tables of pages are no offsets.
-    if (address.getContiguousRows())
-      return;
-    for (Value operand : address->getOperands())
-      if (stripCasts(operand) == argument && operand != address.getMemory() &&
-          operand != address.getView()) {
-        addresses.push_back(address);
-        break;
-      }
+    Value offsets;
+    if (auto unpack = dyn_cast<UnpackOp>(*address))
+      offsets = unpack.getOffsets();
+    else if (auto pack = dyn_cast<PackOp>(*address))
+      offsets = pack.getOffsets();
+    if (offsets && stripCasts(offsets) == argument)
+      addresses.push_back(address);
   });
   return addresses;
 }

@@ -43,7 +43,7 @@ static std::optional<int64_t> getPackedRows(BlockArgument argument,
                                             ArrayRef<TensorSpec> specs) {
   for (flash::AddressOpInterface address : getPackedBy(argument))
     if (auto sizes = getSizes(address.getMemory(), specs))
-      return (*sizes)[2];
+      return sizes->front() * (*sizes)[2];
   return std::nullopt;
 }
 

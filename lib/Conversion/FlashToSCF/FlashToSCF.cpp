@@ -285,6 +285,13 @@ static void lower(StoreRowsOp store, scf::ForallOp forall,
 /// How many rows a block looks for gaps in: most have none, and end at once.
 static constexpr int64_t rowsOfGap = 512;
 
+/// What fills the rows of memory whose rows of no sequence are known.
+static linalg::FillOp getFillWithGaps(Value memory) {
+  bool isOfOnePart =
+      cast<RankedTensorType>(memory.getType()).getDimSize(0) == 1;
+  return isOfOnePart ? getFill(memory) : linalg::FillOp();
+}
+
 /// Emits a loop behind a kernel that fills the rows of `memory` which it did
 /// not store at the address, as `fill` does with all rows. Returns the memory
 /// then.
@@ -463,6 +470,30 @@ static bool isOfKernels(Value memory) {
          isa<tensor::EmptyOp, KernelOp, scf::ForallOp, AddressOpInterface>(op);
 }
 
+/// The iterations are in linear order, of all `rows` of each head, and
+/// `existing` tiles of a head exist. Emits the head and the number of the tile
+/// that an iteration takes in the kernel's order of the tiles that exist.
+static Value emitExistingPosition(OpBuilder &b, KernelOp kernel, Value numHeads,
+                                  OpFoldResult rows, Value existing,
+                                  Value number, Value &head) {
+  Location loc = kernel.getLoc();
+  int64_t headsOfTile = kernel.getSteps()[1], tile = kernel.getSteps()[2];
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
+             s0 = b.getAffineSymbolExpr(0);
+  Value inGrid = affine::makeComposedAffineApply(
+      b, loc,
+      AffineMap::get(2, 1, d0.floorDiv(headsOfTile) * s0.floorDiv(tile) + d1),
+      {OpFoldResult(head), OpFoldResult(number), rows});
+  TileOrder order =
+      kernel.getOrder() ? kernel.getOrder()->getKind() : TileOrder::Linear;
+  auto position = tile::PositionOp::create(
+      b, loc, inGrid, ValueRange{numHeads, existing},
+      tile::OrderAttr::get(b.getContext(), order), /*additions=*/Value());
+  head = affine::makeComposedAffineApply(b, loc, d0 * headsOfTile,
+                                         {OpFoldResult(position.getResult(0))});
+  return position.getResult(1);
+}
+
 static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
                            SmallVectorImpl<RowLoop> &loops) {
   IRRewriter b(kernel.getContext());
@@ -480,6 +511,18 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
         b, loc, b.getAffineDimExpr(0) * tile, {numTiles});
   }
   bool inBatches = onlyKernels && ordersBatches(kernel);
+  // How many tiles exist may be in memory. Then the order is an order of these,
+  // and blocks end with them, but for blocks that take waves of tiles, whose
+  // number the host computes.
+  TileOrder order =
+      kernel.getOrder() ? kernel.getOrder()->getKind() : TileOrder::Linear;
+  bool isByTile = inBatches || order == TileOrder::HeadsFastest;
+  Schedule ofKernel =
+      kernel.getSchedule() ? kernel.getSchedule()->getValue() : Schedule();
+  bool takesWaves = ofKernel.has(ScheduleFeatures::Persistent) &&
+                    !ofKernel.has(ScheduleFeatures::ClaimTiles);
+  bool hasEnd = onlyKernels && rows && ends.size() == 3 && rows.hasCount() &&
+                (getAddition(kernel) ? isByTile : !takesWaves);
   // What has an address is stored where it lies in memory.
   SmallVector<Value> outs(kernel.getOuts());
   SmallVector<AddressOpInterface> addresses;
@@ -494,7 +537,7 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
       return address->emitOpError("stores into what is known behind the kernel "
                                   "alone that computes it");
     out = address.getMemory();
-    if (linalg::FillOp fill = getFill(out)) {
+    if (linalg::FillOp fill = getFillWithGaps(out)) {
       Value empty = tensor::EmptyOp::create(
           b, loc, getInitSizes(b, loc, fill.getResult(0)),
           getElementTypeOrSelf(out));
@@ -503,8 +546,9 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
     if (onlyKernels && !isOfKernels(out))
       return address->emitOpError(
           "packs into a tensor that has values, and on a GPU rows of no "
-          "sequence would not keep them; pack into a tensor.empty or a "
-          "linalg.fill, or use --target=cpu");
+          "sequence would not keep them; pack into a tensor.empty or, [1, H, "
+          "T, "
+          "...], a linalg.fill, or use --target=cpu");
   }
   auto forall = scf::ForallOp::create(
       b, loc, SmallVector<OpFoldResult>(ends.size(), b.getIndexAttr(0)), ends,
@@ -513,11 +557,13 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
   forall->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   if (std::optional<ScheduleAttr> schedule = kernel.getSchedule())
     setSchedule(forall, schedule->getValue());
-  if (std::optional<OrderAttr> order = kernel.getOrder())
+  if (hasEnd && !isByTile)
+    order = TileOrder::Linear;
+  else if (inBatches)
+    order = TileOrder::HeadsFastest;
+  if (kernel.getOrder())
     tile::TileDialect::OrderAttrHelper(b.getContext())
-        .setAttr(forall, tile::OrderAttr::get(
-                             b.getContext(), inBatches ? TileOrder::HeadsFastest
-                                                       : order->getKind()));
+        .setAttr(forall, tile::OrderAttr::get(b.getContext(), order));
   StoreOp store = kernel.getStore();
   Block *body = forall.getBody();
   SmallVector<Value> arguments(body->getArguments());
@@ -529,6 +575,18 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
     AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
     Value number = arith::DivUIOp::create(
         b, loc, row, arith::ConstantIndexOp::create(b, loc, tile));
+    if (hasEnd) {
+      numTiles = rows.emitExistingTiles(b, loc, tile);
+      Value numHeads = getValueOrCreateConstantIndexOp(
+          b, loc,
+          affine::makeComposedFoldedAffineApply(
+              b, loc, d0.ceilDiv(kernel.getSteps()[1]), {ends[1]}));
+      tile::EndGridOp::create(
+          b, loc, arith::MulIOp::create(b, loc, numHeads, numTiles));
+      if (!isByTile)
+        number = emitExistingPosition(b, kernel, numHeads, ends[2], numTiles,
+                                      number, arguments[1]);
+    }
     batch = rows.emitBatchOfTile(b, loc, number, tile);
     Value firstTile = rows.emitFirstTile(b, loc, batch, tile);
     RowLoop loop = {forall, firstTile};
@@ -581,7 +639,7 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
       continue;
     }
     Value memory = address.getMemory();
-    linalg::FillOp fill = getFill(memory);
+    linalg::FillOp fill = getFillWithGaps(memory);
     b.setInsertionPoint(kernel);
     Value stored = fill ? fillGaps(b, address, fill, whole) : whole;
     if (address.getView() == result) {

@@ -95,23 +95,28 @@ Value BlockConverter::lookup(Value value) {
     mapping.map(value, size);
     return size;
   }
-  // Kernels are passed numbers but no conditions.
-  if (auto compare = value.getDefiningOp<arith::CmpIOp>()) {
+  // Kernels are passed numbers but no conditions, and none that the host would
+  // have to read.
+  if (Operation *op = value.getDefiningOp();
+      isa_and_nonnull<arith::CmpIOp, tensor::ExtractOp>(op)) {
     IRMapping operands;
     Operation *last = nullptr;
-    for (Value operand : compare->getOperands()) {
+    for (Value operand : op->getOperands()) {
+      if (isa<RankedTensorType>(operand.getType()))
+        continue;
       Value known = lookup(operand);
       operands.map(operand, known);
       // Operands that were known before are somewhere behind the start.
-      Operation *op = known.getDefiningOp();
-      if (op && (!last || last->isBeforeInBlock(op)))
-        last = op;
+      Operation *definition = known.getDefiningOp();
+      if (definition && (!last || last->isBeforeInBlock(definition)))
+        last = definition;
     }
     if (last)
       b.setInsertionPointAfter(last);
-    Operation *copy = b.clone(*compare, operands);
-    mapping.map(value, copy->getResult(0));
-    return copy->getResult(0);
+    if (failed(copyScalar(b, *op, operands)))
+      return Value();
+    mapping.map(value, operands.lookup(value));
+    return operands.lookup(value);
   }
   captures.push_back({value, {}});
   Value argument =
@@ -461,6 +466,10 @@ LogicalResult BlockConverter::convert(Operation &op) {
     return convertZeroNonfinite(zeros);
   if (auto any = dyn_cast<AnyOp>(op))
     return convertAny(any);
+  if (auto end = dyn_cast<tile::EndGridOp>(op)) {
+    tile::EndGridOp::create(b, op.getLoc(), lookup(end.getCount()));
+    return success();
+  }
   // Tiles of memory are made where they are used.
   if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::CastOp,
           tensor::ConcatOp, DequantizeTileOp>(op) ||

@@ -143,7 +143,8 @@ static bool hasHalvesOfRows(linalg::LinalgOp op) {
       rank = std::max(rank, ranks.lookup(operand));
     for (Value result : inner.getResults()) {
       ranks[result] = rank;
-      if (rank == 1 && is16Bits(result.getType()))
+      if (rank == 1 && isa<FloatType>(result.getType()) &&
+          is16Bits(result.getType()))
         return true;
     }
   }

@@ -352,8 +352,19 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
 
   IRMapping values;
   values.map(kernel.getBody().getArguments(), launch.getKernelOperands());
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    b.clone(op, values);
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    auto end = dyn_cast<EndBlockIfOp>(op);
+    if (!end) {
+      b.clone(op, values);
+      continue;
+    }
+    Value goesOn =
+        arith::XOrIOp::create(b, loc, values.lookup(end.getCondition()),
+                              arith::ConstantIntOp::create(b, loc, 1, 1));
+    auto rest = scf::IfOp::create(b, loc, goesOn, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(rest.thenBlock());
+  }
+  b.setInsertionPoint(loop.getTerminator());
   calls.endBlock(b, loop);
 
   auto replace = [&](Operation *op, ArrayRef<Value> sizes,
@@ -370,9 +381,8 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
       replace(op, threads, size.getDimension());
     else if (auto roles = dyn_cast<WarpSpecializeOp>(op))
       separateRoles(roles, calls);
-    // Here kernels run one after another, and blocks that store nothing to
-    // their ends.
-    else if (isa<AwaitDependenciesOp, LaunchDependentsOp, EndBlockIfOp>(op))
+    // Here kernels run one after another.
+    else if (isa<AwaitDependenciesOp, LaunchDependentsOp>(op))
       op->erase();
   });
   launch.erase();
@@ -387,6 +397,8 @@ struct EmulateTiles : flash::impl::EmulateTilesBase<EmulateTiles> {
     EmulationCalls calls(module);
     SmallVector<gpu::LaunchFuncOp> launches;
     module.walk([&](gpu::LaunchFuncOp launch) { launches.push_back(launch); });
+    // The passes for the CPU say where memory is given back.
+    module.walk([](memref::DeallocOp dealloc) { dealloc.erase(); });
     if (failed(checkModule(module, types)))
       return signalPassFailure();
     for (gpu::LaunchFuncOp launch : launches)

@@ -52,6 +52,17 @@ private:
   /// The other way, from as many parts as `like` has.
   void rebuild(ValueRange values, ValueRange like, ValueRange parts);
 
+  /// Memory of the region that is translated, in the order of allocation: the
+  /// last one that is not given back keeps all before it. What is not given
+  /// back before the call is done has no mark.
+  struct Allocation {
+    Value memory, mark;
+    bool isGivenBack = false;
+  };
+  void allocate(memref::AllocOp op);
+  void giveBack(memref::DeallocOp op);
+  SmallVector<Allocation> allocations;
+
   HostBuilder builder;
   HostScalars scalars{builder};
   HostViews views{builder, scalars};
@@ -223,11 +234,34 @@ LogicalResult Translator::translateRegion(Region &region, Block *target) {
   builder.b.setInsertionPointToEnd(target);
   bool wasUnconditional = views.isUnconditional;
   views.isUnconditional = false;
+  SmallVector<Allocation> outside;
+  std::swap(outside, allocations);
   for (Operation &op : region.front().without_terminator())
     if (failed(translate(&op)))
       return failure();
+  std::swap(outside, allocations);
   views.isUnconditional = wasUnconditional;
   return success();
+}
+
+void Translator::allocate(memref::AllocOp op) {
+  bool isGivenBack = llvm::any_of(op->getUsers(), [](Operation *user) {
+    return isa<memref::DeallocOp>(user);
+  });
+  Value mark;
+  if (isGivenBack)
+    mark = host::MarkOp::create(builder.b, builder.loc, builder.call);
+  allocations.push_back({op, mark});
+}
+
+void Translator::giveBack(memref::DeallocOp op) {
+  for (Allocation &allocation : allocations)
+    allocation.isGivenBack |= allocation.memory == op.getMemref();
+  Value mark;
+  while (!allocations.empty() && allocations.back().isGivenBack)
+    mark = allocations.pop_back_val().mark;
+  if (mark)
+    host::ReleaseOp::create(builder.b, builder.loc, builder.call, mark);
 }
 
 /// Whether two branches leave the same memory, as far as callers know it.
@@ -422,8 +456,11 @@ LogicalResult Translator::translate(Operation *op) {
       .Case([&](func::ReturnOp op) { return translateReturn(op); })
       .Case([&](scf::IfOp op) { return translateIf(op); })
       .Case([&](scf::ForOp op) { return translateFor(op); })
-      // Scratch memory is released, in stream order, when the call is done.
-      .Case([](memref::DeallocOp) { return success(); })
+      // Other memory is released, in stream order, when the call is done.
+      .Case([&](memref::DeallocOp op) {
+        giveBack(op);
+        return success();
+      })
       .Case([&](cf::AssertOp op) {
         builder.check(scalars.get(op.getArg()), op.getMsg());
         return success();
@@ -443,6 +480,7 @@ LogicalResult Translator::translate(Operation *op) {
                << HostProgram::alignment;
       })
       .Case([&](memref::AllocOp op) -> LogicalResult {
+        allocate(op);
         if (succeeded(views.addBuffer(op)))
           return success();
         return op.emitOpError()

@@ -67,7 +67,7 @@ func.func @with_values(%c: index, %offsets: !offsets, %e: !view, %memory: !memor
       flash.store_rows %tile into %to[%i, %h, %row] rows(%c) : tensor<16x8xf16> into !view
     }
   }
-  // expected-error @below {{packs into a tensor that has values, and on a GPU rows of no sequence would not keep them; pack into a tensor.empty or a linalg.fill, or use --target=cpu}}
+  // expected-error @below {{packs into a tensor that has values, and on a GPU rows of no sequence would not keep them; pack into a tensor.empty or, [1, H, T, ...], a linalg.fill, or use --target=cpu}}
   %o = flash.pack %y by %offsets into %memory : !view, !offsets into !memory
   return %o : !memory
 }

@@ -1,8 +1,32 @@
 // RUN: flash-opt %s --split-input-file --verify-diagnostics
 
-func.func @unpack(%x: tensor<2x4x9x8xf16>, %o: tensor<3xi32>) {
-  // expected-error @below {{rows that lie behind each other are [1, H, T, D] or [1, H, T], got 'tensor<2x4x9x8xf16>'}}
-  %0:2 = flash.unpack %x by %o : tensor<2x4x9x8xf16>, tensor<3xi32> -> tensor<2x4x9x8xf16>, tensor<2xi32>
+func.func @unpack(%x: tensor<4x9xf16>, %o: tensor<3xi32>) {
+  // expected-error @below {{rows that lie behind each other are [M, H, T, D] or [M, H, T], got 'tensor<4x9xf16>'}}
+  %0:2 = flash.unpack %x by %o : tensor<4x9xf16>, tensor<3xi32> -> tensor<2x9xf16>, tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @unpack(%x: tensor<2x4x9x8xf16>, %o: tensor<3xi32>, %n: index) {
+  // expected-error @below {{of[...] are the two sizes M and T of memory, got 1}}
+  %0:2 = flash.unpack %x by %o of[%n] : tensor<2x4x9x8xf16>, tensor<3xi32> -> tensor<2x4x9x8xf16>, tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @unpack(%x: tensor<2x4x9x8xf16>, %o: tensor<3xi32>, %n: tensor<2xi32>) {
+  // expected-error @below {{has a count of one element, got 'tensor<2xi32>'}}
+  %0:2 = flash.unpack %x by %o count(%n : tensor<2xi32>) : tensor<2x4x9x8xf16>, tensor<3xi32> -> tensor<2x4x9x8xf16>, tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @documents(%ids: tensor<2x9xi32>, %n: index) {
+  // expected-error @below {{has a count of one element, got 'tensor<3xi32>'}}
+  %0:2 = flash.document_offsets %ids of[%n, %n] most(%n) : tensor<2x9xi32> -> tensor<?xi32>, tensor<3xi32>
   return
 }
 

@@ -1321,6 +1321,17 @@ gpu.module @kernels {
 
 // -----
 
+gpu.module @kernels {
+  gpu.func @k(%n: index) kernel {
+    // expected-error @below {{'tile.end_grid' op is written once, got several}}
+    tile.end_grid %n
+    tile.end_grid %n
+    gpu.return
+  }
+}
+
+// -----
+
 func.func @f(%x: !tile.smem<16x32xi8, swizzle = 32>, %s: f32) {
   // expected-error @below {{gives a tile of f16 or bf16 with the rows and columns of '!tile.smem<16x32xi8, swizzle = 32>', not '!tile.smem<16x16xf16, swizzle = 32>'}}
   %r = tile.dequantize %x : !tile.smem<16x32xi8, swizzle = 32> to !tile.smem<16x16xf16, swizzle = 32> {

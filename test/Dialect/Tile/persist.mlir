@@ -323,3 +323,49 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+// Blocks that claim tiles end where the grid ends, which is computed before the loop; others end at once.
+// CHECK-LABEL: gpu.func @ends(
+// CHECK-SAME:    %[[O:[a-z0-9]+]]: memref<?xi32>, %{{.*}}, %{{.*}}, %[[ALL:[a-z0-9]+]]: index, %[[C:[a-z0-9]+]]: memref<1xi32>)
+// CHECK:         %[[N:.*]] = memref.load %[[O]][%c0{{.*}}]
+// CHECK:         %[[END:.*]] = arith.index_cast %[[N]]
+// CHECK-NOT:     tile.end_grid
+// CHECK:         %[[TILES:.*]] = arith.minui %[[ALL]], %[[END]]
+// CHECK:         scf.for %{{.*}} = %{{.*}} to %[[TILES]]
+// CHECK-NEXT:      tile.claim
+// CHECK-LABEL: gpu.func @blocks(
+// CHECK:         %[[END:.*]] = arith.index_cast
+// CHECK:         %[[ID:.*]] = gpu.block_id x
+// CHECK:         %[[IS:.*]] = arith.cmpi uge, %[[ID]], %[[END]]
+// CHECK-NEXT:    tile.end_block_if %[[IS]]
+!m = memref<?x64xf32>
+!s = !tile.smem<64x64xf16, swizzle = 128>
+module attributes {gpu.container_module} {
+  func.func @launch(%n: index, %o: memref<?xi32>, %m: !m, %s: !s) {
+    %c1 = arith.constant 1 : index
+    gpu.launch_func @m::@ends blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1) args(%o : memref<?xi32>, %m : !m, %s : !s)
+    return
+  }
+  gpu.module @m {
+    gpu.func @ends(%o: memref<?xi32>, %m: !m, %s: !s) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps|persistent|claim_tiles>} {
+      %c0 = arith.constant 0 : index
+      %n = memref.load %o[%c0] : memref<?xi32>
+      %end = arith.index_cast %n : i32 to index
+      tile.end_grid %end
+      %i = gpu.block_id x
+      %p = tile.mma_async %s, %s warpgroup : !s, <64x64xf16, swizzle = 128> -> <tensor<64x64xf32, #tile.fragment<4>>>
+      %x = tile.mma_wait %p : <tensor<64x64xf32, #tile.fragment<4>>>
+      tile.store %x, %m[%i, %c0] : tensor<64x64xf32, #tile.fragment<4>> to !m
+      gpu.return
+    }
+    gpu.func @blocks(%o: memref<?xi32>, %m: !m) kernel {
+      %c0 = arith.constant 0 : index
+      %n = memref.load %o[%c0] : memref<?xi32>
+      %end = arith.index_cast %n : i32 to index
+      tile.end_grid %end
+      gpu.return
+    }
+  }
+}

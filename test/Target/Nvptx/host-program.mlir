@@ -45,12 +45,14 @@
 // ATTENTION:       %[[GIVEN:.*]] = arith.cmpi ne
 // ATTENTION:       %[[S:.*]] = host.input %[[CALL]][27]
 // ATTENTION:       arith.select %[[GIVEN]], %[[S]], %{{.*}}
+// ATTENTION:       %[[MARK:.*]] = host.mark %[[CALL]]
 // ATTENTION:       %[[SCRATCH:.*]] = host.allocate %[[CALL]], %{{.*}}
 // ATTENTION-NEXT:  host.launch %[[CALL]], 0 "attention"(%[[TILES]], %[[HEADS]], %[[SPLITS]], %c128_i64, %c1_i64, %c1_i64, %c65536_i64, %[[Q]], %c0_i64, %[[B]], %[[NQ]],
 // ATTENTION-SAME:  %[[K]], %[[OFFSET]], %[[B]], %[[STRIDE]], %[[SCRATCH]], %c0_i64, %[[SPLITS]],
 // ATTENTION-NEXT:  host.launch %[[CALL]], 1 "merge"(%[[TILES]],
 // ATTENTION-SAME:  %[[O]], %c0_i64,
 // ATTENTION-SAME:  dependent{{$}}
+// ATTENTION-NEXT:  host.release %[[CALL]], %[[MARK]]
 // ATTENTION-NEXT:  host.output %[[CALL]][0], %{{.*}}
 // ATTENTION-NEXT:  host.output %[[CALL]][1], %[[B]]
 // ATTENTION:       return %c0_i32
@@ -95,6 +97,33 @@ func.func @views(%x: memref<?x6xf32, strided<[?, ?], offset: ?>>) -> memref<?x1x
       args(%collapse : memref<?x2x3xf32, strided<[?, ?, ?], offset: ?>>, %sub : memref<?x3xf32, strided<[?, ?], offset: ?>>,
            %again : memref<?x2xf32, strided<[?, 1], offset: ?>>, %result : memref<?x1x6xf32>)
   return %result : memref<?x1x6xf32>
+}
+
+// Memory that is given back is used again, if nothing behind it is in use.
+// CHECK-LABEL: func.func @given_back
+// CHECK:       %[[FIRST:.*]] = host.mark %arg0
+// CHECK:       %[[X:.*]] = host.allocate %arg0
+// CHECK:       %[[Y:.*]] = host.allocate %arg0
+// CHECK:       host.launch {{.*}} %[[X]], %c0_i64, %{{[0-9]+}}, %[[Y]],
+// CHECK-NEXT:  host.release %arg0, %[[FIRST]]
+// CHECK:       %[[Z:.*]] = host.allocate %arg0
+// CHECK:       %[[KEPT:.*]] = host.allocate %arg0
+// CHECK:       host.launch {{.*}} %[[Z]], %c0_i64, %{{[0-9]+}}, %[[KEPT]],
+// CHECK-NOT:   host.release
+func.func @given_back(%n: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = memref.dim %n, %c0 : memref<?xf32>
+  %x = memref.alloc(%a) : memref<?xf32>
+  %y = memref.alloc(%a) : memref<?xf32>
+  gpu.launch_func @kernels::@two blocks in (%a, %c1, %c1) threads in (%c1, %c1, %c1) args(%x : memref<?xf32>, %y : memref<?xf32>)
+  memref.dealloc %x : memref<?xf32>
+  memref.dealloc %y : memref<?xf32>
+  %z = memref.alloc(%a) : memref<?xf32>
+  %kept = memref.alloc(%a) : memref<?xf32>
+  gpu.launch_func @kernels::@two blocks in (%a, %c1, %c1) threads in (%c1, %c1, %c1) args(%z : memref<?xf32>, %kept : memref<?xf32>)
+  memref.dealloc %z : memref<?xf32>
+  return
 }
 
 // A cast of a view is checked where it is; what is known needs no check.
@@ -191,6 +220,9 @@ func.func @branch(%x: memref<?x?xf16>) {
 gpu.module @kernels {
   gpu.func @views(%a: memref<?x2x3xf32, strided<[?, ?, ?], offset: ?>>, %b: memref<?x3xf32, strided<[?, ?], offset: ?>>,
                   %c: memref<?x2xf32, strided<[?, 1], offset: ?>>, %d: memref<?x1x6xf32>) kernel {
+    gpu.return
+  }
+  gpu.func @two(%x: memref<?xf32>, %y: memref<?xf32>) kernel {
     gpu.return
   }
 }

@@ -53,13 +53,41 @@ Value PackedRows::apply(AffineExpr expr, ArrayRef<Value> operands) {
                                             getAsOpFoldResult(operands)));
 }
 
-Value PackedRows::emitRows() {
+Value PackedRows::emitSize(int64_t dim) {
+  if (!sizes.empty())
+    return sizes[dim == 0 ? 0 : 1];
   return getValueOrCreateConstantIndexOp(b, loc,
-                                         getInitSizes(b, loc, memory)[2]);
+                                         getInitSizes(b, loc, memory)[dim]);
+}
+
+Value PackedRows::emitRows() {
+  Value rows = emitSize(2);
+  return hasParts() ? arith::MulIOp::create(b, loc, emitSize(0), rows) : rows;
+}
+
+Value PackedRows::emitRowsOfPart() {
+  return arith::MaxSIOp::create(b, loc, emitSize(2), constant(1));
+}
+
+bool PackedRows::hasParts() {
+  return cast<RankedTensorType>(memory.getType()).getDimSize(0) != 1;
+}
+
+Value PackedRows::emitPart(Value start) {
+  // Sequences without rows may start behind the last row.
+  Value last = arith::SubIOp::create(b, loc, emitSize(0), constant(1));
+  return arith::MinSIOp::create(
+      b, loc, arith::DivUIOp::create(b, loc, start, emitRowsOfPart()), last);
 }
 
 Value PackedRows::emitBatches() {
-  return getValueOrCreateConstantIndexOp(b, loc, emitSizes().front());
+  Value batches = getValueOrCreateConstantIndexOp(b, loc, emitSizes().front());
+  if (!count)
+    return batches;
+  Value existing = tensor::ExtractOp::create(b, loc, count, constant(0));
+  existing = arith::IndexCastOp::create(b, loc, b.getIndexType(), existing);
+  return arith::MinSIOp::create(
+      b, loc, arith::MaxSIOp::create(b, loc, existing, constant(0)), batches);
 }
 
 Value PackedRows::emitOffset(Value at, Value least) {
@@ -77,14 +105,26 @@ SmallVector<OpFoldResult>
 PackedRows::emitAddress(ArrayRef<OpFoldResult> position) {
   Value start = emitStart(getValueOrCreateConstantIndexOp(b, loc, position[0])),
         row = getValueOrCreateConstantIndexOp(b, loc, position[2]);
-  Value inMemory = arith::AddIOp::create(b, loc, start, row);
-  return {b.getIndexAttr(0), position[1], inMemory};
+  if (!hasParts())
+    return {b.getIndexAttr(0), position[1],
+            arith::AddIOp::create(b, loc, start, row).getResult()};
+  Value part = emitPart(start);
+  Value before = arith::MulIOp::create(b, loc, part, emitRowsOfPart());
+  Value inPart = arith::AddIOp::create(
+      b, loc, arith::SubIOp::create(b, loc, start, before), row);
+  return {part, position[1], inPart};
 }
 
 Value PackedRows::emitLength(Value batch) {
   Value start = emitStart(batch),
         next = arith::AddIOp::create(b, loc, batch, constant(1));
-  return arith::SubIOp::create(b, loc, emitOffset(next, start), start);
+  Value end = emitOffset(next, start);
+  if (hasParts()) {
+    Value behind = arith::AddIOp::create(b, loc, emitPart(start), constant(1));
+    end = arith::MinSIOp::create(
+        b, loc, end, arith::MulIOp::create(b, loc, behind, emitRowsOfPart()));
+  }
+  return arith::SubIOp::create(b, loc, end, start);
 }
 
 SmallVector<std::pair<Value, Value>> PackedRows::emitGaps() {
@@ -157,7 +197,11 @@ Value PackedRows::emitBatchOfTile(Value number, int64_t rows) {
   // is right.
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
   // In rows instead of tiles, nothing is divided.
-  Value first = emitStart(constant(0)), batches = emitBatches();
+  Value first = emitStart(constant(0));
+  // Where no sequence has rows, the first one has none.
+  Value batches = emitBatches();
+  if (count)
+    batches = arith::MaxSIOp::create(b, loc, batches, constant(1));
   Value next = apply((d0 + 1) * rows + d1, {number, first});
   auto isBefore = [&](Value batch) -> Value {
     Value at = apply(getBegin(b, rows), {emitOffset(batch, first), batch});
@@ -221,14 +265,28 @@ static LogicalResult verifyConstants(Operation *op, Value offsets,
   return success();
 }
 
+static LogicalResult verifyCount(Operation *op,
+                                 TypedValue<RankedTensorType> count) {
+  if (count.getType().getDimSize(0) == 1)
+    return success();
+  return op->emitOpError("has a count of one element, got ") << count.getType();
+}
+
 static LogicalResult verifyPacked(Operation *op, RankedTensorType memory,
                                   RankedTensorType view,
-                                  TypedValue<RankedTensorType> offsetsValue) {
+                                  TypedValue<RankedTensorType> offsetsValue,
+                                  TypedValue<RankedTensorType> count,
+                                  size_t numSizes) {
+  if (count && failed(verifyCount(op, count)))
+    return failure();
+  if (numSizes != 0 && numSizes != 2)
+    return op->emitOpError("of[...] are the two sizes M and T of memory, got ")
+           << numSizes;
   RankedTensorType offsets = offsetsValue.getType();
   int64_t rank = memory.getRank();
-  if ((rank != 3 && rank != 4) || memory.getDimSize(0) != 1)
-    return op->emitOpError("rows that lie behind each other are [1, H, T, D] "
-                           "or [1, H, T], got ")
+  if (rank != 3 && rank != 4)
+    return op->emitOpError("rows that lie behind each other are [M, H, T, D] "
+                           "or [M, H, T], got ")
            << memory;
   if (!offsets.isDynamicDim(0) && offsets.getDimSize(0) < 1)
     return op->emitOpError("offsets have one element more than there are "
@@ -242,7 +300,10 @@ static LogicalResult verifyPacked(Operation *op, RankedTensorType memory,
     return op->emitOpError("the view of ")
            << memory << " by " << offsets << " is " << expected << ", got "
            << view;
-  return verifyConstants(op, offsetsValue, memory.getDimSize(2));
+  int64_t rows = memory.isDynamicDim(0) || memory.isDynamicDim(2)
+                     ? ShapedType::kDynamic
+                     : memory.getDimSize(0) * memory.getDimSize(2);
+  return verifyConstants(op, offsetsValue, rows);
 }
 
 /// Whether `lengths` are of sequences that start at `offsets`.
@@ -262,7 +323,8 @@ bool PackOp::hasLengths(Value lengths) {
 
 LogicalResult UnpackOp::verify() {
   RankedTensorType view = getView().getType();
-  if (failed(verifyPacked(*this, getMemory().getType(), view, getOffsets())))
+  if (failed(verifyPacked(*this, getMemory().getType(), view, getOffsets(),
+                          getCount(), getSizes().size())))
     return failure();
   if (getLengths().getType().getDimSize(0) != view.getDimSize(0))
     return emitOpError("has a length for each sequence of ")
@@ -272,7 +334,7 @@ LogicalResult UnpackOp::verify() {
 
 LogicalResult PackOp::verify() {
   if (failed(verifyPacked(*this, getMemory().getType(), getView().getType(),
-                          getOffsets())))
+                          getOffsets(), getCount(), getSizes().size())))
     return failure();
   // Kernels store results where they are packed, as many rows as they have.
   auto op = getView().getDefiningOp<AttentionOpInterface>();
@@ -287,6 +349,10 @@ LogicalResult PackOp::verify() {
            << (areKeys ? "key_lengths" : "query_lengths")
            << " that are the lengths of the same offsets";
   return success();
+}
+
+LogicalResult DocumentOffsetsOp::verify() {
+  return verifyCount(*this, getCount());
 }
 
 //===----------------------------------------------------------------------===//

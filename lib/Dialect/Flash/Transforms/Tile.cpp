@@ -603,8 +603,11 @@ void Tiler::run() {
   SmallVector<int64_t> steps = {1, packedHeads, queries.tile};
   if (splits.maySplit()) {
     SmallVector<OpFoldResult> partialSizes(ends);
+    // Partial results lie where rows do.
     if (rowsOfKernel)
-      partialSizes.front() = index(1);
+      partialSizes.front() = tensor::getMixedSize(
+          b, loc, rowsOfKernel.getDefiningOp<AddressOpInterface>().getMemory(),
+          0);
     // One split needs no memory for partial results.
     partialSizes.insert(partialSizes.begin(),
                         splits.choose(b, loc, index(0), splits.getCount()));

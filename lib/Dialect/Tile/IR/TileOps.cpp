@@ -538,7 +538,8 @@ static LogicalResult verifyComesFirst(Op op, const Twine &before) {
 
 bool EndBlockIfOp::mustFollow(Operation *op) {
   // Rings say that there is memory, and dependencies are of all blocks.
-  if (isa<RingOp, AwaitDependenciesOp, LaunchDependentsOp, EndBlockIfOp>(op))
+  if (isa<RingOp, AwaitDependenciesOp, LaunchDependentsOp, EndBlockIfOp,
+          EndGridOp>(op))
     return false;
   std::optional<SmallVector<MemoryEffects::EffectInstance>> effects =
       getEffectsRecursively(op);
@@ -549,6 +550,12 @@ bool EndBlockIfOp::mustFollow(Operation *op) {
 
 LogicalResult EndBlockIfOp::verify() {
   return verifyComesFirst(*this, "anything that does more than to read");
+}
+
+LogicalResult EndGridOp::verify() {
+  if (llvm::hasSingleElement((*this)->getBlock()->getOps<EndGridOp>()))
+    return success();
+  return emitOpError("is written once, got several");
 }
 
 bool AwaitDependenciesOp::mustFollow(Operation *op) {

@@ -92,10 +92,13 @@ struct EndEmptyBlocks : flash::tile::impl::EndEmptyBlocksBase<EndEmptyBlocks> {
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     Block &body = kernel.getBody().front();
-    if (flash::getSchedule(kernel).has(flash::ScheduleFeatures::Persistent) ||
-        !body.getOps<EndBlockIfOp>().empty())
+    if (flash::getSchedule(kernel).has(flash::ScheduleFeatures::Persistent))
       return;
     Value condition = getConditionOfEmpty(kernel);
+    if (condition && llvm::any_of(body.getOps<EndBlockIfOp>(), [&](auto end) {
+          return end.getCondition() == condition;
+        }))
+      return;
     Operation *last = condition ? findLast(body, condition) : nullptr;
     LLVM_DEBUG(llvm::dbgs() << kernel.getName() << ": "
                             << (last        ? "empty blocks end at once\n"

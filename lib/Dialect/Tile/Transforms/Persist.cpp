@@ -9,6 +9,7 @@
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Schedule/Warpgroups.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -29,12 +30,13 @@ using namespace flash::tile;
 
 /// The ops that are not the same for all blocks, or do more than to compute
 /// scalars, and the conditions that only these use: kernels are passed numbers,
-/// which can then be compared.
-static llvm::SetVector<Operation *> getOpsOfBlocks(Block &body) {
+/// which can then be compared. What `shared` has is the same for all blocks.
+static llvm::SetVector<Operation *>
+getOpsOfBlocks(Block &body, const llvm::SetVector<Operation *> &shared) {
   llvm::SmallPtrSet<Operation *, 32> ops;
   for (Operation &op : body.without_terminator())
     if (isa<gpu::BlockIdOp>(op) || op.getNumRegions() > 0 ||
-        !isMemoryEffectFree(&op) ||
+        (!isMemoryEffectFree(&op) && !shared.contains(&op)) ||
         llvm::any_of(op.getOperands(), [&](Value operand) {
           return ops.contains(operand.getDefiningOp());
         }))
@@ -293,6 +295,35 @@ static bool claimsByOwnCount(gpu::GPUFuncOp kernel) {
              .wasInterrupted();
 }
 
+/// Where the grid ends, if that is in memory, with what computes it; erases
+/// what says so.
+static Value takeEndOfGrid(Block &body, llvm::SetVector<Operation *> &slice) {
+  auto ends = body.getOps<EndGridOp>();
+  if (ends.empty())
+    return {};
+  EndGridOp end = *ends.begin();
+  Value count = end.getCount();
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  (void)getBackwardSlice(count, &slice, options);
+  end.erase();
+  return count;
+}
+
+/// Lets blocks behind the end of the grid end at once.
+static void endBlocksBehindGrid(gpu::GPUFuncOp kernel) {
+  for (EndGridOp end :
+       llvm::make_early_inc_range(kernel.getBody().getOps<EndGridOp>())) {
+    OpBuilder b(end);
+    Value block = gpu::BlockIdOp::create(b, end.getLoc(), gpu::Dimension::x);
+    EndBlockIfOp::create(b, end.getLoc(),
+                         arith::CmpIOp::create(b, end.getLoc(),
+                                               arith::CmpIPredicate::uge, block,
+                                               end.getCount()));
+    end.erase();
+  }
+}
+
 /// Puts what a block does into a loop over the numbers of blocks that there
 /// would be. How many these are become arguments: quotients that a kernel
 /// computes itself keep ptxas from seeing that all threads go round the loop
@@ -302,7 +333,9 @@ static bool claimsByOwnCount(gpu::GPUFuncOp kernel) {
 static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
   Location loc = kernel.getLoc();
-  llvm::SetVector<Operation *> ops = getOpsOfBlocks(body);
+  llvm::SetVector<Operation *> ofEnd;
+  Value end = takeEndOfGrid(body, ofEnd);
+  llvm::SetVector<Operation *> ops = getOpsOfBlocks(body, ofEnd);
   SmallVector<Value> scalars = getScalarsOfLaunch(body, ops);
   Type index = IndexType::get(kernel.getContext());
   AddInOrderOp add = findOrderedAdd(kernel);
@@ -315,6 +348,9 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
       return isUsedIn(ops, body, use.getOwner());
     });
   OpBuilder b(body.getTerminator());
+  Value tiles = numbers[0];
+  if (end)
+    tiles = arith::MinUIOp::create(b, loc, tiles, end);
   Value counts;
   SmallVector<Value> indices;
   if (hasOwnCount) {
@@ -326,7 +362,7 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   }
   kernel.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
   auto [loop, number] =
-      claims ? emitClaims(b, loc, numbers[0], counts, indices)
+      claims ? emitClaims(b, loc, tiles, counts, indices)
              : emitWaves(b, loc, numbers[0], numbers[1], numbers[2]);
   for (Operation *op : ops) {
     if (auto blockId = dyn_cast<gpu::BlockIdOp>(op)) {
@@ -421,8 +457,10 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
     /// By their modules, the kernels that set counts of claims to zero.
     DenseMap<Operation *, gpu::GPUFuncOp> zeros;
     getOperation().walk([&](gpu::GPUFuncOp kernel) {
-      if (!isPersistent(kernel))
+      if (!isPersistent(kernel)) {
+        endBlocksBehindGrid(kernel);
         return;
+      }
       LLVM_DEBUG(llvm::dbgs()
                  << kernel.getName() << ": blocks "
                  << (findOrderedAdd(kernel) || claimsByOwnCount(kernel)

@@ -60,6 +60,15 @@ def Flash_AddressOpInterface : OpInterface<"AddressOpInterface"> {
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "int64_t":$rows), [{}], [{
       llvm_unreachable("rows lie in parts");
     }]>,
+    InterfaceMethod<"Whether it is in memory how many batches, the first ones, have rows.",
+      "bool", "hasCount", (ins), [{}], [{
+      return false;
+    }]>,
+    InterfaceMethod<"Emits, of that number, a bound on the number of tiles as `emitTileCount` does.",
+      "::mlir::Value", "emitExistingTiles",
+      (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc, "int64_t":$rows), [{}], [{
+      llvm_unreachable("no count is in memory");
+    }]>,
     InterfaceMethod<"Emits the number of a batch's first tile.",
       "::mlir::Value", "emitFirstTile",
       (ins "::mlir::OpBuilder &":$b, "::mlir::Location":$loc,

@@ -16,6 +16,9 @@
 /// Where each sequence starts among rows that lie behind each other, and where the last one ends.
 def Flash_OffsetsTensor : Flash_VectorOf<[I32, I64]>;
 
+/// How many of something there are, [1].
+def Flash_CountTensor : Flash_VectorOf<[I32]>;
+
 /// Elements of keys and values in memory, which flash.dequantize converts to those that attention takes.
 defvar Flash_quantizedElements = [F8E4M3FN, I8];
 def Flash_QuantizedTensor : Flash_TensorOf<Flash_quantizedElements>;
@@ -24,14 +27,15 @@ def Flash_RowsTensor : Flash_TensorOf<[F16, BF16, F32] # Flash_quantizedElements
 
 /// An address whose `memory` has sequences that start at `offsets`.
 class Flash_PackedRowsOp<string mnemonic, list<Trait> traits = []>
-    : Flash_Op<mnemonic, traits # [Pure, Flash_AddressOpInterface]> {
+    : Flash_Op<mnemonic, traits # [Pure, AttrSizedOperandSegments, Flash_AddressOpInterface]> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     PackedRows getRows(::mlir::OpBuilder &b, ::mlir::Location loc) {
-      return {b, loc, getMemory(), getOffsets()};
+      return {b, loc, getMemory(), getOffsets(), getCount(), getSizes()};
     }
     // Of AddressOpInterface.
     bool hasLengths(::mlir::Value lengths);
+    bool hasCount() { return static_cast<bool>(getCount()); }
     ::llvm::SmallVector<::mlir::OpFoldResult>
     emitAddress(::mlir::OpBuilder &b, ::mlir::Location loc,
                 ::llvm::ArrayRef<::mlir::OpFoldResult> position) {
@@ -51,6 +55,12 @@ class Flash_PackedRowsOp<string mnemonic, list<Trait> traits = []>
     }
     ::mlir::Value emitTileCount(::mlir::OpBuilder &b, ::mlir::Location loc,
                                 int64_t rows) {
+      PackedRows all = getRows(b, loc);
+      all.count = {};
+      return all.emitTileCount(rows);
+    }
+    ::mlir::Value emitExistingTiles(::mlir::OpBuilder &b, ::mlir::Location loc,
+                                    int64_t rows) {
       return getRows(b, loc).emitTileCount(rows);
     }
     ::mlir::Value emitFirstTile(::mlir::OpBuilder &b, ::mlir::Location loc,
@@ -67,13 +77,17 @@ class Flash_PackedRowsOp<string mnemonic, list<Trait> traits = []>
 def Flash_UnpackOp : Flash_PackedRowsOp<"unpack"> {
   let summary = "sequences that lie behind each other, as a batch";
   let description = [{
-    The rows of `memory : [1, H, T, D]`, or `[1, H, T]`, belong to B sequences, one behind the other:
-    sequence b has the rows from `offsets[b]` to `offsets[b + 1]`, of `offsets : [B + 1]`. The first result
+    The M T rows of `memory : [M, H, T, D]`, or `[M, H, T]`, belong to B sequences, one behind the other:
+    sequence b has the rows from `offsets[b]` to `offsets[b + 1]`, of `offsets : [B + 1]`, and ends with the T rows among
+    which it starts at the latest. `of[M, T]` says these sizes, so that views of several tensors with the same sizes have the same
+    addresses; what is computed is undefined if they are not. `count : [1]` says how many sequences, the first ones, may have
+    rows: then kernels end with these, however many offsets there is room for. Offsets behind them are all the same; what is
+    computed is undefined if they are not, and reads no other memory. The first result
     is a view of them as a batch `[B, H, T, D]`, in which row n of batch b is row n of sequence b; rows
     behind a sequence's last one do not exist and are zeros. The second result `[B]` has how many
     rows each sequence has.
 
-    Offsets do not decrease and lie between 0 and T, which `flash-run` verifies where they are an argument; others
+    Offsets do not decrease and lie between 0 and M T, which `flash-run` verifies where they are an argument; others
     are clamped, so that no row outside `memory` is read.
 
     No kernel has the view in memory: `flash.attention` reads the rows where they lie.
@@ -85,10 +99,11 @@ def Flash_UnpackOp : Flash_PackedRowsOp<"unpack"> {
         -> tensor<?x8x?x64xf16>, tensor<?xi32>
     ```
   }];
-  let arguments = (ins Flash_RowsTensor:$memory, Flash_OffsetsTensor:$offsets);
+  let arguments = (ins Flash_RowsTensor:$memory, Flash_OffsetsTensor:$offsets,
+    Optional<Flash_CountTensor>:$count, Variadic<Index>:$sizes);
   let results = (outs Flash_RowsTensor:$view, Flash_LengthsTensor:$lengths);
   let assemblyFormat = [{
-    $memory `by` $offsets attr-dict `:` type($memory) `,` type($offsets) `->`
+    $memory `by` $offsets (`count` `(` $count^ `:` type($count) `)`)? (`of` `[` $sizes^ `]`)? attr-dict `:` type($memory) `,` type($offsets) `->`
     type($view) `,` type($lengths)
   }];
 }
@@ -97,8 +112,8 @@ def Flash_PackOp : Flash_PackedRowsOp<"pack", [AllTypesMatch<["memory", "result"
   let summary = "puts the sequences of a batch behind each other";
   let description = [{
     The inverse of `flash.unpack`: row n of batch b of `view : [B, H, N, D]`, or `[B, H, N]`, becomes row
-    `offsets[b] + n` of `memory : [1, H, T, D]`, or `[1, H, T]`, if it is before `offsets[b + 1]`. Rows of no sequence stay what
-    they are in `memory`. If that is a `linalg.fill`, kernels write these rows alone and no row twice.
+    `offsets[b] + n` of `memory : [M, H, T, D]`, or `[M, H, T]`, if the sequence has it. Rows of no sequence stay what
+    they are in `memory`. If that is a `linalg.fill`, kernels write these rows alone and no row twice; M is 1 then on a GPU.
 
     Example:
 
@@ -108,12 +123,47 @@ def Flash_PackOp : Flash_PackedRowsOp<"pack", [AllTypesMatch<["memory", "result"
     ```
   }];
   let arguments = (ins Flash_FloatTensor:$view, Flash_OffsetsTensor:$offsets,
-    Flash_FloatTensor:$memory);
+    Flash_FloatTensor:$memory, Optional<Flash_CountTensor>:$count, Variadic<Index>:$sizes);
   let results = (outs Flash_FloatTensor:$result);
   let assemblyFormat = [{
-    $view `by` $offsets `into` $memory attr-dict `:` type($view) `,` type($offsets) `into`
+    $view `by` $offsets `into` $memory (`count` `(` $count^ `:` type($count) `)`)? (`of` `[` $sizes^ `]`)? attr-dict `:` type($view) `,` type($offsets) `into`
     type($memory)
   }];
+}
+
+/// The document of each row.
+def Flash_DocumentsTensor
+    : RankedTensorOf<[AnySignlessInteger], [HasAnyRankOfPred<[1, 2]>, Flash_NoEncoding],
+                     "1D or 2D tensor of integers without encoding">;
+
+def Flash_DocumentOffsetsOp : Flash_Op<"document_offsets", [Pure]> {
+  let summary = "where documents begin that lie behind each other";
+  let description = [{
+    `ids : [B, N]`, or `[N]` for B equal rows, has the document of each of the first `rows` elements of the first `batches`
+    rows; the elements of all rows are numbered one behind the other. A document begins where a row does, and where an id
+    is not the one before it in the row. The results are of i32:
+
+      - `offsets : [C + 1]`, where C is `most`: the numbers of the elements where documents begin, and then, as often as
+        there is room, the number of all elements;
+      - `count : [1]`: how many documents there are if no id is less than the one before it in the row and they are at most C,
+        else 0, and the offsets are from 0 to the number of all elements then.
+
+    So `flash.unpack ... by %offsets count(%count)` has a sequence for each document, unless the count is 0. There are fewer than
+    2^24 elements.
+
+    Example:
+
+    ```mlir
+    %offsets, %count = flash.document_offsets %ids of[%b, %n] most(%c) : tensor<?x?xi32> -> tensor<?xi32>, tensor<1xi32>
+    ```
+  }];
+  let arguments = (ins Flash_DocumentsTensor:$ids, Index:$batches, Index:$rows, Index:$most);
+  let results = (outs Flash_VectorOf<[I32]>:$offsets, Flash_CountTensor:$count);
+  let assemblyFormat = [{
+    $ids `of` `[` $batches `,` $rows `]` `most` `(` $most `)` attr-dict `:` type($ids) `->`
+    type($offsets) `,` type($count)
+  }];
+  let hasVerifier = 1;
 }
 
 /// The pages of each sequence.

@@ -207,6 +207,47 @@ def Specialize : Pass<"flash-specialize", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+def PackDocuments : Pass<"flash-pack-documents", "::mlir::func::FuncOp"> {
+  let summary = "Compute documents that lie behind each other as packed rows";
+  let description = [{
+    An attention whose score region keeps the keys with the query's own id, read from one tensor, is computed in one of two
+    ways, and the device chooses by the ids (`flash.document_offsets`). If they do not decrease along a row, each document is
+    a sequence of packed rows: then tiles begin where documents do, and nothing is masked but by the rest of the mask.
+    Otherwise the attention is computed as it is. On a GPU `tile-choose-on-device` has the kernels of the other way end at once.
+
+    That is done on GPUs, where the mask and the score function, apart from the ids, depend on the head, the score and the
+    distance from key to query alone, so that they are the same in the document as in the row; and where the attention
+    has no schedule, lengths, lists of blocks or gradients of captured tensors of its own. In B rows of N elements there may be
+    B + B N / 128 documents. `sizes` are known sizes of the function's first arguments, as for `flash-specialize`: nothing is
+    chosen for fewer than 8192 elements of all rows, for which it was not measured.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v mask(#flash.causal) score { ... flash.yield %s keep %same : f32 }
+    // becomes
+    %offsets, %count = flash.document_offsets %ids of[%b, %n] most(%c)
+    %e = tensor.extract %count[%c0]
+    %is_packed = arith.cmpi ne, %e, %c0_i32
+    %o = scf.if %is_packed {
+      %qs, %n = flash.unpack %q by %offsets count(%count)
+      ...
+      %os = flash.attention %qs, %ks, %vs mask(#flash.causal) query_lengths(%n) key_lengths(%n)
+      %packed = flash.pack %os by %offsets into %empty
+      scf.yield %packed
+    } else {
+      %o = flash.attention %q, %k, %v mask(#flash.causal) score { ... flash.yield %s keep %same : f32 }
+      scf.yield %o
+    }
+    ```
+  }];
+  let options = [
+    ListOption<"sizes", "sizes", "std::string",
+               "Of each argument, such as 16x32x?x128">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def MakeVersions : Pass<"flash-make-versions", "::mlir::ModuleOp"> {
   let summary = "Make versions of a program, and let each call take one by its sizes";
   let description = [{
@@ -878,6 +919,19 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def TileDocuments : Pass<"flash-tile-documents", "::mlir::func::FuncOp"> {
+  let summary = "Find where documents begin";
+  let description = [{
+    A `flash.document_offsets` becomes two kernels. The first counts, for each 128 elements of a row, the documents that begin
+    there and the ids that are less than the one before. In the second each document looks for its first element: the
+    last stretch of 128 counts before which no more documents begin than before it, then the count, then the element.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }

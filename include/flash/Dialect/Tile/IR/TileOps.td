@@ -106,7 +106,7 @@ def Tile_EndBlockIfOp : Tile_Op<"end_block_if"> {
     If the condition holds, the block ends and executes nothing after the op. The condition is the
     same for all threads of the block. The op is in the body of a kernel, where every thread executes
     it, and before all copies, rings and roles, because no thread may wait for one that has ended. It
-    becomes `exit` of PTX. The emulation executes the operations after it, which store nothing then.
+    becomes `exit` of PTX.
 
     ```mlir
     %is_empty = arith.cmpi sge, %first, %length : index
@@ -120,6 +120,23 @@ def Tile_EndBlockIfOp : Tile_Op<"end_block_if"> {
     /// Whether a block may end before this op, but not after it.
     static bool mustFollow(::mlir::Operation *op);
   }];
+}
+
+def Tile_EndGridOp : Tile_Op<"end_grid"> {
+  let summary = "says how many blocks have something to do";
+  let description = [{
+    Of the blocks, whose numbers are `gpu.block_id x`, those from `count` on do nothing. The host need not know
+    the count. `tile-persist` has blocks that claim tiles end with it, and blocks of one tile each end at once. The op is in the body of a
+    kernel, where every thread executes it, and computes `count` alike, whatever the block.
+
+    ```mlir
+    %tiles = memref.load %counts[%c0] : memref<1xindex>
+    tile.end_grid %tiles
+    ```
+  }];
+  let arguments = (ins Index:$count);
+  let assemblyFormat = "$count attr-dict";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//

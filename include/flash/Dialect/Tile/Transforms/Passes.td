@@ -655,6 +655,32 @@ def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
   }];
 }
 
+def ChooseOnDevice : Pass<"tile-choose-on-device", "::mlir::ModuleOp"> {
+  let summary = "Let kernels end at once where a number on the device says so";
+  let description = [{
+    The host does not know what kernels write. Where it would choose by an element of their results (`scf.if`), the kernels
+    of both branches are launched, and their blocks read the element: where it chooses the other branch, they end at once
+    (`tile.end_block_if`). Both branches write the same memory for what the choice returns, and what else a branch
+    allocates it gives back, so that the other one may have it.
+
+    The condition is a comparison of one element with a constant. What a branch returns is memory of a kernel.
+
+    ```mlir
+    %e = tensor.extract %flag[%c0] : tensor<1xi32>
+    %is = arith.cmpi ne, %e, %c0_i32 : i32
+    %r = scf.if %is -> (tensor<?xf16>) {
+      gpu.launch_func @kernels::@f ... args(%memory)
+      ...
+    // becomes
+    gpu.launch_func @kernels::@f ... args(%memory, %flag)
+    gpu.launch_func @kernels::@g ... args(%memory, %flag)
+    ```
+  }];
+  let dependentDialects = [
+    "::flash::tile::TileDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect"];
+}
+
 def OverlapLaunches : Pass<"tile-overlap-launches", "::mlir::ModuleOp"> {
   let summary = "Let kernels start before those launched before them end";
   let description = [{
