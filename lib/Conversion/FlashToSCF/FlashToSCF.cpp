@@ -473,7 +473,8 @@ static bool isOfKernels(Value memory) {
 /// The iterations are in linear order, of all `rows` of each head, and
 /// `existing` tiles of a head exist. Emits the head and the number of the tile
 /// that an iteration takes in the kernel's order of the tiles that exist.
-static Value emitExistingPosition(OpBuilder &b, KernelOp kernel, Value numHeads,
+static Value emitExistingPosition(OpBuilder &b, KernelOp kernel,
+                                  TileOrder order, Value numHeads,
                                   OpFoldResult rows, Value existing,
                                   Value number, Value &head) {
   Location loc = kernel.getLoc();
@@ -484,8 +485,6 @@ static Value emitExistingPosition(OpBuilder &b, KernelOp kernel, Value numHeads,
       b, loc,
       AffineMap::get(2, 1, d0.floorDiv(headsOfTile) * s0.floorDiv(tile) + d1),
       {OpFoldResult(head), OpFoldResult(number), rows});
-  TileOrder order =
-      kernel.getOrder() ? kernel.getOrder()->getKind() : TileOrder::Linear;
   auto position = tile::PositionOp::create(
       b, loc, inGrid, ValueRange{numHeads, existing},
       tile::OrderAttr::get(b.getContext(), order), /*additions=*/Value());
@@ -546,9 +545,8 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
     if (onlyKernels && !isOfKernels(out))
       return address->emitOpError(
           "packs into a tensor that has values, and on a GPU rows of no "
-          "sequence would not keep them; pack into a tensor.empty or, [1, H, "
-          "T, "
-          "...], a linalg.fill, or use --target=cpu");
+          "sequence would not keep them; pack into a tensor.empty or, "
+          "[1, H, T, ...], a linalg.fill, or use --target=cpu");
   }
   auto forall = scf::ForallOp::create(
       b, loc, SmallVector<OpFoldResult>(ends.size(), b.getIndexAttr(0)), ends,
@@ -557,13 +555,12 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
   forall->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   if (std::optional<ScheduleAttr> schedule = kernel.getSchedule())
     setSchedule(forall, schedule->getValue());
-  if (hasEnd && !isByTile)
-    order = TileOrder::Linear;
-  else if (inBatches)
-    order = TileOrder::HeadsFastest;
+  TileOrder ofIterations = inBatches             ? TileOrder::HeadsFastest
+                           : hasEnd && !isByTile ? TileOrder::Linear
+                                                 : order;
   if (kernel.getOrder())
     tile::TileDialect::OrderAttrHelper(b.getContext())
-        .setAttr(forall, tile::OrderAttr::get(b.getContext(), order));
+        .setAttr(forall, tile::OrderAttr::get(b.getContext(), ofIterations));
   StoreOp store = kernel.getStore();
   Block *body = forall.getBody();
   SmallVector<Value> arguments(body->getArguments());
@@ -584,8 +581,8 @@ static LogicalResult lower(KernelOp kernel, bool onlyKernels, bool assertRows,
       tile::EndGridOp::create(
           b, loc, arith::MulIOp::create(b, loc, numHeads, numTiles));
       if (!isByTile)
-        number = emitExistingPosition(b, kernel, numHeads, ends[2], numTiles,
-                                      number, arguments[1]);
+        number = emitExistingPosition(b, kernel, order, numHeads, ends[2],
+                                      numTiles, number, arguments[1]);
     }
     batch = rows.emitBatchOfTile(b, loc, number, tile);
     Value firstTile = rows.emitFirstTile(b, loc, batch, tile);

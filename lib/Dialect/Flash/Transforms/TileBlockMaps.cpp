@@ -136,14 +136,6 @@ private:
   /// Decides the tiles of one iteration, from `firstTile` on.
   Value evaluateIteration(Value decided, Rows evaluated, Value batch, Value map,
                           Value start, Value firstTile);
-  /// Adds the elements of each row to `sums`.
-  Value addRows(Value tile, Value sums) {
-    return generic(
-        tile, sums, {map(2, {0, 1}), map(2, {0})},
-        [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-          return {arith::AddFOp::create(at, args[1], args[0])};
-        })[0];
-  }
 
   /// A tile whose list is made: which one it is, what is kept of it and each of
   /// the others (`findKept`), unless the mask alone says it, and how many
@@ -151,16 +143,6 @@ private:
   struct CountedTile : FixedTile {
     Value number, kept, all;
   };
-  Value emitFloat(ImplicitLocOpBuilder &at, Value number) {
-    Value narrow = arith::IndexCastOp::create(at, at.getI32Type(), number);
-    return arith::SIToFPOp::create(at, at.getF32Type(), narrow);
-  }
-  /// The number, or the last one below `end`.
-  Value emitBelow(ImplicitLocOpBuilder &at, Value number, Value end) {
-    Value last =
-        arith::SubIOp::create(at, end, arith::ConstantIndexOp::create(at, 1));
-    return arith::MinSIOp::create(at, number, last);
-  }
   Value keptOf(const CountedTile &tile, ImplicitLocOpBuilder &at,
                Value listedTile);
   Value emitIsSome(ImplicitLocOpBuilder &at, Value count) {
@@ -592,7 +574,7 @@ Value MapTiler::evaluateIteration(Value decided, Rows evaluated, Value batch,
     Value head = applyTo(d0 * packedHeads + d1 % packedHeads, {map, row});
     Value inTile = applyTo(d0 + d1.floorDiv(packedHeads), {start, row});
     Value kept = keptOfRow(batch, head, inTile, firstTile);
-    scf::YieldOp::create(b, addRows(kept, loop.getRegionIterArg(0)));
+    scf::YieldOp::create(b, addElementsOfRows(kept, loop.getRegionIterArg(0)));
   }
   return rows(
       {}, loop.getResult(0),
@@ -672,10 +654,7 @@ Value MapTiler::markNumbers(Value start, Value end, ValueRange ofEntries,
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         Value first = start;
         if (hasEachOne)
-          first = arith::IndexCastOp::create(
-              at, at.getIndexType(),
-              arith::FPToSIOp::create(at, at.getI32Type(),
-                                      args[ofEntries.size()]));
+          first = emitIndex(at, args[ofEntries.size()]);
         Value number =
             arith::AddIOp::create(at, first, linalg::IndexOp::create(at, 1));
         Value exists =
@@ -693,7 +672,7 @@ Value MapTiler::countIf(Value end, NumberCondition condition) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value marks = markNumbers(loop.getInductionVar(), end, {}, condition);
-  scf::YieldOp::create(b, addRows(marks, loop.getRegionIterArg(0)));
+  scf::YieldOp::create(b, addElementsOfRows(marks, loop.getRegionIterArg(0)));
   return loop.getResult(0);
 }
 
@@ -713,13 +692,6 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
                           CountBefore countBefore, Condition condition,
                           Value most, Value isUsed) {
   size_t numOfEntries = ofEntries.size();
-  auto fill = [&](Value number) {
-    return rows(
-        {}, empty({tilesOfIteration}),
-        [&](ImplicitLocOpBuilder &at, ValueRange) -> SmallVector<Value> {
-          return {emitFloat(at, number)};
-        })[0];
-  };
   // First whole groups of tiles are counted: where the group starts that has an
   // entry's tile, and what is counted before it.
   Value end = arith::MaxSIOp::create(
@@ -733,10 +705,12 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(groups.getBody());
     Value start = groups.getInductionVar();
-    Value next = fill(arith::AddIOp::create(b, start, constant(tilesAtOnce)));
+    Value next =
+        filledRows(tilesOfIteration,
+                   arith::AddIOp::create(b, start, constant(tilesAtOnce)));
     Value marks = markTiles(tile, start, ofEntries, condition);
-    SmallVector<Value> known = {addRows(marks, groups.getRegionIterArg(0)),
-                                next};
+    SmallVector<Value> known = {
+        addElementsOfRows(marks, groups.getRegionIterArg(0)), next};
     llvm::append_range(known, ofEntries);
     ValueRange found = rows(
         known, groups.getRegionIterArgs().drop_front(),
@@ -763,7 +737,8 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
   }
   halvings = arith::SelectOp::create(b, isUsed, halvings, constant(0));
   Value last =
-      rows({start, fill(mostOfGroup)}, empty({tilesOfIteration}),
+      rows({start, filledRows(tilesOfIteration, mostOfGroup)},
+           empty({tilesOfIteration}),
            [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
              return {arith::AddFOp::create(at, args[0], args[1])};
            })[0];
@@ -791,7 +766,7 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
         Value holds = condition(at, listedTile, count, ofEntry.drop_front());
         return arith::AndIOp::create(at, isUpTo, holds);
       });
-  known.insert(known.begin(), addRows(marks, before));
+  known.insert(known.begin(), addElementsOfRows(marks, before));
   ValueRange next = rows(
       known, {from, to},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -807,7 +782,8 @@ Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofEntries,
   scf::YieldOp::create(b, next);
   b.setInsertionPointAfter(search);
   return rows(
-      {search.getResult(0), fill(most)}, empty({tilesOfIteration}),
+      {search.getResult(0), filledRows(tilesOfIteration, most)},
+      empty({tilesOfIteration}),
       [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         return {arith::MinimumFOp::create(at, args[0], args[1])};
       })[0];

@@ -48,6 +48,21 @@ ValueRange TileBuilder::rows(ValueRange inputs, ValueRange outputs, Body body) {
   return generic(inputs, outputs, maps, body);
 }
 
+Value TileBuilder::filledRows(int64_t count, Value number) {
+  return rows({}, empty({count}),
+              [&](ImplicitLocOpBuilder &at, ValueRange) -> SmallVector<Value> {
+                return {emitFloat(at, number)};
+              })[0];
+}
+
+Value TileBuilder::addElementsOfRows(Value tile, Value sums) {
+  return generic(
+      tile, sums, {map(2, {0, 1}), map(2, {0})},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::AddFOp::create(at, args[1], args[0])};
+      })[0];
+}
+
 ValueRange TileBuilder::choose(Value condition, Branch then, Branch otherwise) {
   auto emit = [&](Branch branch) {
     return [this, branch](OpBuilder &, Location) {
@@ -68,4 +83,20 @@ Value flash::truncateF32(ImplicitLocOpBuilder &b, Type type, Value scalar) {
   if (type.isF32())
     return scalar;
   return arith::TruncFOp::create(b, type, scalar);
+}
+
+Value flash::emitFloat(ImplicitLocOpBuilder &b, Value index) {
+  Value narrow = arith::IndexCastOp::create(b, b.getI32Type(), index);
+  return arith::SIToFPOp::create(b, b.getF32Type(), narrow);
+}
+
+Value flash::emitIndex(ImplicitLocOpBuilder &b, Value number) {
+  Value narrow = arith::FPToSIOp::create(b, b.getI32Type(), number);
+  return arith::IndexCastOp::create(b, b.getIndexType(), narrow);
+}
+
+Value flash::emitBelow(ImplicitLocOpBuilder &b, Value index, Value end) {
+  Value last =
+      arith::SubIOp::create(b, end, arith::ConstantIndexOp::create(b, 1));
+  return arith::MinSIOp::create(b, index, last);
 }

@@ -40,6 +40,10 @@ struct TileBuilder {
   /// The same for values of rows, whose maps are identities.
   mlir::ValueRange rows(mlir::ValueRange inputs, mlir::ValueRange outputs,
                         Body body);
+  /// Of `count` rows, each the index `number`.
+  mlir::Value filledRows(int64_t count, mlir::Value number);
+  /// Adds the elements of each row of a tile to the row's element of `sums`.
+  mlir::Value addElementsOfRows(mlir::Value tile, mlir::Value sums);
 
   using Branch = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
   /// The results of `then` where the condition holds, else of `otherwise`.
@@ -54,6 +58,16 @@ mlir::Value extendToF32(mlir::ImplicitLocOpBuilder &b, mlir::Value scalar);
 /// A scalar of f32 in the type `type`.
 mlir::Value truncateF32(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
                         mlir::Value scalar);
+
+/// An index as f32, exact up to 2^24.
+mlir::Value emitFloat(mlir::ImplicitLocOpBuilder &b, mlir::Value index);
+
+/// A whole number of f32 as an index.
+mlir::Value emitIndex(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
+
+/// The index, or the last one below `end`.
+mlir::Value emitBelow(mlir::ImplicitLocOpBuilder &b, mlir::Value index,
+                      mlir::Value end);
 
 } // namespace flash
 

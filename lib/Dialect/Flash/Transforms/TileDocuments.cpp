@@ -52,20 +52,6 @@ private:
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(b, value);
   }
-  static Value emitFloat(ImplicitLocOpBuilder &at, Value number) {
-    Value narrow = arith::IndexCastOp::create(at, at.getI32Type(), number);
-    return arith::SIToFPOp::create(at, at.getF32Type(), narrow);
-  }
-  static Value emitIndex(ImplicitLocOpBuilder &at, Value number) {
-    return arith::IndexCastOp::create(
-        at, at.getIndexType(),
-        arith::FPToSIOp::create(at, at.getI32Type(), number));
-  }
-  static Value emitBelow(ImplicitLocOpBuilder &at, Value number, Value end) {
-    Value last =
-        arith::SubIOp::create(at, end, arith::ConstantIndexOp::create(at, 1));
-    return arith::MinSIOp::create(at, number, last);
-  }
   static Value emitNumber(ImplicitLocOpBuilder &at, Value first, int64_t dim) {
     return arith::AddIOp::create(at, first, linalg::IndexOp::create(at, dim));
   }
@@ -86,13 +72,6 @@ private:
                                             Value column, ValueRange ofRow)>;
   /// Adds a number for each of 128 columns to the rows' sums.
   Value addColumns(Value sums, ValueRange ofRows, OfColumn ofColumn);
-  Value fill(Value number) {
-    return rows(
-        {}, empty({rowsOfIteration}),
-        [&](ImplicitLocOpBuilder &at, ValueRange) -> SmallVector<Value> {
-          return {emitFloat(at, number)};
-        })[0];
-  }
   /// For each row, the first one of two numbers where its document is not
   /// among the first `sum` ones.
   Value chooseIfBefore(Value sum, Value documents, Value ifBefore,
@@ -149,11 +128,7 @@ Value DocumentsTiler::addColumns(Value sums, ValueRange ofRows,
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         return {ofColumn(at, linalg::IndexOp::create(at, 1), args.drop_back())};
       })[0];
-  return generic(
-      columns, sums, {map(2, {0, 1}), map(2, {0})},
-      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        return {arith::AddFOp::create(at, args[1], args[0])};
-      })[0];
+  return addElementsOfRows(columns, sums);
 }
 
 void DocumentsTiler::store(Value ofRows, Value destination, OpFoldResult at,
@@ -302,7 +277,8 @@ void DocumentsTiler::findDocuments(ValueRange counts) {
     };
     scf::YieldOp::create(
         b, ValueRange{add(all, counts[0]), add(less, counts[1]),
-                      choose(all, before), choose(fill(start), group)});
+                      choose(all, before),
+                      choose(filledRows(rowsOfIteration, start), group)});
   }
   Value all = groups.getResult(0), less = groups.getResult(1),
         group = groups.getResult(3);
@@ -342,7 +318,7 @@ void DocumentsTiler::findDocuments(ValueRange counts) {
         return emitBegins(at, known, number, /*isLess=*/false);
       });
   (void)upTo;
-  Value elements = fill(numElements);
+  Value elements = filledRows(rowsOfIteration, numElements);
   Value offsets = rows(
       {all, documents, batch, start, row, elements}, empty({rowsOfIteration}),
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -356,7 +332,8 @@ void DocumentsTiler::findDocuments(ValueRange counts) {
         return {arith::MinimumFOp::create(at, offset, args[5])};
       })[0];
   Value count = rows(
-      {all, less, fill(op.getMost())}, empty({rowsOfIteration}),
+      {all, less, filledRows(rowsOfIteration, op.getMost())},
+      empty({rowsOfIteration}),
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         Value zero = emitConstant(at, 0.0);
         Value areFew = arith::CmpFOp::create(at, arith::CmpFPredicate::OLE,
