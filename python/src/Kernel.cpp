@@ -20,10 +20,19 @@ Kernel::~Kernel() {
 }
 
 /// Whether a handler of signals has raised an exception, such as
-/// KeyboardInterrupt; it is that of the thread then.
+/// KeyboardInterrupt; it is that of the thread then. A compilation calls it,
+/// and one thread compiles at a time, so whatever waits for the compiler must
+/// have released the GIL.
 static int hasRaised() {
   nb::gil_scoped_acquire gil;
   return PyErr_CheckSignals();
+}
+
+/// The status of a function that may wait for the compiler. The message is the
+/// thread's, and stays until its next call.
+template <typename Function> static FlashStatus withoutGil(Function function) {
+  nb::gil_scoped_release release;
+  return function();
 }
 
 namespace {
@@ -73,20 +82,17 @@ Kernel *Kernel::compile(const std::string &text, nb::handle machine,
                         const std::string &versions) {
   Options options(machine, function, schedule, versions);
   FlashKernel *handle = nullptr;
-  FlashStatus status;
-  // The message is this thread's, and stays until the next call.
-  {
-    nb::gil_scoped_release release;
-    status =
-        flashKernelCompile(text.data(), text.size(), &options.all, &handle);
-  }
-  check(status);
+  check(withoutGil([&] {
+    return flashKernelCompile(text.data(), text.size(), &options.all, &handle);
+  }));
   return new Kernel(handle);
 }
 
 Kernel *Kernel::deserialize(nb::bytes bytes) {
   FlashKernel *handle = nullptr;
-  check(flashKernelDeserialize(bytes.c_str(), bytes.size(), &handle));
+  check(withoutGil([&] {
+    return flashKernelDeserialize(bytes.c_str(), bytes.size(), &handle);
+  }));
   return new Kernel(handle);
 }
 
@@ -98,15 +104,11 @@ nb::str Kernel::specialize(const std::string &text, nb::handle machine,
   std::vector<FlashTensor> arguments = getShapes(sizes);
   const char *version = nullptr;
   size_t length = 0;
-  FlashStatus status;
-  // The text is this thread's, as messages are.
-  {
-    nb::gil_scoped_release release;
-    status = flashProgramSpecialize(text.data(), text.size(), &options.all,
-                                    arguments.data(), arguments.size(),
-                                    &version, &length);
-  }
-  check(status);
+  check(withoutGil([&] {
+    return flashProgramSpecialize(text.data(), text.size(), &options.all,
+                                  arguments.data(), arguments.size(), &version,
+                                  &length);
+  }));
   return nb::str(version, length);
 }
 
@@ -131,18 +133,15 @@ nb::tuple Kernel::specializeEach(
       versions.push_back(&found->first);
     ofCalls[call] = found->second;
   };
-  FlashStatus status;
-  {
-    nb::gil_scoped_release release;
-    status = flashProgramSpecializeEach(
+  check(withoutGil([&] {
+    return flashProgramSpecializeEach(
         text.data(), text.size(), &options.all, arguments.data(), numArguments,
         calls.size(),
         [](void *data, size_t call, const char *version, size_t length) {
           (*static_cast<decltype(take) *>(data))(call, version, length);
         },
         &take);
-  }
-  check(status);
+  }));
   nb::list texts, found;
   for (const std::string *version : versions)
     texts.append(nb::str(version->data(), version->size()));
@@ -158,14 +157,11 @@ nb::object Kernel::plan(const std::string &text, nb::handle machine,
   Options options(machine, function, schedule);
   std::vector<FlashTensor> arguments = getShapes(sizes);
   const char *planned = nullptr, *ofPlan = nullptr;
-  FlashStatus status;
-  {
-    nb::gil_scoped_release release;
-    status =
-        flashProgramPlan(text.data(), text.size(), &options.all,
-                         arguments.data(), arguments.size(), &planned, &ofPlan);
-  }
-  check(status);
+  check(withoutGil([&] {
+    return flashProgramPlan(text.data(), text.size(), &options.all,
+                            arguments.data(), arguments.size(), &planned,
+                            &ofPlan);
+  }));
   if (!planned)
     return nb::none();
   return nb::make_tuple(planned, ofPlan);
@@ -197,7 +193,10 @@ nb::list Kernel::getResults() const {
 nb::str Kernel::getText(const std::string &stage) {
   const char *text = nullptr;
   size_t length = 0;
-  check(flashKernelGetText(handle, stage.c_str(), &text, &length));
+  check(withoutGil([&] {
+    std::lock_guard<std::mutex> lock(ofTexts);
+    return flashKernelGetText(handle, stage.c_str(), &text, &length);
+  }));
   return nb::str(text, length);
 }
 
@@ -205,25 +204,28 @@ nb::tuple
 Kernel::countTiles(const std::vector<std::vector<int64_t>> &sizes) const {
   std::vector<FlashTensor> arguments = getShapes(sizes);
   FlashTileCounts counts;
-  FlashStatus status;
-  {
-    nb::gil_scoped_release release;
-    status = flashKernelCountTiles(handle, arguments.data(), arguments.size(),
-                                   &counts);
-  }
-  check(status);
+  check(withoutGil([&] {
+    return flashKernelCountTiles(handle, arguments.data(), arguments.size(),
+                                 &counts);
+  }));
   return nb::make_tuple(counts.skipped, counts.unmasked, counts.masked,
                         counts.query_tile, counts.key_tile);
 }
 
 void Kernel::save(const std::string &path) {
-  check(flashKernelSave(handle, path.c_str()));
+  check(withoutGil([&] {
+    std::lock_guard<std::mutex> lock(ofTexts);
+    return flashKernelSave(handle, path.c_str());
+  }));
 }
 
 nb::bytes Kernel::serialize() {
   const char *bytes = nullptr;
   size_t length = 0;
-  check(flashKernelSerialize(handle, &bytes, &length));
+  check(withoutGil([&] {
+    std::lock_guard<std::mutex> lock(ofTexts);
+    return flashKernelSerialize(handle, &bytes, &length);
+  }));
   return nb::bytes(bytes, length);
 }
 
@@ -254,13 +256,8 @@ void Kernel::load(int device) {
   if (!isGpu() || !calls[device].empty())
     return;
   FlashCall *call = nullptr;
-  FlashStatus status;
-  {
-    // Gradients are compiled in another thread while the driver assembles.
-    nb::gil_scoped_release release;
-    status = flashCallCreate(handle, device, &call);
-  }
-  check(status);
+  // Gradients are compiled in another thread while the driver assembles.
+  check(withoutGil([&] { return flashCallCreate(handle, device, &call); }));
   calls[device].push_back(call);
 }
 
@@ -350,12 +347,10 @@ std::vector<nb::object> Kernel::run(const FlashTensor *arguments, size_t count,
                                     const Array &like, const char *note) {
   size_t numResults = flashKernelGetNumResults(handle);
   std::vector<FlashBuffer *> buffers(numResults);
-  FlashStatus status;
-  {
-    nb::gil_scoped_release release;
-    status = flashKernelRun(handle, arguments, count, buffers.data());
-  }
-  check(status, note);
+  check(withoutGil([&] {
+          return flashKernelRun(handle, arguments, count, buffers.data());
+        }),
+        note);
   std::vector<nb::object> results;
   for (size_t i = 0; i < numResults; ++i)
     results.push_back(

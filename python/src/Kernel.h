@@ -10,6 +10,7 @@
 
 #include "Array.h"
 #include <map>
+#include <mutex>
 #include <vector>
 
 namespace flash::python {
@@ -149,6 +150,9 @@ private:
                                      const Destination *destinations);
 
   FlashKernel *handle;
+  /// Guards the texts and bytes that the handle keeps, which threads ask for
+  /// without the GIL.
+  std::mutex ofTexts;
   /// Calls not in use, by device. A call in use is in none, as PyTorch may let
   /// another thread run while it allocates.
   std::map<int, std::vector<FlashCall *>> calls;

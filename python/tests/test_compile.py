@@ -265,6 +265,30 @@ def test_threads_that_need_one_kernel(compiled):
     assert len(compiled) == 3 and not flash.cache._locks
 
 
+def test_threads_that_read_and_compile(tmp_path):
+    """What waits for the compiler does not keep it from the interpreter, which it asks for signals. In a process of its
+    own, as threads that wait for each other would also hold whoever waits for them."""
+    text = f"""
+from concurrent.futures import ThreadPoolExecutor
+import flash_mlir as flash
+program = {PROGRAM!r}
+compiled = flash.compile(program, target="cpu")
+content = compiled._kernel.serialize()
+def repeat(function):
+    for _ in range(5):
+        function()
+functions = [
+    lambda: flash.cache._core.Kernel.specialize(program, "sm_90a", "", "", [[2, 8, 1024, 64]] * 3),
+    lambda: flash.cache._core.Kernel.deserialize(content),
+    lambda: flash.cache._core.Kernel.deserialize(content).text("l1"),
+    lambda: flash.cache._core.Kernel.deserialize(content).save({str(tmp_path / "text.ll")!r}),
+]
+with ThreadPoolExecutor(len(functions)) as pool:
+    list(pool.map(repeat, functions))
+"""
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=120)
+
+
 def test_gradients_ahead(compiled):
     """What a call for training starts is the kernel that its `backward` needs, where one may compile and nothing is learned."""
     machine = Machine("sm_90a", "NVIDIA H200", 132)
