@@ -173,6 +173,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   tiles.addPass(tile::createHoistProducts());
   pm.addPass(createLowerTilePositions());
   pm.addPass(createCSEPass());
+  pm.addPass(tile::createPersistChoices());
   pm.addPass(tile::createPersist());
   pm.addPass(tile::createDivideByReciprocals());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();

@@ -150,7 +150,7 @@ private:
                                      const Destination *destinations);
 
   FlashKernel *handle;
-  /// Guards the texts and bytes that the handle keeps, which threads ask for
+  /// Guards the texts and bytes that the handle keeps, since threads read them
   /// without the GIL.
   std::mutex ofTexts;
   /// Calls not in use, by device. A call in use is in none, as PyTorch may let

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceCondition.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -27,17 +28,6 @@ using namespace mlir;
 using namespace flash::tile;
 
 namespace {
-/// A comparison of an element of memory that kernels write with a constant.
-struct DeviceCondition {
-  arith::CmpIOp compare;
-  tensor::ExtractOp read;
-  Value memory;
-
-  static std::optional<DeviceCondition> of(Value condition);
-  /// Emits whether it holds, from the element.
-  Value emit(OpBuilder &b, Location loc, Value memory);
-};
-
 /// Makes one choice.
 class Chooser {
 public:
@@ -55,34 +45,6 @@ private:
   llvm::MapVector<Operation *, gpu::GPUFuncOp> ofBranches[2];
 };
 } // namespace
-
-std::optional<DeviceCondition> DeviceCondition::of(Value condition) {
-  auto compare = condition.getDefiningOp<arith::CmpIOp>();
-  auto read = compare ? compare.getLhs().getDefiningOp<tensor::ExtractOp>()
-                      : tensor::ExtractOp();
-  auto tensor =
-      read ? read.getTensor().getDefiningOp<bufferization::ToTensorOp>()
-           : bufferization::ToTensorOp();
-  bool isConstant =
-      compare && matchPattern(compare.getRhs(), m_Constant()) &&
-      llvm::all_of(read ? read.getIndices() : ValueRange(), [](Value index) {
-        return matchPattern(index, m_Constant());
-      });
-  if (!tensor || !isConstant)
-    return std::nullopt;
-  return DeviceCondition{compare, read, tensor.getBuffer()};
-}
-
-Value DeviceCondition::emit(OpBuilder &b, Location loc, Value memory) {
-  IRMapping mapping;
-  SmallVector<Value> indices;
-  for (Value index : read.getIndices())
-    indices.push_back(b.clone(*index.getDefiningOp())->getResult(0));
-  mapping.map(read.getResult(),
-              memref::LoadOp::create(b, loc, memory, indices).getResult());
-  b.clone(*compare.getRhs().getDefiningOp(), mapping);
-  return b.clone(*compare, mapping)->getResult(0);
-}
 
 /// The allocation that memory is, below casts; null if it is something else.
 static memref::AllocOp getAllocation(Value memory) {

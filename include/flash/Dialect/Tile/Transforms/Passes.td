@@ -148,6 +148,26 @@ def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect"];
 }
 
+def PersistChoices : Pass<"tile-persist-choices", "::mlir::ModuleOp"> {
+  let summary = "Launch few blocks of kernels that may end at once";
+  let description = [{
+    Kernels in the branches of a choice by what a kernel writes are all launched
+    (`tile-choose-on-device`), and end at once in the branch that is not chosen. That takes as long as it takes to start their blocks, so
+    kernels without a schedule get one by which `tile-persist` launches as many blocks as can run at the same
+    time.
+
+    ```mlir
+    scf.if %written {
+      gpu.launch_func @kernels::@f blocks in (%tiles, %c1, %c1) ...
+    gpu.func @f(...) kernel attributes {known_block_size = array<i32: 128, 1, 1>}
+    // becomes
+    gpu.func @f(...) kernel attributes {flash.schedule = #flash.schedule<ctas_per_sm = 8, features = persistent>, ...}
+    ```
+
+    Kernels whose tiles the device counts (`tile.end_grid`) stay as they are.
+  }];
+}
+
 def DivideByReciprocals : Pass<"tile-divide-by-reciprocals", "::mlir::ModuleOp"> {
   let summary = "Multiply by reciprocals that the host computes";
   let description = [{
