@@ -5,7 +5,7 @@ import sys
 
 import numpy
 
-from . import checking, packing
+from . import _core, checking, packing
 from .compiler import Kernel, get_machine
 from .expressions import is_array
 from .masks import is_compiling
@@ -136,6 +136,30 @@ def _check_call(config, query, key, value, lengths, sink, captured):
     get_function(config).check(query, *stand_ins, lengths, sink, captured)
 
 
+def _get_sizes(rows, arrays, on_device):
+    """The sizes that the choice of a version depends on, as a call on 16 bits has them (`Attention::getKernel`, python/src): sequences
+    of the mean length stand for packed rows, and long ones have a version for all."""
+    query_offsets, key_offsets, table = arrays[:3]
+    sizes = [list(array.shape) for array in rows]
+    if all([array is None for array in arrays]):
+        return sizes
+    for i, offsets in enumerate((query_offsets, key_offsets, key_offsets)):
+        if offsets is not None:
+            count = max(offsets.shape[0] - 1, 1)
+            sizes[i] = [count, sizes[i][1], -(-sizes[i][2] // count), sizes[i][3]]
+    of_table = [] if table is None else list(table.shape)
+    for of_keys in sizes[1:]:
+        of_keys[0] = of_table[0] if of_table else of_keys[0]
+    is_short = on_device and sizes[0][2] <= _core.most_short_rows
+    if query_offsets is not None and not is_short or query_offsets is None and key_offsets is not None:
+        for size in sizes:
+            size[0] = _core.open_size
+        for i, size in enumerate(sizes):
+            size[2] = size[2] if i and of_table else _core.open_size
+        of_table = [_core.open_size] * len(of_table)
+    return [*sizes, of_table] if of_table else sizes
+
+
 def _get_kernel(config, element, dims, device, sizes):
     machine = get_machine(device)
     key = config, element, dims, machine, get_classes(get_parts(config), machine, sizes)
@@ -190,11 +214,8 @@ def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blo
     config = with_quantization(prepared.config, tuple(quantized))
     of_queries = "packed" if packed and packed[0] is not None else "batch"
     rows = [_put_heads_first(query, of_queries), _put_heads_first(key, kind), _put_heads_first(value, kind)]
-    sizes = [tuple(array.shape) for array in rows]
-    if packing.is_paged(packed):
-        sizes.append(tuple(arrays[2].shape))
     device = query.device.index if is_tensor(query) and query.is_cuda else -1
-    kernel = _get_kernel(config, _FACTORS[elements["query"]], dims, device, sizes)
+    kernel = _get_kernel(config, _FACTORS[elements["query"]], dims, device, _get_sizes(rows, arrays, device >= 0))
     if out is not None:
         check_out(out, query, (*query.shape[:-1], value.shape[-1]))
 

@@ -24,6 +24,7 @@ from .expressions import is_array
 from .flash_attn import check_causal, choose_schedule, get_mask, get_score
 from .kv_cache import get_mask_of_leftpad
 from .operands import LARGEST_DIM
+from .quantized import QUANTIZED
 
 __all__ = [
     "Call",
@@ -43,6 +44,7 @@ __all__ = [
 
 _ELEMENTS = {"float16": "f16", "bfloat16": "bf16", "float32": "f32"}
 _INTEGERS = {"int32": "i32", "int64": "i64"}
+_SCALES = "tensor", "head", "row"
 
 
 class Layer(NamedTuple):
@@ -216,11 +218,13 @@ class _Variant:
 class Prepared:
     """What `prepare` has made or found: `kernels`, a list of `PreparedKernel`."""
 
-    def __init__(self, heads, key_heads, head_dim, dtype, value_dim, page_size, sequences, keys, device):
+    def __init__(self, heads, key_heads, head_dim, dtype, value_dim, page_size, sequences, keys, device, quantized):
         self._heads, self._key_heads, self._dims, self._page = heads, key_heads, (head_dim, value_dim), page_size
         self._element = _ELEMENTS[dtype]
         self._dtype = dtype
         self._sequences, self._keys = sequences, keys
+        # Of the keys and the values of a cache, as `programs.with_quantization` has it; None for a cache of `dtype`.
+        self._quantized = quantized
         self._device, self._target = _find_device(device)
         self._variants = {}
         self.kernels = []
@@ -255,7 +259,10 @@ class Prepared:
         schedule = choose_schedule(layer.num_splits, self._dtype, keys if isinstance(keys, int) else None)
         given = layer.scale, True if _is_given("lengths", layer.lengths) else None, _is_given("sink", layer.sink), bool(layer.return_lse)
         prepared, arrays, _ = preparation.prepare(mask, score, *given, None, (queries, keys), schedule)
-        return self._variants.setdefault((number, call), _Variant(prepared.config, arrays))
+        config = prepared.config
+        if self._quantized and call.kind != "prefill":
+            config = programs.with_quantization(config, self._quantized)
+        return self._variants.setdefault((number, call), _Variant(config, arrays))
 
     def _make_sizes(self, sequences, tokens, keys, pages=None):
         """The sizes of query, key, value and table of a call, as the choice of a version has them; sizes of packed rows are means."""
@@ -311,8 +318,11 @@ class Prepared:
             for call in calls:
                 self._prepare_kind(number, layer, call)
         # On the host NumPy and PyTorch append, and kernels copy rows of multiples of 16 bytes.
-        if self._target != "cpu" and any([call.kind == "decode" for call in calls]) and not any([dim % 8 for dim in self._dims]):
-            text = appending.print_program(self._element, *self._dims, self._page is not None)
+        # Of 8 bits they copy two elements as one.
+        of_copies = (_ELEMENTS["float16"], *[dim // 2 for dim in self._dims]) if self._quantized else (self._element, *self._dims)
+        multiple = 16 if self._quantized else 8
+        if self._target != "cpu" and any([call.kind == "decode" for call in calls]) and not any([dim % multiple for dim in self._dims]):
+            text = appending.print_program(*of_copies, self._page is not None)
             kernel, found = self._find_kernel(text)
             self.kernels.append(PreparedKernel(text, text, self._name_target(), found, None, "append", 1))
             compilation.kernels[text, self._target, self._device, ()] = kernel
@@ -405,10 +415,27 @@ class Prepared:
         sizes += [[max(size, most) for size in array.shape] for array in variant.arrays]
         arrays = {"query_offsets": [sequences + 1], "key_offsets": [sequences + 1], "page_table": [sequences, pages], "key_lengths": [sequences]}
         sizes += [arrays[name] for name, _, _ in packing.list_captures(variant.parts["packed"])]
+        of_scales = {"tensor": [1], "head": [sequences, key_heads], "row": of_keys}
+        sizes += [of_scales[of] for element, of in variant.parts.get("quantized", ()) if element]
         return Workspace(*kernel.count_bytes(self._device, sizes))
 
 
-def prepare(heads, key_heads, head_dim, dtype, calls, *, sequences, keys=None, layers=(Layer(),), page_size=None, value_dim=None, device=None):
+def prepare(
+    heads,
+    key_heads,
+    head_dim,
+    dtype,
+    calls,
+    *,
+    sequences,
+    keys=None,
+    layers=(Layer(),),
+    page_size=None,
+    value_dim=None,
+    device=None,
+    cache_dtype=None,
+    cache_scales="tensor",
+):
     """Makes all kernels that calls in these bounds can have, and loads them: no later call compiles, or waits for a file or a
     driver.
 
@@ -425,6 +452,10 @@ def prepare(heads, key_heads, head_dim, dtype, calls, *, sequences, keys=None, l
       page_size: Rows of a page; None for caches (sequences, heads, rows, D) with `key_lengths`.
       device: "cpu", a CUDA device, or a `compiler.Machine`, for which kernels are made into the cache's files alone; the first CUDA device
         if left out, or else the CPU.
+      cache_dtype: That of the cache of `decode` and `mixed`, if it has 8 bits: "float8_e4m3fn", "int8", or the object of PyTorch or
+        NumPy.
+      cache_scales: What `k_descale` and `v_descale` have a number for then: "tensor", all of the cache; "head", each sequence and key
+        head; or "row". A pair says it for each of them.
 
     Returns:
       A `Prepared`, whose `kernels` lists what there is, and which prints as a table.
@@ -441,7 +472,7 @@ def prepare(heads, key_heads, head_dim, dtype, calls, *, sequences, keys=None, l
     for name, dim in (("head_dim", head_dim), ("value_dim", value_dim)):
         if dim > LARGEST_DIM or (page_size is not None and dim % 8):
             raise ValueError(f"{name} is {dim}; 1 to {LARGEST_DIM} are possible, and in pages multiples of 8")
-    name = str(getattr(dtype, "__name__", dtype)).rpartition(".")[2]
+    name = _get_name(dtype)
     if name not in _ELEMENTS:
         raise ValueError(f"dtype is {dtype!r}; expected one of {', '.join(_ELEMENTS)}")
     for what, each, kind in (("calls", calls, Call), ("layers", layers, Layer)):
@@ -449,8 +480,9 @@ def prepare(heads, key_heads, head_dim, dtype, calls, *, sequences, keys=None, l
             raise TypeError(f"{what} is {each!r}; expected a list of {kind.__name__}")
     if keys is None and any([call.kind != "prefill" for call in calls]):
         raise ValueError("keys is left out, and calls of decode and mixed have a cache; give the rows that it has room for")
+    quantized = None if cache_dtype is None else _read_quantization(cache_dtype, cache_scales, name, (head_dim, value_dim), calls)
     bounds = _list("sequences", sequences), None if keys is None else _list("keys", keys)
-    prepared = Prepared(heads, key_heads, head_dim, name, value_dim, page_size, *bounds, device)
+    prepared = Prepared(heads, key_heads, head_dim, name, value_dim, page_size, *bounds, device, quantized)
     with compilation.act("allow"):
         prepared._prepare(layers, calls)
     return prepared
@@ -464,3 +496,24 @@ def _read(name, number):
     if number < 1:
         raise ValueError(f"{name} is {number}; expected a number from 1 on")
     return number
+
+
+def _get_name(dtype):
+    return str(getattr(dtype, "__name__", dtype)).rpartition(".")[2]
+
+
+def _read_quantization(cache_dtype, scales, dtype, dims, calls):
+    """What programs have of the keys and of the values of a cache of 8 bits: the element, and what has a scale."""
+    element = QUANTIZED.get(_get_name(cache_dtype))
+    if element is None:
+        raise ValueError(f"cache_dtype is {cache_dtype!r}; expected one of {', '.join(QUANTIZED)}, or None for a cache of dtype")
+    if dtype == "float32":
+        raise ValueError("dtype is float32, and a cache of 8 bits is of queries of float16 or bfloat16")
+    if any([dim % 8 for dim in dims]):
+        raise ValueError(f"head_dim and value_dim are {dims[0]} and {dims[1]}; with cache_dtype multiples of 8 are possible")
+    if all([call.kind == "prefill" for call in calls]):
+        raise ValueError("cache_dtype is given, and calls of prefill have no cache; leave it out, or prepare decode or mixed")
+    pair = (scales, scales) if isinstance(scales, str) else tuple(scales)
+    if len(pair) != 2 or any([each not in _SCALES for each in pair]):
+        raise ValueError(f"cache_scales is {scales!r}; expected one of {', '.join(_SCALES)}, or a pair of them for keys and values")
+    return tuple([(element, each) for each in pair])

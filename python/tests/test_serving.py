@@ -91,6 +91,49 @@ def test_no_call_in_bounds_compiles(rng, layer, page_size):
             call(rng, calls[step % len(calls)].kind, page_size, options, given.return_lse)
 
 
+@pytest.mark.parametrize("page_size", [PAGE, None], ids=["pages", "rows"])
+@pytest.mark.parametrize("dtype, scales", [("float8_e4m3fn", "tensor"), (np.int8, ("head", "tensor"))], ids=["f8", "i8"])
+def test_caches_of_8_bits(rng, page_size, dtype, scales):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    element = ml_dtypes.float8_e4m3fn if dtype == "float8_e4m3fn" else np.int8
+    calls = [serving.decode(8), *([serving.mixed(60)] if page_size else [])]
+    given = dict(sequences=6, keys=100, layers=[serving.Layer(causal=True)], page_size=page_size, cache_dtype=dtype, cache_scales=scales)
+    serving.prepare(HEADS, KEY_HEADS, DIM, "float16", [*calls, serving.prefill(9)], **given, device="cpu")
+    machine = flash.compiler.Machine("sm_90a", "NVIDIA H200", 132)
+    chosen = set()
+    with pytest.MonkeyPatch.context() as patch:  # Of a GPU that is not here, only which versions there are.
+        patch.setattr(serving.Prepared, "_find_kernel", lambda self, text: (None, "file"))
+        of_gpu = serving.prepare(HEADS, KEY_HEADS, DIM, "float16", calls, **given, device=machine)
+    assert [kernel.kind for kernel in of_gpu.kernels if kernel.layer is None] == ["append"]
+    get_sizes = flash.quantized._get_sizes
+
+    def choose(rows, arrays, on_device):
+        sizes = get_sizes(rows, arrays, True)
+        variant = of_gpu._variants[0, calls[0] if arrays[0] is None else calls[1]]
+        text = flash.programs.print_program(variant.config, "f16", 4, DIM, DIM)
+        chosen.add((text, machine, None, flash.programs.get_classes(variant.parts, machine, sizes)))
+        return get_sizes(rows, arrays, on_device)
+
+    with pytest.MonkeyPatch.context() as patch, serving.no_compilation():
+        patch.setattr(flash.quantized, "_get_sizes", choose)
+        for step in range(20):
+            count = int(rng.integers(1, 7)) if page_size else 6
+            key, value = (x.astype(element) for x in make_cache(rng, page_size))
+            scale = {"tensor": np.float32(0.5).reshape(1), "head": np.full((count, KEY_HEADS), 0.5, np.float32)}
+            k_descale, v_descale = (scale[each] for each in ((scales, scales) if isinstance(scales, str) else scales))
+            options = dict(causal=True, k_descale=k_descale, v_descale=v_descale)
+            table, lengths = make_table(rng, key, count) if page_size else (None, rng.integers(0, 80, count).astype(np.int32))
+            if calls[step % len(calls)].kind == "decode":
+                query = rng.standard_normal((count, int(rng.integers(1, 9)), HEADS, DIM), np.float32).astype(np.float16)
+                flash.flash_attn_with_kvcache(query, key, value, cache_seqlens=lengths, block_table=table, **options)
+            else:
+                rows = int(rng.integers(1, 61))
+                query = rng.standard_normal((rows, HEADS, DIM), np.float32).astype(np.float16)
+                ends = make_offsets(rng, rows, count)
+                flash.flash_attn_varlen_func(query, key, value, ends, seqused_k=lengths, block_table=table, **options)
+    assert chosen and chosen <= flash.compilation.kernels.keys()
+
+
 def test_torch(rng):
     """Tensors, objects and compiled graphs have the same kernels."""
     torch = pytest.importorskip("torch")
@@ -271,6 +314,11 @@ def test_arguments():
     refuse(TypeError, "tokens is a str", 4, 2, 64, "float16", [serving.decode("1")])
     refuse(ValueError, "offsets are 'int8'", 4, 2, 64, "float16", [serving.mixed(9, offsets="int8")])
     refuse(ValueError, "device is 'tpu'", 4, 2, 64, "float16", calls, device="tpu")
+    refuse(ValueError, "cache_dtype is 'float16'; expected one of float8_e4m3fn, int8", 4, 2, 64, "float16", calls, cache_dtype="float16")
+    refuse(ValueError, "dtype is float32, and a cache of 8 bits", 4, 2, 64, "float32", calls, cache_dtype="int8")
+    refuse(ValueError, "value_dim are 64 and 60; with cache_dtype multiples of 8", 4, 2, 64, "float16", calls, value_dim=60, cache_dtype="int8")
+    refuse(ValueError, "calls of prefill have no cache", 4, 2, 64, "float16", [serving.prefill(9)], cache_dtype="int8")
+    refuse(ValueError, "cache_scales is 'page'; expected one of tensor, head, row", 4, 2, 64, "float16", calls, cache_dtype="int8", cache_scales="page")
     for function in (serving.on_compilation, serving.no_compilation):
         with pytest.raises(ValueError, match="action is 'stop'; expected one of allow, warn, raise"):
             function("stop")
