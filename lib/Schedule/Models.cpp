@@ -67,6 +67,11 @@ int64_t flash::getSharedBytes(const Problem &problem,
                                           element.getIntOrFloatBitWidth() / 8)
                      : tile);
   }
+  // Values of 8 bits are multiplied with keys as neighbours.
+  if (problem.multipliesQuantized())
+    bytes += *schedule.stages *
+             (problem.getTileBytes(ofValues, *schedule.keyTile) -
+              problem.getTileBytes(*schedule.keyTile, ofValues));
   return bytes;
 }
 
@@ -79,7 +84,8 @@ std::string flash::findElementFault(const Problem &problem,
 
 bool flash::canHaveRoles(const Problem &problem, const Machine &target) {
   return target.hasWarpgroups() && target.copies >= TileCopies::Bulk &&
-         problem.getElementBits() == 16 && !problem.isDequantized();
+         (problem.getElementBits() == 16 || problem.multipliesQuantized()) &&
+         !problem.isDequantized();
 }
 
 int64_t flash::choosePackedHeads(const Problem &problem, const Machine &target,
@@ -89,7 +95,8 @@ int64_t flash::choosePackedHeads(const Problem &problem, const Machine &target,
   bool mayBeFew = problem.queries
                       ? *problem.queries <= mostPackedQueries
                       : problem.hasPackedRows && problem.keysInPages;
-  if (!target.isGpu() || !problem.group || !mayBeFew)
+  if (!target.isGpu() || !problem.group || !mayBeFew ||
+      problem.multipliesQuantized())
     return 1;
   Problem packed = problem;
   packed.packedHeads = std::min(*problem.group, mostPackedHeads);

@@ -116,6 +116,10 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
 std::string flash::completeSm80Schedule(const Problem &problem,
                                         const Machine &target,
                                         Schedule &schedule) {
+  if (problem.multipliesQuantized())
+    return "precision(fp8) is of warps with roles, which multiply 64, 128 or "
+           "192 queries by a multiple of 32 keys; choose such tiles and "
+           "features, or leave them out";
   if (schedule.hasRoles() && problem.isDequantized())
     return formatv("the features {0} are of kernels whose keys and values have "
                    "16 bits in memory, and quantized ones are converted by "

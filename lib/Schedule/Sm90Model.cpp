@@ -27,6 +27,9 @@ namespace {
 // copies: more leave each thread too few registers.
 constexpr int64_t keysPerStep = 16, maxKeyTile = 256,
                   maxQueryTile = 3 * rowsOfWarpgroup;
+// The same of elements of 8 bits, and what their head dimensions, rows of which
+// are copied in multiples of 16 bytes, are multiples of.
+constexpr int64_t quantizedKeysPerStep = 32, quantizedColumns = 16;
 // Shared memory that the barriers of a block's rings need, rounded up.
 constexpr int64_t barrierBytesPerBlock = 1024;
 // A panel of a tile in shared memory (128-byte swizzle), through which results
@@ -77,6 +80,18 @@ constexpr Candidate maskedCandidates[] = {
     {256, 0, 768, 128, 64,
      specialized | ScheduleFeatures::PingPong | ScheduleFeatures::Persistent},
     {256, 0, unlimited, 128, 64, pingPong | ScheduleFeatures::Persistent}};
+/// The same for elements of 8 bits, whose products with values need registers
+/// of their own beside the accumulator. As it is multiplied at each step anyway,
+/// it is always rescaled.
+constexpr ScheduleFeatures quantized = ScheduleFeatures::SpecializeWarps |
+                                       ScheduleFeatures::BulkStore |
+                                       ScheduleFeatures::Overlap |
+                                       ScheduleFeatures::PingPong |
+                                       ScheduleFeatures::Persistent;
+constexpr Candidate quantizedCandidates[] = {
+    {64, 0, unlimited, 192, 96, quantized},
+    {128, 0, unlimited, 128, 128, quantized},
+    {largestHeadDim, 0, unlimited, 128, 64, quantized}};
 } // namespace
 
 /// Tiles for wider heads than the candidates are of: of 64 queries, whose
@@ -120,7 +135,8 @@ static std::optional<Candidate> makeWideCandidate(const Problem &problem,
 }
 
 static bool isWide(const Problem &problem) {
-  return std::max(problem.headDim, problem.valueDim) >
+  return !problem.multipliesQuantized() &&
+         std::max(problem.headDim, problem.valueDim) >
          std::rbegin(candidates)->maxHeadDim;
 }
 
@@ -179,8 +195,10 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
                                    const Schedule &given) {
   int64_t dim = std::max(problem.headDim, problem.valueDim);
   std::optional<int64_t> keys = problem.meanKeysPerQuery;
-  ArrayRef<Candidate> all =
-      problem.isMasked ? ArrayRef(maskedCandidates) : ArrayRef(candidates);
+  ArrayRef<Candidate> all = problem.multipliesQuantized() ? quantizedCandidates
+                            : problem.isMasked
+                                ? ArrayRef(maskedCandidates)
+                                : ArrayRef(candidates);
   // Whether there are tiles for all blocks that are to share multiprocessors.
   auto hasEnough = [&](const Candidate &c) {
     std::optional<int64_t> tiles = problem.countQueryTiles(c.queryTile);
@@ -269,6 +287,35 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   return schedule;
 }
 
+/// What elements of 8 bits have no kernel for; empty if they have one.
+static std::string findQuantizedFault(const Problem &problem,
+                                      const Schedule &schedule) {
+  if (!problem.multipliesQuantized())
+    return "";
+  if (*schedule.keyTile % quantizedKeysPerStep != 0)
+    return formatv("key_tile must be a multiple of {0} for precision(fp8), got "
+                   "{1}; the nearest is {2}",
+                   quantizedKeysPerStep, *schedule.keyTile,
+                   std::min(llvm::alignTo(*schedule.keyTile,
+                                          quantizedKeysPerStep),
+                            uint64_t(maxKeyTile)));
+  for (int64_t columns : {problem.headDim, problem.valueDim})
+    if (columns % quantizedColumns != 0)
+      return formatv("precision(fp8) takes head dimensions that are multiples "
+                     "of {0}, got {1}; leave it out, or use {2}",
+                     quantizedColumns, columns,
+                     llvm::alignTo(columns, quantizedColumns));
+  if (getValueColumns(problem, schedule) != problem.valueDim ||
+      schedule.has(ScheduleFeatures::DivideColumns))
+    return "precision(fp8) is of blocks that have all columns of the values; "
+           "leave value_columns and divide_columns out";
+  if (schedule.has(ScheduleFeatures::LazyRescale))
+    return "lazy_rescale leaves exponentials as large as 2^8, and with "
+           "precision(fp8) they are that large without it; leave it out of "
+           "the features";
+  return "";
+}
+
 std::string flash::completeSm90Schedule(const Problem &problem,
                                         const Machine &target,
                                         Schedule &schedule) {
@@ -291,6 +338,8 @@ std::string flash::completeSm90Schedule(const Problem &problem,
                             uint64_t(maxKeyTile)));
   bool divides = schedule.has(ScheduleFeatures::DivideColumns);
   int64_t valueColumns = getValueColumns(problem, schedule);
+  if (std::string fault = findQuantizedFault(problem, schedule); !fault.empty())
+    return fault;
   if (divides && !mayDivideColumns(valueColumns))
     return formatv("divide_columns is of blocks with more than {0} and up to "
                    "{1} columns of values, got {2}; leave it out of the "
@@ -331,8 +380,12 @@ std::string flash::completeSm90Schedule(const Problem &problem,
 
   // Each of 128 threads has half as many elements of 64 rows as there are
   // columns; probabilities are rounded to 16 bits.
-  int64_t registers = *schedule.keyTile / 2 + *schedule.keyTile / 4 +
+  int64_t registers = *schedule.keyTile / 2 +
+                      *schedule.keyTile * problem.getElementBytes() / 8 +
                       ownColumns / 2 + registersBesideTiles;
+  // What a step adds to the accumulator is a tile of its own.
+  if (problem.multipliesQuantized())
+    registers += ownColumns / 2;
   int64_t available = getRoleRegisters(target, warpgroups, blocks).consumer;
   if (registers > available) {
     std::string ofBlocks;

@@ -73,13 +73,57 @@ static Value emitE4M3ToF32(OpBuilder &b, Location loc, Value bits) {
   return arith::BitcastOp::create(b, loc, e.f32, result);
 }
 
+/// The nearest number, ties to even. Numbers behind the largest become it, as
+/// `cvt.satfinite` has it.
+static Value emitF32ToE4M3(OpBuilder &b, Location loc, Value value) {
+  Bits e(b, loc, arith::BitcastOp::create(
+                     b, loc,
+                     isa<VectorType>(value.getType())
+                         ? cast<VectorType>(value.getType())
+                               .clone(b.getI32Type())
+                         : Type(b.getI32Type()),
+                     value));
+  auto shiftRight = [&](Value x, int64_t digits) -> Value {
+    return arith::ShRUIOp::create(b, loc, x, e.constant(digits));
+  };
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddIOp::create(b, loc, x, y);
+  };
+  Value bits = arith::BitcastOp::create(b, loc, e.i32, value);
+  Value sign = shiftRight(e.keep(bits, 0x80000000), 24),
+        magnitude = e.keep(bits, 0x7fffffff);
+  // Three digits of the mantissa stay.
+  constexpr int64_t lost = 20, biases = int64_t(127 - 7) << 3;
+  Value isOdd = e.keep(shiftRight(magnitude, lost), 1);
+  Value rounded =
+      add(add(magnitude, isOdd), e.constant((int64_t(1) << (lost - 1)) - 1));
+  Value normal = add(shiftRight(rounded, lost), e.constant(-biases));
+  // Below the least normal number the last digit is 2^-9, which is that of 2^14
+  // in f32.
+  Value large = e.splat(e.f32, b.getF32FloatAttr(0x1p14));
+  Value small = arith::AddFOp::create(
+      b, loc, arith::BitcastOp::create(b, loc, e.f32, magnitude), large);
+  small = arith::SubIOp::create(
+      b, loc, arith::BitcastOp::create(b, loc, e.i32, small),
+      arith::BitcastOp::create(b, loc, e.i32, large));
+  constexpr int64_t leastNormal = 0x3c800000, behindLargest = 0x43e00000,
+                    infinity = 0x7f800000;
+  Value result = e.select(
+      e.compare(arith::CmpIPredicate::slt, magnitude, leastNormal), small,
+      e.select(e.compare(arith::CmpIPredicate::sge, magnitude, behindLargest),
+               e.constant(0x7e), normal));
+  result = e.select(e.compare(arith::CmpIPredicate::sgt, magnitude, infinity),
+                    e.constant(0x7f), result);
+  return arith::OrIOp::create(b, loc, result, sign);
+}
+
 static constexpr ElementType elementTypes[] = {
-    {"f16", 16, 16, nullptr},
-    {"bf16", 16, 16, nullptr},
+    {"f16", 16, 16, nullptr, nullptr},
+    {"bf16", 16, 16, nullptr, nullptr},
     // Products are of tf32.
-    {"f32", 32, 8, nullptr},
-    {"f8E4M3FN", 8, 0, emitE4M3ToF32},
-    {"i8", 8, 0, nullptr},
+    {"f32", 32, 8, nullptr, nullptr},
+    {"f8E4M3FN", 8, 32, emitE4M3ToF32, emitF32ToE4M3},
+    {"i8", 8, 0, nullptr, nullptr},
 };
 
 const ElementType *ElementType::find(Type type) {
@@ -92,7 +136,7 @@ const ElementType *ElementType::find(Type type) {
 
 bool flash::isQuantized(Type type) {
   const ElementType *element = ElementType::find(type);
-  return element && !element->isFactor();
+  return element && element->bits == 8;
 }
 
 Value flash::emitWiden(OpBuilder &b, Location loc, Value element) {

@@ -19,7 +19,7 @@ namespace flash {
 /// depend. A size has no value if it is known at run time only. `getProblem`
 /// (Dialect/Flash/Transforms/GetProblem.h) finds them.
 struct Problem {
-  /// The element type of the queries.
+  /// The element type of the queries, as they are multiplied.
   mlir::Type element;
   /// The element types of keys and values in memory. They differ from `element`
   /// if keys or values are dequantized.
@@ -95,6 +95,8 @@ struct Problem {
   int64_t getTileBytes(int64_t rows, int64_t columns) const {
     return getSharedTileBytes(rows, columns, getElementBytes());
   }
+  /// Whether elements of 8 bits are multiplied themselves (precision(fp8)).
+  bool multipliesQuantized() const { return getElementBits() == 8; }
   /// Whether keys or values are quantized in memory, and dequantized before the
   /// products.
   bool isDequantized() const {

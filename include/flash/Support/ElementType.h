@@ -22,14 +22,19 @@ struct ElementType {
   /// As MLIR writes it.
   llvm::StringRef name;
   int64_t bits;
-  /// How many elements of a row and a column one mma.sync multiplies, with sums
-  /// in f32; 0 of types that are converted before they are multiplied.
+  /// How many elements of a row and a column one instruction multiplies, with
+  /// sums in f32; 0 of types that are always converted before they are
+  /// multiplied.
   int64_t productStep;
   /// Emits the integer arithmetic that gives the f32 of an element, or a vector
   /// of them, from its bits as i32. Null where `arith` on the type
   /// has a translation to LLVM.
   mlir::Value (*emitToF32)(mlir::OpBuilder &b, mlir::Location loc,
                            mlir::Value bits);
+  /// Emits the arithmetic that gives its bits, as i32, from an f32 or a vector
+  /// of them. Null where `emitToF32` is, and of integers.
+  mlir::Value (*emitFromF32)(mlir::OpBuilder &b, mlir::Location loc,
+                             mlir::Value value);
 
   /// The description of a type, or of the elements of a tensor; null if there
   /// is none.

@@ -472,7 +472,7 @@ LogicalResult BlockConverter::convert(Operation &op) {
   }
   // Tiles of memory are made where they are used.
   if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::CastOp,
-          tensor::ConcatOp, DequantizeTileOp>(op) ||
+          tensor::ConcatOp, DequantizeTileOp, InterleaveOp>(op) ||
       isRowView(&op)) {
     insertionPoints[&op] = {b.getInsertionBlock(),
                             b.getInsertionBlock()->empty()

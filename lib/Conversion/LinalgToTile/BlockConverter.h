@@ -147,6 +147,10 @@ private:
   };
   mlir::FailureOr<SharedColumns> getSharedColumns(mlir::Value tile,
                                                   mlir::Operation *user);
+  /// Stores a tile of memory to its part of an output, interleaved.
+  mlir::LogicalResult storeInterleaved(mlir::Operation *op,
+                                       InterleaveOp interleave,
+                                       const MemoryTile &destination);
   /// Stores a tile in registers to its part of an output.
   mlir::LogicalResult store(mlir::Operation *op, mlir::Value source,
                             const MemoryTile &destination);

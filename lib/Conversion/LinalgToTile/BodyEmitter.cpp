@@ -30,6 +30,10 @@ bool flash::isTileArithmetic(Operation *op) {
   if (isa<arith::FPToSIOp>(op))
     return getElementTypeOrSelf(op->getOperand(0)).isF32() &&
            getElementTypeOrSelf(op->getResult(0)).isInteger(32);
+  // Weights of values of 8 bits.
+  if (isa<arith::TruncFOp>(op) &&
+      isa<Float8E4M3FNType>(getElementTypeOrSelf(op->getResult(0))))
+    return getElementTypeOrSelf(op->getOperand(0)).isF32();
   auto isElement = [](Type type) {
     type = getElementTypeOrSelf(type);
     return isa<Float16Type, BFloat16Type, Float32Type>(type) ||

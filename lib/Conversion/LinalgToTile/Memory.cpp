@@ -82,7 +82,7 @@ FailureOr<MemoryTile> BlockConverter::getInput(Value value, Operation *user) {
                       "write; take what it starts from as an input");
   const ElementType *element = ElementType::find(value.getType());
   if (!element || (!element->isFactor() && !isa<DequantizeTileOp>(user)))
-    return refuse(at, "tiles are of f16, bf16 and f32");
+    return refuse(at, "tiles are of f16, bf16, f32 and f8E4M3FN");
   return tile;
 }
 
@@ -485,12 +485,35 @@ static bool storesToEnd(tensor::ParallelInsertSliceOp slice,
   });
 }
 
+LogicalResult
+BlockConverter::storeInterleaved(Operation *op, InterleaveOp interleave,
+                                 const MemoryTile &destination) {
+  Value tile = interleave.getTile();
+  FailureOr<Value> copied = isMemoryTile(tile, forall)
+                                ? fetch(tile, interleave)
+                                : FailureOr<Value>(Value());
+  if (failed(copied))
+    return failure();
+  RankedTensorType type = interleave.getResult().getType();
+  TileAddress to = getAddress(destination, type.getShape());
+  if (!*copied || to.existing || to.columns || to.packed ||
+      to.indices.size() + 1 != destination.offsets.size())
+    return refuse(interleave,
+                  "a tile is interleaved from memory, where rows of multiples "
+                  "of 16 bytes are side by side, to all of as many rows");
+  tile::StoreInterleavedOp::create(b, op->getLoc(), *copied, to.memory,
+                                   to.indices);
+  return success();
+}
+
 LogicalResult BlockConverter::store(Operation *op, Value source,
                                     const MemoryTile &destination) {
   source = stripCasts(source);
   if (!destination.isPlain())
     return refuse(op, "it stores to elements that are not neighbours; insert "
                       "with strides of 1");
+  if (auto interleave = source.getDefiningOp<InterleaveOp>())
+    return storeInterleaved(op, interleave, destination);
   // The first rows and columns of a tile may be stored alone.
   if (auto slice = source.getDefiningOp<tensor::ExtractSliceOp>();
       slice && (!isMemoryTile(source, forall) || !layouts.getType(source) ||

@@ -215,6 +215,20 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
       !known || !known->isFactor())
     return refuse(op, "a product is of two matrices of f16, bf16 or f32, and "
                       "sums in f32");
+  ProductPrecisionAttr precision = b.getContext()
+                                       ->getLoadedDialect<FlashDialect>()
+                                       ->getPrecisionAttrHelper()
+                                       .getAttr(op);
+  if (isa<Float8E4M3FNType>(element)) {
+    bool isInterleaved = precision && precision.getValue() == Precision::FP8;
+    if (product->transposedA || !product->transposedB ||
+        isInterleaved == isMemoryTile(product->a->get(), forall) ||
+        !getSchedule(forall).has(ScheduleFeatures::SpecializeWarps))
+      return refuse(op, "a product of f8E4M3FN is computed by warps with roles, "
+                        "over columns of both matrices, which "
+                        "#flash.precision<fp8> interleaves where the first is "
+                        "in registers, and there alone");
+  }
   Value sum;
   if (!isZero(product->init->get())) {
     FailureOr<Value> init = getRegisters(product->init->get(), *type, op);
@@ -250,10 +264,6 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
     second = SharedColumns{*tile, {}};
   if (failed(second))
     return failure();
-  ProductPrecisionAttr precision = b.getContext()
-                                       ->getLoadedDialect<FlashDialect>()
-                                       ->getPrecisionAttrHelper()
-                                       .getAttr(op);
   Value pending = tile::MmaAsyncOp::create(
       b, op.getLoc(), tile::PendingType::get(b.getContext(), *type), *first,
       second->tile, second->panel, sum, transposesA, product->transposedB,

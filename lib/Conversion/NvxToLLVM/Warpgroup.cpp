@@ -172,19 +172,26 @@ struct WarpgroupMma : ConvertOpToLLVMPattern<nvx::WarpgroupMmaOp> {
     std::string text = "{\n.reg .pred adds, starts;\n"
                        "setp.eq.u32 adds, 0, 0;\nsetp.ne.u32 starts, 0, 0;\n" +
                        declarations;
-    StringRef element = op.getElementType().isF16() ? "f16" : "bf16";
+    bool isE4M3 = isa<Float8E4M3FNType>(op.getElementType());
+    StringRef element = isE4M3                        ? "e4m3"
+                        : op.getElementType().isF16() ? "f16"
+                                                      : "bf16";
     // Behind the predicate: the signs of a and b, and which of the operands in
-    // shared memory are transposed.
+    // shared memory are transposed, where they can be.
+    std::string transposed;
+    if (!isE4M3)
+      transposed = llvm::formatv("{0}, {1}",
+                                 !op.getOffsetsA()    ? ""
+                                 : op.getTransposeA() ? ", 1"
+                                                      : ", 0",
+                                 op.getTransposeB() ? 1 : 0);
     for (size_t step = 0; step < steps; ++step)
       text += llvm::formatv(
-          "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {2}, {3}, {4}, "
-          "{5}, 1, 1{6}, {7};\n",
-          2 * registers, element, Assembly::list(0, registers), a[step],
-          b[step], step == 0 && !op.getC() ? "starts" : "adds",
-          !op.getOffsetsA()    ? ""
-          : op.getTransposeA() ? ", 1"
-                               : ", 0",
-          op.getTransposeB() ? 1 : 0);
+          "wgmma.mma_async.sync.aligned.m64n{0}k{1}.f32.{2}.{2} {3}, {4}, {5}, "
+          "{6}, 1, 1{7};\n",
+          2 * registers, isE4M3 ? 32 : 16, element,
+          Assembly::list(0, registers), a[step], b[step],
+          step == 0 && !op.getC() ? "starts" : "adds", transposed);
     rewriter.replaceOp(op, assembly.create(text + "}"));
     return success();
   }

@@ -156,6 +156,15 @@ mlir::Value readTile(mlir::ImplicitLocOpBuilder &b, mlir::Value buffer,
                      bool transpose, mlir::Type elementType,
                      ConvertElement convert);
 
+/// Where a row of values of 8 bits is among the columns of what
+/// `flash.interleave` gives.
+mlir::Value emitInterleaved(mlir::ImplicitLocOpBuilder &b, mlir::Value index);
+
+/// As `readTile`, of the columns of a tile as rows, which are interleaved in
+/// the tile and not in the result.
+mlir::Value readInterleaved(mlir::ImplicitLocOpBuilder &b, mlir::Value buffer,
+                            mlir::Type elementType, ConvertElement convert);
+
 } // namespace flash::tile
 
 #endif // FLASH_LIB_CONVERSION_TILEEMULATION_EMULATE_H

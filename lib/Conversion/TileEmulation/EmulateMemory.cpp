@@ -205,6 +205,38 @@ Value flash::tile::readTile(ImplicitLocOpBuilder &b, Value buffer,
   return copyToTensor(b, buffer, from, shape, elementType, convert);
 }
 
+Value flash::tile::emitInterleaved(ImplicitLocOpBuilder &b, Value index) {
+  auto rest = [&](Value x, int64_t of) -> Value {
+    return arith::RemUIOp::create(b, x, constant(b, of));
+  };
+  auto part = [&](int64_t of, int64_t by, int64_t times) -> Value {
+    Value x = arith::DivUIOp::create(b, rest(index, of), constant(b, by));
+    return arith::MulIOp::create(b, x, constant(b, times));
+  };
+  // 16 c + 8 i + 2 t + e as 16 c + 4 t + 2 i + e.
+  Value result = arith::SubIOp::create(b, index, rest(index, 16));
+  for (Value x : {part(8, 2, 4), part(16, 8, 2), rest(index, 2)})
+    result = arith::AddIOp::create(b, result, x);
+  return result;
+}
+
+Value flash::tile::readInterleaved(ImplicitLocOpBuilder &b, Value buffer,
+                                   Type elementType, ConvertElement convert) {
+  SmallVector<int64_t> shape(
+      llvm::reverse(cast<MemRefType>(buffer.getType()).getShape()));
+  Value copy = memref::AllocOp::create(b, MemRefType::get(shape, elementType));
+  forEachElement(
+      b, {constant(b, shape[0]), constant(b, shape[1])},
+      [&](ImplicitLocOpBuilder &b, ValueRange at) {
+        Value element = memref::LoadOp::create(
+            b, buffer, ValueRange{at[1], emitInterleaved(b, at[0])});
+        memref::StoreOp::create(b, convert(b, element), copy, at);
+      });
+  return bufferization::ToTensorOp::create(
+      b, RankedTensorType::get(shape, elementType), copy,
+      /*restrict=*/true, /*writable=*/true);
+}
+
 /// Exactly where 0 times the number is a number, it is finite.
 static Value isNumber(ImplicitLocOpBuilder &b, Value value) {
   return arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, value, value);
@@ -657,6 +689,31 @@ emulateStoreDiagonals(StoreDiagonalsOp op,
   return {};
 }
 
+static SmallVector<Value>
+emulateStoreInterleaved(StoreInterleavedOp op,
+                        ManyValues<StoreInterleavedOp> operands,
+                        EmulationBuilder &b) {
+  SmemType tile = op.getTile().getType();
+  b.checkLease(operands.getTile()[1]);
+  Value memory = single(operands.getDestination());
+  SmallVector<Value> indices = single(operands.getIndices());
+  indices.push_back(constant(b, 0));
+  size_t rowDim = indices.size() - 2;
+  emitRangeChecks(b, memory, indices, rowDim, constant(b, tile.getColumns()),
+                  constant(b, tile.getRows()));
+  forEachElement(
+      b, {constant(b, tile.getRows()), constant(b, tile.getColumns())},
+      [&](ImplicitLocOpBuilder &b, ValueRange at) {
+        SmallVector<Value> position(indices);
+        position[rowDim] = arith::AddIOp::create(b, position[rowDim], at[1]);
+        position.back() = emitInterleaved(b, at[0]);
+        memref::StoreOp::create(
+            b, memref::LoadOp::create(b, operands.getTile()[0], at), memory,
+            position);
+      });
+  return {};
+}
+
 /// Stores a tile whose rows are packed element by element: they are no view of
 /// the memory.
 static void storePackedRows(ImplicitLocOpBuilder &b, StoreOp op, Value tile,
@@ -804,5 +861,6 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                 emulateDequantize, emulateRingDequantize, emulateLoad,
                 emulateLoadRow, emulateIsFinite, emulateMakeFinite,
                 emulateClear, emulateStoreBulk, emulateClaim, emulateAddInOrder,
-                emulateStoreDiagonals, emulateStore, emulateRead);
+                emulateStoreDiagonals, emulateStoreInterleaved, emulateStore,
+                emulateRead);
 }

@@ -236,7 +236,12 @@ static SmallVector<Value> emulateMmaAsync(MmaAsyncOp op,
   if (!op.getTransposeB())
     columns = takeColumns(b, columns, op.getB().getType(), operands.getPanel(),
                           op.getResult().getType().getValue().getDimSize(1));
-  Value factor = readTile(b, columns, op.getTransposeB(), f32, convert);
+  bool isInterleaved = !isa<SmemType>(op.getA().getType()) &&
+                       op.getB().getType().getElementBytes() == 1;
+  Value factor =
+      isInterleaved
+          ? readInterleaved(b, columns, f32, convert)
+          : readTile(b, columns, op.getTransposeB(), f32, convert);
 
   Value sum;
   if (op.getC()) {

@@ -131,6 +131,8 @@ void populateRegisterPatterns(const mlir::TypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
 void populateMemoryPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
+void populateInterleavePatterns(const mlir::TypeConverter &converter,
+                                mlir::RewritePatternSet &patterns);
 void populateDequantizePatterns(const mlir::TypeConverter &converter,
                                 mlir::RewritePatternSet &patterns);
 void populateDiagonalPatterns(const mlir::TypeConverter &converter,

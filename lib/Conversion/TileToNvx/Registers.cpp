@@ -134,9 +134,39 @@ static FailureOr<Value> convertConstant(arith::ConstantOp op,
       .getResult();
 }
 
+/// The elements of a fragment in the order in which a product of 8 bits takes
+/// them from registers, four of a row in each (PTX ISA, "Register Fragments for
+/// wgmma.mma_async.m64nNk32"): the pairs that the thread has of two times eight
+/// columns. tile.mma_async says where the second operand has these columns.
+static Value truncateToE4M3(ThreadBuilder &t, Value vector) {
+  SmallVector<Value> elements = t.unpack(vector), registers;
+  for (size_t at = 0; at < elements.size(); at += 8)
+    for (size_t row : {0, 2}) {
+      ArrayRef<Value> left = ArrayRef(elements).slice(at + row, 2),
+                      right = ArrayRef(elements).slice(at + 4 + row, 2);
+      // The first operand goes to the upper half.
+      registers.push_back(
+          LLVM::InlineAsmOp::create(
+              t.b, t.loc, TypeRange{t.b.getI32Type()},
+              ValueRange{left[0], left[1], right[0], right[1]},
+              "{\n.reg .b16 left, right;\n"
+              "cvt.rn.satfinite.e4m3x2.f32 left, $2, $1;\n"
+              "cvt.rn.satfinite.e4m3x2.f32 right, $4, $3;\n"
+              "mov.b32 $0, {left, right};\n}",
+              "=r,f,f,f,f", /*has_side_effects=*/false,
+              /*is_align_stack=*/false, LLVM::TailCallKind::None,
+              LLVM::AsmDialectAttr(), ArrayAttr())
+              .getResult(0));
+    }
+  return t.pack(registers);
+}
+
 static FailureOr<Value> convertTruncate(arith::TruncFOp op,
                                         arith::TruncFOp::Adaptor adaptor,
                                         ThreadBuilder &t) {
+  auto fragment = dyn_cast_or_null<tile::FragmentAttr>(getLayout(op.getType()));
+  if (fragment && isa<Float8E4M3FNType>(getElementTypeOrSelf(op.getType())))
+    return truncateToE4M3(t, adaptor.getIn());
   if (!getLayout(op.getType()) || !is16Bit(op.getType()))
     return failure();
   return truncate(t, adaptor.getIn(), getElementTypeOrSelf(op.getType()));

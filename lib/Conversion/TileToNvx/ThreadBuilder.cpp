@@ -29,10 +29,11 @@ Machine ThreadBuilder::machine() const {
 VectorType flash::getRegisterType(RankedTensorType tile) {
   auto layout = cast<tile::LayoutAttrInterface>(tile.getEncoding());
   int64_t registers = layout.getNumRegisters(tile.getShape());
-  // Two elements of 16 bits share a register.
-  if (tile.getElementTypeBitWidth() == 16)
-    return VectorType::get({registers / 2},
-                           IntegerType::get(tile.getContext(), 32));
+  // Two elements of 16 bits share a register, or four of 8.
+  constexpr int64_t bitsOfRegister = 32;
+  if (int64_t bits = tile.getElementTypeBitWidth(); bits == 16 || bits == 8)
+    return VectorType::get({registers * bits / bitsOfRegister},
+                           IntegerType::get(tile.getContext(), bitsOfRegister));
   return VectorType::get({registers}, tile.getElementType());
 }
 

@@ -38,6 +38,7 @@ struct ConvertTileToNvx : flash::impl::ConvertTileToNvxBase<ConvertTileToNvx> {
     populateRegisterPatterns(converter, patterns);
     populateMemoryPatterns(converter, patterns);
     populateDequantizePatterns(converter, patterns);
+    populateInterleavePatterns(converter, patterns);
     populateDiagonalPatterns(converter, patterns);
     populateWarpRowsPatterns(converter, patterns);
     populateProductPatterns(converter, patterns);

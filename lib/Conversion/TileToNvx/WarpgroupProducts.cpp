@@ -29,8 +29,8 @@ using namespace flash;
 
 namespace {
 /// Rows after which the pattern of a swizzle repeats, and the inner dimension
-/// of one instruction, in bytes and in 16-bit elements.
-constexpr int64_t rowsOfPattern = 8, stepBytes = 32, stepElements = 16;
+/// of one instruction, in bytes.
+constexpr int64_t rowsOfPattern = 8, stepBytes = 32;
 
 /// Steps of a product up to which the number of the warpgroup is the same value
 /// for all threads of a warp (nvx.warpgroup).
@@ -75,7 +75,8 @@ public:
       offsets.push_back((isInner
                              ? step % stepsInPanel * stepBytes +
                                    step / stepsInPanel * type.getPanelBytes()
-                             : step * stepElements * type.getSwizzle()) /
+                             : step * (stepBytes / type.getElementBytes()) *
+                                   type.getSwizzle()) /
                         16);
     return offsets;
   }
@@ -86,6 +87,12 @@ private:
 };
 } // namespace
 
+/// Whether what is added to the product is added to its sum: tensor cores sum
+/// products of 8 bits less accurately than f32, which would add up over steps.
+static bool isAddedBehind(tile::MmaAsyncOp op) {
+  return op.getC() && op.getB().getType().getElementBytes() == 1;
+}
+
 static FailureOr<Value>
 convertWarpgroupMmaAsync(tile::MmaAsyncOp op, tile::MmaAsyncOp::Adaptor adaptor,
                          ThreadBuilder &t) {
@@ -94,7 +101,7 @@ convertWarpgroupMmaAsync(tile::MmaAsyncOp op, tile::MmaAsyncOp::Adaptor adaptor,
     return failure();
   tile::SmemType typeB = op.getB().getType();
   int64_t inner = op.getTransposeB() ? typeB.getColumns() : typeB.getRows();
-  int64_t steps = llvm::divideCeil(inner, stepElements);
+  int64_t steps = llvm::divideCeil(inner * typeB.getElementBytes(), stepBytes);
 
   Value a = adaptor.getA();
   DenseI64ArrayAttr offsetsA;
@@ -130,7 +137,7 @@ convertWarpgroupMmaAsync(tile::MmaAsyncOp op, tile::MmaAsyncOp::Adaptor adaptor,
   Value result = nvx::WarpgroupMmaOp::create(
       t.b, t.loc, getRegisterType(op.getType().getValue()),
       typeB.getElementType(), a, offsetsA, b, operandB.getOffsets(steps),
-      adaptor.getC(), op.getTransposeA(),
+      isAddedBehind(op) ? Value() : adaptor.getC(), op.getTransposeA(),
       /*transpose_b=*/!op.getTransposeB());
   NVVM::WgmmaGroupSyncAlignedOp::create(t.b, t.loc);
   return result;
@@ -142,10 +149,20 @@ convertWarpgroupMmaWait(tile::MmaWaitOp op, tile::MmaWaitOp::Adaptor adaptor,
   auto product = op.getPending().getDefiningOp<tile::MmaAsyncOp>();
   if (!product || !product.getWarpgroup())
     return failure();
-  return nvx::WarpgroupWaitOp::create(
-             t.b, t.loc, adaptor.getPending().getType(), op.getYounger().size(),
-             adaptor.getPending())
-      .getResult(0);
+  Value result =
+      nvx::WarpgroupWaitOp::create(t.b, t.loc, adaptor.getPending().getType(),
+                                   op.getYounger().size(), adaptor.getPending())
+          .getResult(0);
+  if (!isAddedBehind(product))
+    return result;
+  // It is no operand of the wait. Patterns are given a rewriter.
+  Value c = static_cast<ConversionPatternRewriter &>(t.b).getRemappedValue(
+      product.getC());
+  SmallVector<Value> sums = t.unpack(c);
+  for (auto [sum, x] : llvm::zip_equal(sums, t.unpack(result)))
+    sum = arith::AddFOp::create(t.b, t.loc, sum, x,
+                                arith::FastMathFlags::contract);
+  return t.pack(sums);
 }
 
 void flash::populateWarpgroupProductPatterns(const TypeConverter &converter,

@@ -95,6 +95,22 @@ LogicalResult expandWidening(arith::ExtFOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// The same for what is rounded to such elements.
+LogicalResult expandNarrowing(arith::TruncFOp op, PatternRewriter &rewriter) {
+  const ElementType *element = ElementType::find(op.getType());
+  if (!element || !element->emitFromF32 || isa<TensorType>(op.getType()) ||
+      !getElementTypeOrSelf(op.getIn()).isF32())
+    return failure();
+  Location loc = op.getLoc();
+  Type bits = rewriter.getIntegerType(element->bits);
+  if (auto vector = dyn_cast<VectorType>(op.getType()))
+    bits = vector.clone(bits);
+  Value result = arith::TruncIOp::create(
+      rewriter, loc, bits, element->emitFromF32(rewriter, loc, op.getIn()));
+  rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), result);
+  return success();
+}
+
 /// The mode that is said is the one that there is: what says it is for programs
 /// of another precision.
 LogicalResult dropRoundingMode(arith::TruncFOp op, PatternRewriter &rewriter) {
@@ -115,6 +131,7 @@ struct ExpandMath : flash::impl::FlashCpuExpandMathBase<ExpandMath> {
     patterns.add(expandIntegerPower);
     patterns.add(expandPowerOfReal);
     patterns.add(expandWidening);
+    patterns.add(expandNarrowing);
     patterns.add(dropRoundingMode);
     math::populateExpansionPatterns(patterns, {"clampf"});
     // 16-bit functions are computed in f32; the few that f16 hardware and the

@@ -27,7 +27,8 @@ static std::optional<TensorMapElement> getElement(Type type) {
     return TensorMapElement::I32;
   if (type.isSignlessInteger(64))
     return TensorMapElement::I64;
-  if (type.isSignlessInteger(8))
+  // Copies do not look at the elements.
+  if (type.isSignlessInteger(8) || isa<Float8E4M3FNType>(type))
     return TensorMapElement::I8;
   return std::nullopt;
 }

@@ -471,3 +471,16 @@ LogicalResult DequantizeTileOp::verify() {
   return emitOpError("has a region that takes a row, an index, and yields its "
                      "scale, of f32");
 }
+
+LogicalResult InterleaveOp::verify() {
+  constexpr int64_t multiple = 16;
+  RankedTensorType tile = getTile().getType(), result = getResult().getType();
+  if (!tile.hasStaticShape() || tile.getDimSize(0) % multiple != 0)
+    return emitOpError("interleaves a multiple of ")
+           << multiple << " rows of static size, got " << tile;
+  auto expected = tile.clone({tile.getDimSize(1), tile.getDimSize(0)});
+  if (result != expected)
+    return emitOpError("of ")
+           << tile << " gives " << expected << ", got " << result;
+  return success();
+}

@@ -88,6 +88,41 @@ LogicalResult flash::detail::verifyMultiples(Operation *op,
   return success();
 }
 
+/// Checks what precision(fp8) says of: elements of f8E4M3FN, and a scale for
+/// all of a head.
+static LogicalResult verifyFP8(AttentionOpInterface op) {
+  if (isa<AttentionGradOp>(*op))
+    return op->emitOpError("has no precision(fp8), which is of flash.attention "
+                           "alone; leave it out");
+  for (auto [rows, name] : {std::pair<Value, StringRef>(op.getQuery(), "query"),
+                            {op.getKey(), "key"},
+                            {op.getValue(), "value"}}) {
+    auto dequantize = rows.getDefiningOp<DequantizeOp>();
+    if (!dequantize ||
+        !isa<Float8E4M3FNType>(getElementTypeOrSelf(dequantize.getSource())))
+      return op->emitOpError("precision(fp8) multiplies what flash.dequantize "
+                             "gives of f8E4M3FN, and the ")
+             << name << " is of "
+             << (dequantize ? dequantize.getSource().getType()
+                            : cast<RankedTensorType>(rows.getType()))
+             << "; leave precision(fp8) out, or quantize it, too";
+    RankedTensorType scale = dequantize.getScale().getType();
+    if (scale.getRank() > 2)
+      return op->emitOpError("precision(fp8) takes a scale [1] or for each "
+                             "batch and head [B, H], and the ")
+             << name << " has one for each row, " << scale
+             << "; leave precision(fp8) out, or use one for each head";
+    if (auto address = AddressOpInterface::ofRows(rows))
+      return op->emitOpError("precision(fp8) takes dense rows, and the ")
+             << name << " is a view of " << address->getName()
+             << "; leave precision(fp8) out, or copy the rows";
+  }
+  if (op.getScaleOrDefault() <= 0)
+    return op->emitOpError("precision(fp8) takes a positive scale, got ")
+           << op.getScaleOrDefault() << "; leave precision(fp8) out";
+  return success();
+}
+
 LogicalResult flash::detail::verifyAttention(AttentionOpInterface op) {
   RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType(),
                    value = op.getValue().getType();
@@ -121,12 +156,14 @@ LogicalResult flash::detail::verifyAttention(AttentionOpInterface op) {
                                             "query_lengths"),
         {op.getKey(), op.getKeyLengths(), "key_lengths"},
         {op.getValue(), op.getKeyLengths(), "key_lengths"}}) {
-    bool areKeys = rows != op.getQuery() && isa<AttentionOp>(*op);
-    if (rows.getDefiningOp<DequantizeOp>() && !areKeys)
+    bool mayBeQuantized =
+        isa<AttentionOp>(*op) && (rows != op.getQuery() ||
+                                  op.getPrecision() == Precision::FP8);
+    if (rows.getDefiningOp<DequantizeOp>() && !mayBeQuantized)
       return op->emitOpError("takes dequantized rows")
              << (rows == op.getQuery() ? " as queries" : "")
-             << "; keys and values of flash.attention alone are, and queries "
-                "and gradients have 16 bits or more";
+             << "; keys and values of flash.attention alone are, its queries "
+                "with precision(fp8), and gradients have 16 bits or more";
     auto address = AddressOpInterface::ofRows(rows);
     if (!address)
       continue;
@@ -156,6 +193,7 @@ LogicalResult flash::detail::verifyAttention(AttentionOpInterface op) {
   if (op.getScale() && failed(verifyScale(op, *op.getScale())))
     return failure();
   if (failed(verifyPrecision(op, op.getPrecision(), query.getElementType())) ||
+      (op.getPrecision() == Precision::FP8 && failed(verifyFP8(op))) ||
       failed(verifyScoreRegion(op, op.getScore())))
     return failure();
   for (const PositionRead &read : op.getPositionReads()) {
@@ -236,6 +274,15 @@ LogicalResult OnlineAttentionOp::verify() {
     return emitOpError("operands must have rank 4 (whole tensors) or rank 2 "
                        "(one tile of one head), got rank ")
            << rank;
+  bool isFP8 = isa<Float8E4M3FNType>(query.getElementType());
+  if (isFP8 != !!getFactor() ||
+      (isFP8 && (!isTile() || getPrecision() != Precision::FP8)))
+    return emitOpError("multiplies tiles of f8E4M3FN with precision(fp8) and "
+                       "factor(...), and others without a factor; got ")
+           << query;
+  // Values of 8 bits have their keys as columns.
+  if (isFP8 && value.getRank() == 2)
+    value = value.clone({value.getDimSize(1), value.getDimSize(0)});
   if (failed(verifyOperandShapes(*this, query, key, value)) ||
       (rank == 4 && failed(verifyLeadingDims(*this, query, key, value, 0, 1))))
     return failure();

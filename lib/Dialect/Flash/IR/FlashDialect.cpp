@@ -89,11 +89,16 @@ flash::FlashDialect::verifyOperationAttribute(Operation *op,
                              << ", which a kernel has, a gpu.func with the "
                                 "attribute kernel";
   auto contract = dyn_cast<linalg::ContractOp>(op);
-  if (contract && !llvm::all_of(contract.getInputs(), [](Value input) {
-        return getElementTypeOrSelf(input).isF32();
+  auto precision = dyn_cast<ProductPrecisionAttr>(attribute.getValue());
+  bool isFP8 = precision && precision.getValue() == Precision::FP8;
+  if (contract && !llvm::all_of(contract.getInputs(), [&](Value input) {
+        Type element = getElementTypeOrSelf(input);
+        return isFP8 ? isa<Float8E4M3FNType>(element) : element.isF32();
       }))
     return op->emitOpError()
-           << attribute.getName() << " belongs to a linalg.contract of f32";
+           << attribute.getName() << (isFP8 ? " of fp8" : "")
+           << " belongs to a linalg.contract of "
+           << (isFP8 ? "f8E4M3FN" : "f32");
   return success();
 }
 

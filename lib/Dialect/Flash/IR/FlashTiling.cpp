@@ -188,7 +188,7 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
   auto tiled = OnlineAttentionOp::create(
       b, loc, state.getTypes(), query, key, value, state[0], state[1], state[2],
       dynamicPosition, getExtents(), keys, getPartial(),
-      ofBatches(getLengths()), ofBatches(getQueryLengths()),
+      getFactor(), ofBatches(getLengths()), ofBatches(getQueryLengths()),
       ofBatches(getKeyLengths()),
       /*keyTiles=*/Value(),
       /*tileCounts=*/Value(), staticPosition, getStaticExtents(), getScale(),

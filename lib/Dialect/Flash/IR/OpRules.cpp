@@ -213,7 +213,7 @@ LogicalResult flash::detail::verifyUnit(Operation *op, const APFloat &unit) {
 LogicalResult flash::detail::verifyPrecision(Operation *op,
                                              std::optional<Precision> precision,
                                              Type elementType) {
-  if (precision && !elementType.isF32())
+  if (precision == Precision::TF32 && !elementType.isF32())
     return op->emitOpError()
            << "precision(" << stringifyPrecision(*precision)
            << ") rounds operands of f32, got " << elementType

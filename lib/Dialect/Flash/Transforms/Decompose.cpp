@@ -24,6 +24,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/Support/MathExtras.h"
 #include <limits>
 
 namespace flash {
@@ -47,13 +48,21 @@ public:
         unit(op.getUnit().convertToDouble()),
         exponential(unit, op.getValue().getType().getElementType(), isExact()) {
     partial = op.getPartial();
+    // In units of log2, as the state's maximum is.
+    if (op.getFactor() && !hasScore())
+      factor = arith::MulFOp::create(
+          b, op.getFactor(), emitConstant(b, scale * llvm::numbers::log2e));
+    else if (op.getFactor())
+      factor = emitConstant(b, llvm::numbers::log2e);
   }
 
   void run();
 
 private:
   /// What products, or what the score region gives, are multiplied by.
-  double factorOfScores() { return (hasScore() ? 1.0 : scale) / unit; }
+  double factorOfScores() {
+    return factor ? 1.0 : (hasScore() ? 1.0 : scale) / unit;
+  }
   bool isLazy();
   bool hasRoles();
   /// Whether an exponential is a subtraction and a multiplication, so that rows
@@ -82,9 +91,19 @@ private:
 
   OnlineAttentionOp op;
   double unit;
+  /// What scores of elements of 8 bits are multiplied by in the exponential;
+  /// null where elements have more.
+  Value factor;
   OnlineExponential exponential;
 };
 } // namespace
+
+/// The maximum of a row, which is -inf as long as it has no keys, as a number
+/// that can be subtracted.
+static Value emitFinite(ImplicitLocOpBuilder &at, Value max) {
+  return arith::MaxNumFOp::create(
+      at, max, emitConstant(at, std::numeric_limits<float>::lowest()));
+}
 
 bool StepBuilder::isLazy() {
   std::optional<ScheduleAttr> schedule = op.getSchedule();
@@ -113,8 +132,10 @@ Value StepBuilder::modifiedScore(ImplicitLocOpBuilder &at, Value product,
                                  Value query, Value key) {
   Value score = product;
   IRMapping values;
+  if (hasScore() && factor)
+    score = arith::MulFOp::create(at, score, op.getFactor());
   if (hasScore())
-    score = scoreRegion(at, product, query, key, values);
+    score = scoreRegion(at, score, query, key, values);
   if (factorOfScores() != 1.0)
     score =
         arith::MulFOp::create(at, score, emitConstant(at, factorOfScores()));
@@ -151,6 +172,16 @@ Growth StepBuilder::grow(Value tileMax) {
   ValueRange growth = rows(
       tileMax, {op.getMax(), empty({queries})},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        if (factor) {
+          // Exponentials up to 2^8 use the range of f8E4M3FN, whose largest
+          // number is 448 (FlashAttention-3, arXiv 2407.08608, has it, too).
+          Value max = arith::MaxNumFOp::create(
+              at, args[1],
+              math::FmaOp::create(at, args[0], factor, emitConstant(at, -8)));
+          Value difference =
+              arith::SubFOp::create(at, args[1], emitFinite(at, max));
+          return {max, math::Exp2Op::create(at, difference)};
+        }
         if (subtractsFirst()) {
           Value max = arith::MaxNumFOp::create(at, args[1], args[0]);
           return {max, emitExponential(at, args[1], max, unit)};
@@ -164,7 +195,7 @@ Growth StepBuilder::grow(Value tileMax) {
 Value StepBuilder::scaledAcc(Value factor) {
   // Where products are added to the accumulator outside of tensor cores,
   // addition and multiplication become one instruction.
-  auto flags = op.getValue().getType().getElementType().isF32()
+  auto flags = factor || op.getValue().getType().getElementType().isF32()
                    ? arith::FastMathFlags::contract
                    : arith::FastMathFlags::none;
   return generic(
@@ -205,6 +236,18 @@ StepBuilder::Rescaled StepBuilder::rescaleLazily(Value tileMax) {
 }
 
 Value StepBuilder::exponentials(Value x, Value max) {
+  if (factor) {
+    Value shift = rows(
+        max, empty({queries}),
+        [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          return {emitFinite(at, args[0])};
+        })[0];
+    return generic(
+        shift, x, {rowMap(), scoreMap()},
+        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          return {emitScaledExponential(at, args[1], factor, args[0])};
+        })[0];
+  }
   if (subtractsFirst())
     return generic(
         max, x, {rowMap(), scoreMap()},
@@ -314,6 +357,12 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
         if (!isStaticTile(step.getQuery().getType()) ||
             !isStaticTile(step.getKey().getType()))
           return refuse(op);
+        auto online = dyn_cast<OnlineAttentionOp>(op);
+        if (online && online.getFactor() && transposeScores) {
+          op->emitOpError("multiplies elements of 8 bits, as warpgroups do; "
+                          "use the target sm_90a");
+          whole = true;
+        }
         steps.push_back(step);
       } else if (auto finalize = dyn_cast<FinalizeOp>(op)) {
         if (finalize.getAcc().getType().getRank() != 2 ||

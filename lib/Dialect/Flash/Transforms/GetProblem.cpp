@@ -11,6 +11,7 @@
 #include "flash/Analysis/MaskTiles.h"
 #include "flash/Analysis/ScoreDependence.h"
 #include "flash/Analysis/ScoreRegion.h"
+#include "flash/Machine/TargetAttr.h"
 #include "flash/Schedule/Models.h"
 #include "flash/Schedule/Warpgroups.h"
 #include "flash/Support/ElementType.h"
@@ -91,6 +92,12 @@ bool flash::areColumnsOfKeys(Value key, Value value) {
          llvm::all_of(slice.getMixedOffsets(), isZeroInteger);
 }
 
+bool flash::multipliesQuantized(std::optional<Precision> precision,
+                                std::optional<ScheduleAttr> schedule) {
+  return precision == Precision::FP8 && schedule &&
+         schedule->getValue().hasRoles();
+}
+
 Problem flash::getProblem(AttentionOpInterface op) {
   return getProblem(op, op.getQuery().getType().getShape(),
                     op.getKey().getType().getShape());
@@ -102,6 +109,10 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
   problem.element = op.getQuery().getType().getElementType();
   problem.keyElement = getElementInMemory(op.getKey());
   problem.valueElement = getElementInMemory(op.getValue());
+  if (Machine machine = getMachine(op); op.getPrecision() == Precision::FP8 &&
+                                        machine.hasWarpgroups() &&
+                                        machine.copies >= TileCopies::Bulk)
+    problem.element = problem.keyElement;
   if (op.getPrecision())
     problem.precision = stringifyPrecision(*op.getPrecision());
   else
@@ -112,7 +123,9 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
         << "_of_" << problem.keyElement << "_" << problem.valueElement;
   problem.headDim = op.getHeadDim();
   problem.valueDim = op.getValueDim();
-  problem.valuesOfKeys = areColumnsOfKeys(op.getKey(), op.getValue());
+  // Values of 8 bits that are multiplied have a layout of their own.
+  problem.valuesOfKeys = areColumnsOfKeys(op.getKey(), op.getValue()) &&
+                         !problem.multipliesQuantized();
   setQuerySizes(problem, query);
   problem.keys = getRows(key);
   problem.group = op.getGroup();

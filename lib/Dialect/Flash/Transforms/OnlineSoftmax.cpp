@@ -8,12 +8,14 @@
 #include "flash/Analysis/ScoreRegion.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
+#include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
 #include <limits>
 
 namespace flash {
@@ -76,6 +78,9 @@ void rewriteAttention(AttentionOp op) {
   // maximum of the products is of the same element as that of the scores.
   double scale = op.getScaleOrDefault();
   double unit = isUnit(scale) && !changesScore(op.getScore()) ? scale : 1.0;
+  // What elements of 8 bits are multiplied by is known at run time only.
+  if (multipliesQuantized(op.getPrecision(), op.getSchedule()))
+    unit = llvm::numbers::ln2;
   SmallVector<OpFoldResult> outputSizes =
       tensor::getMixedSizes(b, loc, op.getQuery());
   SmallVector<OpFoldResult> extents = {
@@ -97,7 +102,8 @@ void rewriteAttention(AttentionOp op) {
       b, loc, TypeRange{acc.getType(), max.getType(), sum.getType()},
       op.getQuery(), op.getKey(), op.getValue(), acc, max, sum,
       /*position=*/ValueRange{}, dynamicExtents, /*keys=*/Value(),
-      /*partial=*/Value(), op.getLengths(), op.getQueryLengths(),
+      /*partial=*/Value(), /*factor=*/Value(), op.getLengths(),
+      op.getQueryLengths(),
       op.getKeyLengths(), op.getKeyTiles(), op.getTileCounts(),
       /*staticPosition=*/ArrayRef<int64_t>{0, 0, 0, 0}, staticExtents,
       APFloat(scale), APFloat(unit), op.getMaskAttr(), op.getPrecisionAttr(),

@@ -69,11 +69,12 @@ Value ScoreTileBuilder::transpose(Value fixed) {
 }
 
 Value ScoreTileBuilder::contract(Value a, Value other, Value sum,
-                                 ArrayRef<AffineMap> maps) {
+                                 ArrayRef<AffineMap> maps, bool isInterleaved) {
   auto contract =
       linalg::ContractOp::create(b, sum.getType(), ValueRange{a, other}, sum,
                                  b.getAffineMapArrayAttr(maps));
-  if (std::optional<Precision> precision = step.getPrecision())
+  std::optional<Precision> precision = step.getPrecision();
+  if (precision == Precision::TF32 || isInterleaved)
     FlashDialect::PrecisionAttrHelper(b.getContext())
         .setAttr(contract,
                  ProductPrecisionAttr::get(b.getContext(), *precision));
@@ -119,6 +120,11 @@ Value ScoreTileBuilder::addRows(Value weights, Value stepped, Value acc) {
         b,
         cast<RankedTensorType>(weights.getType()).clone(type.getElementType()),
         weights);
+  // Of what a mask leaves out, values of 8 bits that are NaN make NaN.
+  if (isa<Float8E4M3FNType>(getElementTypeOrSelf(rows)))
+    return contract(weights, rows, acc,
+                    {map(3, {0, 2}), map(3, {1, 2}), map(3, {0, 1})},
+                    /*isInterleaved=*/true);
   auto product = [&] {
     AffineMap ofWeights =
         options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});

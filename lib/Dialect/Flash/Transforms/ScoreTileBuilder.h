@@ -63,9 +63,11 @@ protected:
   /// An operand of a product. A vector unit multiplies f32 alone: there 16-bit
   /// tiles are widened, once for a step.
   mlir::Value operand(mlir::Value tile);
-  /// `sum` plus the product of `a` and `other`.
+  /// `sum` plus the product of `a` and `other`, whose inner elements may be
+  /// interleaved (flash.interleave).
   mlir::Value contract(mlir::Value a, mlir::Value other, mlir::Value sum,
-                       llvm::ArrayRef<mlir::AffineMap> maps);
+                       llvm::ArrayRef<mlir::AffineMap> maps,
+                       bool isInterleaved = false);
   /// The products of all rows of two tiles, in the shape of the scores.
   mlir::Value products(mlir::Value fixed, mlir::Value stepped);
   /// `acc`, which has the rows of the fixed tile, plus the product of

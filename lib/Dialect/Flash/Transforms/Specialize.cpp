@@ -408,7 +408,8 @@ func::FuncOp Specialize::copyForCalls(AttentionOp op) {
   // The models know of elements that are converted as they are read.
   b.setInsertionPoint(copy);
   for (auto [rows, argument] :
-       {std::pair(Value(op.getKey()), body->getArgument(1)),
+       {std::pair(Value(op.getQuery()), body->getArgument(0)),
+        std::pair(Value(op.getKey()), body->getArgument(1)),
         std::pair(Value(op.getValue()), body->getArgument(2))}) {
     auto dequantize = rows.getDefiningOp<DequantizeOp>();
     if (!dequantize)

@@ -65,6 +65,15 @@ private:
     OpFoldResult headOfKeys;
     OpFoldResult numQueries, numKeys; ///< The numbers in the batch.
   };
+  /// Emits the kernel that stores the values of 8 bits as products take them:
+  /// for each tile of keys, the rows that follow each other are the columns of
+  /// its values, whose keys are interleaved, with zeros behind the last key.
+  Value interleaveValues();
+  /// The scale of the rows of a head of what `rows` dequantizes.
+  Value emitScale(Value rows, Value batch, OpFoldResult head);
+  /// Emits what the products of a position's elements of 8 bits are multiplied
+  /// by, and its results.
+  void emitFactors(Value batch, Value head, OpFoldResult headOfKeys);
   /// The values of a tile of keys: columns of it, or a tile of their own.
   Value loadValues(Value key, ArrayRef<OpFoldResult> first,
                    OpFoldResult existing, bool toEnd);
@@ -133,6 +142,10 @@ private:
   HeadGroups groups;
   KeySplits splits;
   size_t numResults = 0; ///< How many outputs of a split are results.
+  /// The values of 8 bits as products take them; null where elements of 16 bits
+  /// or more are multiplied.
+  Value interleaved;
+  Value factor, factorOfResults; ///< See `emitFactors`.
   Value rowsOfKernel;    ///< The view over whose rows it goes, or null.
 };
 } // namespace
@@ -193,6 +206,76 @@ Value Tiler::initialRows(linalg::GenericOp init, Value batch, Value head,
                                    b.getMultiDimIdentityMap(rank), parallel,
                                    body)
       .getResult(0);
+}
+
+/// The rows of 8 bits that are dequantized.
+static Value getQuantized(Value rows) {
+  return rows.getDefiningOp<DequantizeOp>().getSource();
+}
+
+Value Tiler::interleaveValues() {
+  Value values = getQuantized(online.getValue());
+  auto type = cast<RankedTensorType>(values.getType());
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, values);
+  AffineExpr row = b.getAffineDimExpr(0);
+  auto rowOfTile = [&](AffineExpr tile, OpFoldResult of) {
+    return affine::makeComposedFoldedAffineApply(
+        b, loc, tile * type.getDimSize(3), {of});
+  };
+  SmallVector<OpFoldResult> shape(sizes);
+  shape[2] = rowOfTile(row.ceilDiv(keyTile), sizes[2]);
+  shape[3] = index(keyTile);
+  Value empty = tensor::EmptyOp::create(b, loc, shape, type.getElementType());
+  Schedule schedule;
+  schedule.warps = 4;
+  auto kernel = KernelOp::create(b, loc, ArrayRef(sizes).drop_back(),
+                                 {1, 1, keyTile}, empty, schedule);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(kernel.getStore());
+  ValueRange position(kernel.getPosition());
+  std::optional<OpFoldResult> keys = getKeysOf(b, position[0]);
+  TiledDim dim = {keyTile, keys.value_or(sizes[2]), /*multiple=*/1,
+                  /*mayEndBefore=*/keys.has_value()};
+  Value tile = loadRows(b, loc, values, getAsOpFoldResult(position),
+                        dim.existing(b, loc, position[2]), keyTile,
+                        /*toEnd=*/!keys);
+  tile = InterleaveOp::create(
+      b, loc,
+      RankedTensorType::get({type.getDimSize(3), keyTile},
+                            type.getElementType()),
+      tile);
+  OpFoldResult first = rowOfTile(row.floorDiv(keyTile), position[2]);
+  storeRows(b, loc, tile, kernel.getDestinations().front(),
+            {position[0], position[1], first}, index(type.getDimSize(3)));
+  return kernel.getResult(0);
+}
+
+Value Tiler::emitScale(Value rows, Value batch, OpFoldResult head) {
+  Value scale = rows.getDefiningOp<DequantizeOp>().getScale();
+  SmallVector<Value> at = {constant(0)};
+  if (cast<RankedTensorType>(scale.getType()).getRank() == 2)
+    at = {batch, getValueOrCreateConstantIndexOp(b, loc, head)};
+  return tensor::ExtractOp::create(b, loc, scale, at);
+}
+
+void Tiler::emitFactors(Value batch, Value head, OpFoldResult headOfKeys) {
+  auto f32 = [&](double value) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+  };
+  factor = arith::MulFOp::create(b, loc,
+                                 emitScale(online.getQuery(), batch, head),
+                                 emitScale(online.getKey(), batch, headOfKeys));
+  // The largest product is the largest score where the factor is positive. With
+  // 0 all scores would be equal, as they are with so small a factor, but for
+  // those that are -inf. Another one is an error, which nothing can report.
+  constexpr double least = 1e-30;
+  Value isPositive = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
+                                           factor, f32(0));
+  factor = arith::SelectOp::create(
+      b, loc, isPositive,
+      arith::MaxNumFOp::create(b, loc, factor, f32(least)),
+      f32(std::numeric_limits<double>::quiet_NaN()));
+  factorOfResults = emitScale(online.getValue(), batch, headOfKeys);
 }
 
 Value Tiler::extractQueries(Value tensor, Value batch, Value head, Value start,
@@ -265,6 +348,13 @@ SmallVector<Value> Tiler::initialState(Value split, Value batch, Value head,
 Value Tiler::loadValues(Value key, ArrayRef<OpFoldResult> first,
                         OpFoldResult existing, bool toEnd) {
   RankedTensorType keys = online.getKey().getType();
+  if (interleaved) {
+    OpFoldResult row = affine::makeComposedFoldedAffineApply(
+        b, loc,
+        b.getAffineDimExpr(0).floorDiv(keyTile) * columns.count, {first[2]});
+    return loadRows(b, loc, interleaved, {first[0], first[1], row},
+                    index(columns.count), columns.count, toEnd);
+  }
   if (!areOfKeys)
     return loadRows(b, loc, online.getValue(), first, existing, keyTile, toEnd,
                     /*heads=*/1, columns);
@@ -287,7 +377,9 @@ SmallVector<Value> Tiler::step(const QueryTile &tile, VisitOp visit,
   SmallVector<OpFoldResult> first = {tile.batch, tile.headOfKeys, at};
   bool toEnd = !online.getLengths() && !online.getKeyLengths();
   Value key =
-      loadRows(b, loc, online.getKey(), first, existing, keyTile, toEnd);
+      loadRows(b, loc,
+               interleaved ? getQuantized(online.getKey()) : online.getKey(),
+               first, existing, keyTile, toEnd);
   Value value = loadValues(key, first, existing, toEnd);
   SmallVector<int64_t> staticPosition(4, ShapedType::kDynamic), staticExtents;
   SmallVector<Value> extents;
@@ -296,7 +388,8 @@ SmallVector<Value> Tiler::step(const QueryTile &tile, VisitOp visit,
   auto step = OnlineAttentionOp::create(
       b, loc, state.getTypes(), tile.query, key, value, state[0], state[1],
       state[2], ValueRange{tile.batch, tile.head, tile.start, at}, extents,
-      isRagged ? rows : Value(), /*partial=*/Value(), /*lengths=*/Value(),
+      isRagged ? rows : Value(), /*partial=*/Value(), factor,
+      /*lengths=*/Value(),
       /*queryLengths=*/Value(), /*keyLengths=*/Value(),
       /*keyTiles=*/Value(), /*tileCounts=*/Value(), staticPosition,
       staticExtents, online.getScale(), online.getUnit(), online.getMaskAttr(),
@@ -408,8 +501,27 @@ FinalizeOp Tiler::finalizeTile(ArrayRef<Value> state, Type elementType,
     lse = tensor::EmptyOp::create(b, loc, {tileRows}, b.getF32Type());
     types.push_back(lse.getType());
   }
-  return FinalizeOp::create(b, loc, types, state[0], state[1], state[2], output,
-                            lse, finalize.getUnit());
+  Value acc = state[0];
+  if (factorOfResults) {
+    AffineMap all = b.getMultiDimIdentityMap(2);
+    auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+      linalg::YieldOp::create(
+          nested, loc,
+          arith::MulFOp::create(nested, loc, args[0], factorOfResults)
+              .getResult());
+    };
+    acc = linalg::GenericOp::create(
+              b, loc, acc.getType(), acc,
+              tensor::EmptyOp::create(b, loc, shape, b.getF32Type())
+                  .getResult(),
+              {all, all},
+              SmallVector<utils::IteratorType>(2,
+                                               utils::IteratorType::parallel),
+              body)
+              .getResult(0);
+  }
+  return FinalizeOp::create(b, loc, types, acc, state[1], state[2], output, lse,
+                            finalize.getUnit());
 }
 
 void Tiler::storeTile(Value tile, Value output, ArrayRef<OpFoldResult> position,
@@ -483,7 +595,9 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
     ofBatch = {queries.tile, tile.numQueries, /*multiple=*/1,
                /*mayEndBefore=*/true};
   OpFoldResult rows = ofBatch.existing(b, loc, start);
-  tile.query = extractQueries(online.getQuery(), batch, head, start, rows);
+  tile.query = extractQueries(interleaved ? getQuantized(online.getQuery())
+                                          : online.getQuery(),
+                              batch, head, start, rows);
   SmallVector<Value> state = initialState(split, batch, head, start, rows);
   tile.numKeys = getLength(b, loc, extents[1], online.getKeyLengths(), batch);
   tile.keys = {keyTile,
@@ -496,6 +610,8 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   if (online.getQueryLengths())
     tile.keys.end = endUnlessEmpty(b, loc, rows, tile.keys.end);
   tile.headOfKeys = groups.getKeyHead(b, loc, head);
+  if (interleaved)
+    emitFactors(batch, head, tile.headOfKeys);
   VisitedTiles visited =
       online.getKeyTiles() ? getList(tile, split) : getRange(tile, split);
   visited.exist = {tile.keys.end};
@@ -581,8 +697,10 @@ void Tiler::run() {
   keyTile = *schedule.keyTile;
   int64_t allColumns = online.getValue().getType().getShape().back();
   columns.count = schedule.valueColumns.value_or(allColumns);
+  bool isQuantized =
+      multipliesQuantized(online.getPrecision(), online.getSchedule());
   areOfKeys =
-      areColumnsOfKeys(online.getKey(), online.getValue()) &&
+      !isQuantized && areColumnsOfKeys(online.getKey(), online.getValue()) &&
       beginAtPanels(allColumns, columns.count,
                     online.getValue().getType().getElementTypeBitWidth() / 8);
   groups = HeadGroups(b, loc, online.getQuery(), online.getKey());
@@ -592,6 +710,9 @@ void Tiler::run() {
       KeySplits(b, online,
                 rowsOfKernel ? rowsOfKernel.getDefiningOp<AddressOpInterface>()
                              : AddressOpInterface());
+
+  if (isQuantized)
+    interleaved = interleaveValues();
 
   SmallVector<Value> results = {finalize.getOutputInit()}, inits;
   if (finalize.getLseInit())
@@ -689,6 +810,9 @@ static LogicalResult verifyPackedHeads(OnlineAttentionOp online) {
                    key = online.getKey().getType();
   if (packed == 1)
     return success();
+  if (multipliesQuantized(online.getPrecision(), online.getSchedule()))
+    return online.emitOpError("with precision(fp8) has a factor for each tile, "
+                              "so it packs no heads; leave out packed_heads");
   if (query.isDynamicDim(1) || key.isDynamicDim(1))
     return online.emitOpError("can pack heads only where the types say how "
                               "many there are");

@@ -48,8 +48,13 @@ static LogicalResult verifyRegisters(Operation *op, VectorType type,
 }
 
 LogicalResult flash::nvx::WarpgroupMmaOp::verify() {
-  if (!getElementType().isF16() && !getElementType().isBF16())
-    return emitOpError("multiplies f16 or bf16, not ") << getElementType();
+  bool isE4M3 = isa<Float8E4M3FNType>(getElementType());
+  if (!getElementType().isF16() && !getElementType().isBF16() && !isE4M3)
+    return emitOpError("multiplies f16, bf16 or f8E4M3FN, not ")
+           << getElementType();
+  if (isE4M3 && (getTransposeA() || getTransposeB()))
+    return emitOpError("transposes operands of 16 bits alone, not of ")
+           << getElementType();
   int64_t steps = getOffsetsB().size();
   if (steps == 0)
     return emitOpError("needs an offset of b for each step");

@@ -457,6 +457,26 @@ LogicalResult StoreDiagonalsOp::verify() {
   return success();
 }
 
+LogicalResult StoreInterleavedOp::verify() {
+  SmemType tile = getTile().getType();
+  MemRefType memory = getDestination().getType();
+  constexpr int64_t rowMultiple = 16, columnMultiple = 4;
+  if (tile.getRows() % rowMultiple != 0 ||
+      tile.getColumns() % columnMultiple != 0 ||
+      tile.getElementType() != memory.getElementType())
+    return emitOpError("interleaves a multiple of ")
+           << rowMultiple << " rows, of elements as memory has them, got "
+           << tile << " for " << memory;
+  if (static_cast<int64_t>(getIndices().size()) != memory.getRank() - 1)
+    return emitOpError("stores whole rows, so it takes ")
+           << memory.getRank() - 1 << " indices, got " << getIndices().size();
+  if (memory.getShape().back() != tile.getRows() ||
+      !memory.isLastDimUnitStride())
+    return emitOpError("stores rows of ")
+           << tile.getRows() << " elements side by side, got " << memory;
+  return success();
+}
+
 LogicalResult AwaitRankOp::verify() {
   return verifyCounts(*this, getCounts().getType(), getIndices().size());
 }
@@ -662,9 +682,18 @@ LogicalResult MmaAsyncOp::verify() {
   if (getTf32() && !elementType.isF32())
     return emitOpError("rounds operands of f32 only to tf32, not of ")
            << elementType;
-  if (getWarpgroup() && elementType.getIntOrFloatBitWidth() != 16)
+  bool isE4M3 = isa<Float8E4M3FNType>(elementType);
+  if (getWarpgroup() && elementType.getIntOrFloatBitWidth() != 16 && !isE4M3)
     return emitOpError("has no form for warpgroups with elements of ")
            << elementType;
+  if (isE4M3 && !getTransposeB())
+    return emitOpError("multiplies elements of ")
+           << elementType << " by a second operand with transpose_b alone";
+  constexpr int64_t interleaved = 32;
+  if (isE4M3 && !isa<SmemType>(getA().getType()) && inner % interleaved != 0)
+    return emitOpError("interleaves columns of elements of ")
+           << elementType << " in registers, which are a multiple of "
+           << interleaved << ", not " << inner;
   if (getWarpgroup() &&
       (layout.getWarps() % 4 != 0 ||
        result.getDimSize(0) != rowsOfWarp * layout.getWarps()))

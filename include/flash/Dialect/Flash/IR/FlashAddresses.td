@@ -226,7 +226,7 @@ def Flash_UnpageOp : Flash_Op<"unpage", [Pure, Flash_AddressOpInterface]> {
 //===----------------------------------------------------------------------===//
 
 def Flash_DequantizeOp : Flash_Op<"dequantize", [Pure]> {
-  let summary = "keys or values of 8 bits, as elements that attention takes";
+  let summary = "rows of 8 bits, as elements that attention takes";
   let description = [{
     Each element of the result is `f32(source) * scale`, a product in f32, rounded to the nearest element of f16 or bf16. The
     source is `[B, H, N, D]`, of `f8E4M3FN` or of `i8`, which is signed, and may be a view (`flash.unpage`, `flash.unpack`). The scale is one of three:
@@ -236,7 +236,8 @@ def Flash_DequantizeOp : Flash_Op<"dequantize", [Pure]> {
       - `[B, H, N]`, one for each row, and may be a view, too.
 
     No kernel has the result in memory: `flash.attention` takes it as keys or values, reads elements of 8 bits, and converts each tile.
-    Attention on the 16-bit tensor has the same results, bit for bit, where the schedules are the same.
+    Attention on the 16-bit tensor has the same results, bit for bit, where the schedules are the same. With `precision(fp8)`
+    queries are quantized, too, and the elements of 8 bits may be multiplied themselves.
 
     Example:
 
@@ -277,6 +278,26 @@ def Flash_DequantizeTileOp : Flash_Op<"dequantize_tile",
   let assemblyFormat = [{
     $tile attr-dict `:` type($tile) `->` type($result) custom<OwnRegion>($scale)
   }];
+  let hasVerifier = 1;
+}
+
+def Flash_InterleaveOp : Flash_Op<"interleave", [Pure]> {
+  let summary = "a transposed tile of values of 8 bits, for products with fragments";
+  let description = [{
+    Row `16 c + 8 i + 2 t + e` of the tile, for i and e of 0 and 1 and t from 0 to 3, becomes column `16 c + 4 t + 2 i + e` of the result. A thread
+    of a GPU has two neighbouring columns of eight of a fragment of scores, and multiplies four neighbours of 8 bits: in this
+    order the probabilities that it has are those that it multiplies. Kernels store what is interleaved in
+    memory, so that the values of a tile have keys as neighbours; `precision(fp8)` says what is multiplied by it.
+
+    Example:
+
+    ```mlir
+    %vi = flash.interleave %vt : tensor<128x64xf8E4M3FN> -> tensor<64x128xf8E4M3FN>
+    ```
+  }];
+  let arguments = (ins Flash_MatrixOf<[F8E4M3FN]>:$tile);
+  let results = (outs Flash_MatrixOf<[F8E4M3FN]>:$result);
+  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($result)";
   let hasVerifier = 1;
 }
 

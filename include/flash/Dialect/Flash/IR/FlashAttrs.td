@@ -172,7 +172,8 @@ def Flash_LeadingAttr : I32EnumAttr<"Leading",
 
 def Flash_PrecisionAttr : I32EnumAttr<"Precision",
     "what the operands of products may be rounded to", [
-      I32EnumAttrCase<"TF32", 0, "tf32">]> {
+      I32EnumAttrCase<"TF32", 0, "tf32">,
+      I32EnumAttrCase<"FP8", 1, "fp8">]> {
   let cppNamespace = "::flash";
 }
 
@@ -186,6 +187,10 @@ def Flash_ProductPrecisionAttr : Flash_Attr<"ProductPrecision", "precision"> {
     ```mlir
     linalg.contract indexing_maps = [...] {flash.precision = #flash.precision<tf32>} ins(...)
     ```
+
+    `#flash.precision<fp8>` is of a `linalg.contract` of weights `[M, N]` and values `[D, N]` of f8E4M3FN, whose values
+    are interleaved as `flash.interleave` gives them: column `16 c + 8 i + 2 t + e` of the weights, for i and e of 0 and
+    1 and t from 0 to 3, is multiplied by column `16 c + 4 t + 2 i + e` of the values.
   }];
   let parameters = (ins EnumParameter<Flash_PrecisionAttr>:$value);
   let assemblyFormat = "`<` $value `>`";

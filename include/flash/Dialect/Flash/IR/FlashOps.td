@@ -52,6 +52,8 @@ class Flash_MatrixOf<list<Type> types>
                      "2D tensor without encoding">;
 
 def Flash_FloatTensor : Flash_TensorOf<[F16, BF16, F32]>;
+/// What a step multiplies: on tiles with precision(fp8), elements of 8 bits.
+def Flash_FactorTensor : Flash_TensorOf<[F16, BF16, F32, F8E4M3FN]>;
 def Flash_FloatTile : Flash_MatrixOf<[F16, BF16, F32]>;
 def Flash_F32Tile : Flash_MatrixOf<[F32]>;
 def Flash_F32Tensor : Flash_TensorOf<[F32]>;
@@ -126,6 +128,10 @@ def Flash_AttentionOp : Flash_Op<"attention",
         10 bits of mantissa, which takes a third of the work of tensor cores.
         Without it they are as accurate as f32 arithmetic. The tiled programs of
         GPUs, and their emulation, do round; other programs need not;
+      - `precision(fp8)`: queries, keys and values are all results of `flash.dequantize` of f8E4M3FN, with a scale `[1]` or
+        `[B, H]` each, none of them negative. Both products may multiply the elements of 8 bits, with
+        probabilities that are rounded to f8E4M3FN, and apply the scales to the scores and to the result. The tiled
+        programs for warpgroups (sm_90a), and their emulation, do so; other programs dequantize. Without it queries of 8 bits are an error;
       - `multiples([m, n])`: the number of queries is a multiple of `m`, and the
         number of keys a multiple of `n`. If types do not say so, it is checked at
         run time (`flash-assert-shapes`). If tiles divide `m` and `n`, the last
@@ -335,6 +341,11 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     mask nor `keys(n)` nor the score region excludes any element of the tile, and no element is tested.
     `lengths`, `blocks` and `multiples`, on rank 4, and `precision` are as in `flash.attention`.
 
+    With `factor(f)`, of type f32, a tile has `precision(fp8)`, and its operands have elements of f8E4M3FN. The products
+    `q k^T` are multiplied by `f`, and `v : [Dv, N]` has the values as `flash.interleave` gives them. Exponentials are
+    multiplied by 2^8 and rounded to f8E4M3FN before they are multiplied by values, so that they use the range
+    of that type, and `max` is less by 8 in units of log2 for that. `sum` adds exponentials that are not rounded.
+
     Example:
 
     ```mlir
@@ -344,10 +355,10 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
         at[%b, %h, %i, %j] of[512, 512] scale(1.250000e-01) unit(1.250000e-01) mask(#flash.causal)
     ```
   }];
-  let arguments = (ins Flash_FloatTensor:$query, Flash_FloatTensor:$key,
-    Flash_FloatTensor:$value, Flash_F32Tensor:$acc, Flash_F32Tensor:$max,
+  let arguments = (ins Flash_FactorTensor:$query, Flash_FactorTensor:$key,
+    Flash_FactorTensor:$value, Flash_F32Tensor:$acc, Flash_F32Tensor:$max,
     Flash_F32Tensor:$sum, Variadic<Index>:$position, Variadic<Index>:$extents,
-    Optional<Index>:$keys, Optional<I1>:$partial, Optional<Flash_LengthsTensor>:$lengths,
+    Optional<Index>:$keys, Optional<I1>:$partial, Optional<F32>:$factor, Optional<Flash_LengthsTensor>:$lengths,
     Optional<Flash_LengthsTensor>:$query_lengths,
     Optional<Flash_LengthsTensor>:$key_lengths,
     Optional<Flash_BlockTensor>:$key_tiles,
@@ -371,7 +382,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     `of` `` custom<DynamicIndexList>($extents, $static_extents)
     (`packed` `(` $packed^ `)`)?
     (`keys` `(` $keys^ `)` (`neutral_padding` $neutral_padding^)?)?
-    (`partial` `(` $partial^ `)`)? `scale` `(` $scale `)`
+    (`partial` `(` $partial^ `)`)? (`factor` `(` $factor^ `)`)? `scale` `(` $scale `)`
     (`unit` `(` $unit^ `)`)?
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?

@@ -20,6 +20,11 @@ namespace flash {
 /// element and has unit strides. Both must have the same rows.
 bool areColumnsOfKeys(mlir::Value key, mlir::Value value);
 
+/// Whether an attention with this schedule multiplies the elements of 8 bits
+/// themselves, which precision(fp8) permits and warps with roles do.
+bool multipliesQuantized(std::optional<Precision> precision,
+                         std::optional<ScheduleAttr> schedule);
+
 /// The properties of an attention, or of its gradients, on which schedules
 /// depend.
 Problem getProblem(AttentionOpInterface op);

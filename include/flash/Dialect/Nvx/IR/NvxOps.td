@@ -76,7 +76,7 @@ def Nvx_WarpgroupMmaOp : Nvx_Op<"warpgroup_mma"> {
     for each step; `a` in registers is a vector with four for each step. The
     second operand has its columns next to each other in memory if `transpose_b`,
     its inner dimension otherwise; so has the first in shared memory its rows if
-    `transpose_a`. The elements are f16 or bf16.
+    `transpose_a`. The elements are f16 or bf16, or f8E4M3FN, which neither transposes.
 
     The registers of the result must not be used, nor the registers of `a` and `c`
     changed, before `nvx.warpgroup_wait`. `nvvm.wgmma.fence.aligned` comes

@@ -31,7 +31,7 @@ def Tile_WarpRowsTensor : Tile_TensorWith<"WarpRowsAttr">;
 class Tile_AnyTensorOf<list<Type> types>
     : AnyTypeOf<types, "", "::mlir::RankedTensorType">;
 def Tile_RegisterTensor : Tile_TensorWith<"LayoutAttrInterface">;
-/// A tile of elements that tensor cores multiply.
+/// A tile of elements that are no fewer bits than any that is multiplied.
 def Tile_FactorSmem
     : Type<And<[Tile_SmemType.predicate,
                 CPred<"!::flash::isQuantized(::llvm::cast<::flash::tile::"
@@ -44,6 +44,14 @@ def Tile_QuantizedSmem
                 CPred<"::flash::isQuantized(::llvm::cast<::flash::tile::"
                       "SmemType>($_self).getElementType())">]>,
            "shared-memory tile of f8E4M3FN or i8", "::flash::tile::SmemType">;
+
+/// A tile that tensor cores multiply, those of warpgroups one of 8 bits, too.
+def Tile_ProductSmem
+    : Type<And<[Tile_SmemType.predicate,
+                CPred<"::flash::ElementType::find(::llvm::cast<::flash::tile::"
+                      "SmemType>($_self).getElementType())->isFactor()">]>,
+           "shared-memory tile of f16, bf16, f32 or f8E4M3FN",
+           "::flash::tile::SmemType">;
 
 def Tile_GlobalTensor : MemRefOf<[F16, BF16, F32, F8E4M3FN, I8]>;
 
@@ -568,7 +576,7 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async",
   let description = [{
     `d = a b + c`, or `a b` without `c`, with `a : MxK` in registers or shared
     memory, `b : KxN` in shared memory, or with `transpose_b`, `b : NxK`. The
-    elements of `a` and `b` are f16, bf16 or f32, and the elements of the result are
+    elements of `a` and `b` are f16, bf16, f32 or f8E4M3FN, and the elements of the result are
     f32. The rows of a tile are spread over the warps.
 
     With `transpose_a`, for warpgroups only, `a : KxM` is in shared memory and has elements
@@ -590,6 +598,12 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async",
     operands to 10 bits of mantissa. The emulation rounds to the nearest such number; a
     GPU may round to the other neighbour if it is about as near.
 
+    Elements of f8E4M3FN are multiplied with `warpgroup` and `transpose_b` alone. Hopper's tensor cores cut such products off to
+    13 or 14 bits of the largest where they add them, so `c` is added to their sum in f32 by the `tile.mma_wait`. If such an `a` is in
+    registers, K is a multiple of 32, and column `16 n + 8 i + 2 t + e` of `a`, for i and e of 0 and 1 and t from 0 to 3, is multiplied by
+    column `16 n + 4 t + 2 i + e` of `b`: a thread has the columns 2 t and 2 t + 1 of eight of a fragment, and an
+    instruction takes four neighbours from it.
+
     With `warpgroup`, every four warps multiply 64 rows together (`wgmma`), and each
     warpgroup goes at its own pace. Otherwise every warp multiplies alone, and its
     product is complete when it goes on (`mma.sync`). After rings have been replaced
@@ -600,8 +614,8 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async",
         !tile.smem<128x64xf16, swizzle = 128> -> !tile.pending<tensor<128x128xf32, #tile.fragment<4>>>
     ```
   }];
-  let arguments = (ins AnyTypeOf<[Tile_FragmentTensor, Tile_FactorSmem]>:$a,
-    Tile_FactorSmem:$b, Optional<Index>:$panel, Optional<Tile_FragmentTensor>:$c, UnitAttr:$transpose_a,
+  let arguments = (ins AnyTypeOf<[Tile_FragmentTensor, Tile_ProductSmem]>:$a,
+    Tile_ProductSmem:$b, Optional<Index>:$panel, Optional<Tile_FragmentTensor>:$c, UnitAttr:$transpose_a,
     UnitAttr:$transpose_b, UnitAttr:$tf32, UnitAttr:$warpgroup);
   let results = (outs Tile_PendingType:$result);
   let assemblyFormat = [{
@@ -1230,6 +1244,27 @@ def Tile_StoreDiagonalsOp : Tile_Op<"store_diagonals",
   let assemblyFormat = [{
     $tile `,` $sums `[` $indices `]` attr-dict
     `:` type($tile) `to` type($sums)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_StoreInterleavedOp : Tile_Op<"store_interleaved",
+    [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "stores the columns of a shared-memory tile of 8 bits as rows";
+  let description = [{
+    Element (`16 c + 8 i + 2 t + e`, `d`) of the tile, for i and e of 0 and 1 and t from 0 to 3, becomes element `16 c + 4 t + 2 i + e` of the row
+    that lies `d` behind the row that the indices name (`flash.interleave`). Rows in memory are as long as the tile has rows, a multiple of 16.
+
+    ```mlir
+    tile.store_interleaved %v, %memory[%b, %h, %row]
+        : !tile.smem<128x64xf8E4M3FN, swizzle = 64> to memref<?x?x?x128xf8E4M3FN>
+    ```
+  }];
+  let arguments = (ins Tile_QuantizedSmem:$tile, MemRefOf<[F8E4M3FN, I8]>:$destination,
+                       Variadic<Index>:$indices);
+  let assemblyFormat = [{
+    $tile `,` $destination `[` $indices `]` attr-dict
+    `:` type($tile) `to` type($destination)
   }];
   let hasVerifier = 1;
 }
