@@ -206,6 +206,24 @@ static void peek(DeferredProduct &part, Products &parts) {
     PipelineAttr::set(look, /*stage=*/0, 2 * parts.deferred.size() + 1);
 }
 
+/// What multiplies the accumulator that is added behind a product (as in
+/// tile.mma_async of elements of 8 bits), with what spreads the factors of rows:
+/// beside the addition both are one instruction, and the loop carries the
+/// factors alone.
+static SmallVector<Operation *> getRescaling(DeferredProduct &part) {
+  auto product = part.product.getC().getDefiningOp<arith::MulFOp>();
+  if (part.product.getB().getType().getElementBytes() != 1 || !product ||
+      product->getBlock() != part.product->getBlock())
+    return {};
+  SmallVector<Operation *> ops = {product};
+  for (Value factor : product->getOperands())
+    if (auto spread = factor.getDefiningOp<BroadcastOp>();
+        spread && spread->getBlock() == product->getBlock() &&
+        spread->hasOneUse())
+      ops.push_back(spread);
+  return ops;
+}
+
 /// Says of each operation of the loop in which iteration it runs, and where.
 static void decide(Products &parts) {
   Block &body = *parts.loop.getBody();
@@ -229,6 +247,8 @@ static void decide(Products &parts) {
   for (auto [i, part] : llvm::enumerate(parts.deferred)) {
     for (Operation *op :
          {part.wait.getOperation(), part.product.getOperation()})
+      PipelineAttr::set(op, /*stage=*/1, 1 + i);
+    for (Operation *op : getRescaling(part))
       PipelineAttr::set(op, /*stage=*/1, 1 + i);
     for (Operation *op :
          {part.result.getOperation(), part.release.getOperation()})
