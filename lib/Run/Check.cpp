@@ -72,8 +72,10 @@ static void clearOtherRows(HostTensor &tensor,
   }
 }
 
-bool flash::run::hasTf32Products(Kernel &kernel) {
-  return kernel.getTarget() != Target::Cpu && permitsTf32(kernel.getLevel0());
+std::optional<flash::Precision> flash::run::getPrecision(Kernel &kernel) {
+  if (kernel.getTarget() == Target::Cpu)
+    return std::nullopt;
+  return getPrecision(kernel.getLevel0());
 }
 
 /// Says of a score region that jumps where it may do so, since there f32 and
@@ -214,16 +216,19 @@ flash::run::checkRuns(const CheckedRuns &runs, const Expectation &expected,
         getRounding(gradient->second.ofOperands) > getRounding(dtype))
       dtype = gradient->second.ofOperands;
     // The naive program's products of f32 are accurate in any case.
-    bool isRounded = expected.hasTf32Products && dtype == DType::F32 &&
-                     variant != Variant::Naive;
+    std::optional<Precision> precision =
+        variant == Variant::Naive ? std::nullopt : expected.precision;
+    bool isLogSumExp = llvm::is_contained(expected.logSumExps, number);
     auto getTolerance = [&](double magnitude) {
       Tolerance tolerance =
-          isRounded ? Tolerance::getOfTf32(magnitude)
-                    : Tolerance::get(dtype, magnitude, expected.headDim);
+          precision == Precision::FP8
+              ? Tolerance::getOfE4M3(dtype, magnitude, isLogSumExp)
+          : precision == Precision::TF32 && dtype == DType::F32
+              ? Tolerance::getOfTf32(magnitude)
+              : Tolerance::get(dtype, magnitude, expected.headDim);
       tolerance.relativeRms = std::max(tolerance.relativeRms, loosest);
       return tolerance;
     };
-    bool isLogSumExp = llvm::is_contained(expected.logSumExps, number);
     // The error of a score is relative, and so is that of a log-sum-exp.
     Tolerance tolerance = getTolerance(isLogSumExp ? 0 : magnitude);
     auto rows = expected.rowMagnitudes.find(number);

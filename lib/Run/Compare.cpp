@@ -35,6 +35,15 @@ Tolerance Tolerance::getOfTf32(double scoreMagnitude) {
   return tolerance;
 }
 
+Tolerance Tolerance::getOfE4M3(DType dtype, double scoreMagnitude,
+                               bool isLogSumExp) {
+  Tolerance tolerance = get(dtype, scoreMagnitude);
+  constexpr double ofScores = 0x1p-10;
+  tolerance.relativeRms =
+      isLogSumExp ? ofScores : 0x1p-4 / std::sqrt(3) + ofScores * scoreMagnitude;
+  return tolerance;
+}
+
 Tolerance Tolerance::getOfRoundedScores(DType dtype, double scoreMagnitude) {
   Tolerance tolerance = get(dtype, scoreMagnitude);
   if (dtype == DType::F16 || dtype == DType::BF16)

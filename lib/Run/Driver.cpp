@@ -279,7 +279,7 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
     auto runs = runChecked(executor, inputs);
     if (!runs)
       return runs.takeError();
-    expected->hasTf32Products = hasTf32Products(**kernel);
+    expected->precision = getPrecision(**kernel);
     auto check = checkRuns(*runs, *expected, Variant::Flash, inputs);
     if (!check)
       return check.takeError();

@@ -54,7 +54,7 @@ llvm::Error GpuExecutor::load(GpuProgram &program) {
   if (auto version = gpu.telemetry.read().driverVersion)
     machine.driver = *version + ", " + machine.driver;
   machine.peakFlops =
-      getPeakFlops(info, resultTypes.front(), permitsTf32(*program.level0),
+      getPeakFlops(info, resultTypes.front(), getPrecision(*program.level0),
                    machine.peakKind);
   machine.peakBandwidth = getPeakBandwidth(info);
   return llvm::Error::success();

@@ -11,7 +11,8 @@ using flash::Machine;
 using namespace flash::run;
 
 std::optional<double> flash::run::getPeakFlops(const cuda::DeviceInfo &device,
-                                               DType dtype, bool tf32,
+                                               DType dtype,
+                                               std::optional<Precision> precision,
                                                std::string &kind) {
   if (!device.clockKHz)
     return std::nullopt;
@@ -19,13 +20,18 @@ std::optional<double> flash::run::getPeakFlops(const cuda::DeviceInfo &device,
   if (!machine || device.isUndescribed())
     return std::nullopt;
   double clock = *device.clockKHz * 1e3 * device.multiprocessors;
+  // Of elements of half as many bits there are twice as many products.
+  if (precision == Precision::FP8) {
+    kind = "f8E4M3FN tensor cores";
+    return 2 * machine->halfFlopsPerClock * clock;
+  }
   if (dtype == DType::F16 || dtype == DType::BF16) {
     kind = (getName(dtype) + " tensor cores").str();
     return machine->halfFlopsPerClock * clock;
   }
   if (dtype != DType::F32 || machine->tf32FlopsPerClock == 0)
     return std::nullopt;
-  if (tf32) {
+  if (precision == Precision::TF32) {
     kind = "tf32 tensor cores";
     return machine->tf32FlopsPerClock * clock;
   }

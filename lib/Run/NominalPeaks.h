@@ -8,17 +8,19 @@
 #ifndef FLASH_LIB_RUN_NOMINALPEAKS_H
 #define FLASH_LIB_RUN_NOMINALPEAKS_H
 
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/HostTensor.h"
 #include "flash/Runtime/Cuda/Device.h"
 
 namespace flash::run {
 
 /// Operations of dense products per second at the highest clock. `kind` says
-/// which units compute the products of this type; with `tf32`, products of f32
-/// from rounded operands. Nothing for devices and types that the table lacks,
+/// which units compute the products of this type; with a precision, products of
+/// rounded operands. Nothing for devices and types that the table lacks,
 /// or if the driver does not report the clock.
 std::optional<double> getPeakFlops(const cuda::DeviceInfo &device, DType dtype,
-                                   bool tf32, std::string &kind);
+                                   std::optional<Precision> precision,
+                                   std::string &kind);
 
 /// Bytes per second between the GPU and its memory.
 std::optional<double> getPeakBandwidth(const cuda::DeviceInfo &device);

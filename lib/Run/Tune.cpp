@@ -327,7 +327,7 @@ llvm::Expected<Report::Check> Search::check() {
       return reference.takeError();
     expected = std::move(*reference);
   }
-  expected.hasTf32Products = hasTf32Products(*kernel);
+  expected.precision = getPrecision(*kernel);
   return checkRuns(*runs, expected, Variant::Flash, inputs);
 }
 

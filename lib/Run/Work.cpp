@@ -10,7 +10,7 @@
 #include "flash/Analysis/MaskNodes.h"
 #include "flash/Analysis/MaskTiles.h"
 #include "flash/Compile/Program.h"
-#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Run/InputSpecs.h"
 #include "flash/Support/StripCasts.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -196,10 +196,11 @@ std::optional<double> flash::run::countScoreBytes(func::FuncOp level0,
   return largest;
 }
 
-bool flash::run::permitsTf32(ModuleOp level0) {
-  WalkResult result = level0.walk([](flash::AttentionOpInterface op) {
-    return op.getPrecision() == flash::Precision::TF32 ? WalkResult::interrupt()
-                                                       : WalkResult::advance();
+std::optional<flash::Precision> flash::run::getPrecision(ModuleOp level0) {
+  std::optional<Precision> precision;
+  level0.walk([&](AttentionOpInterface op) {
+    if (op.getPrecision() != Precision::FP8 || canMultiplyE4M3(op))
+      precision = precision ? precision : op.getPrecision();
   });
-  return result.wasInterrupted();
+  return precision;
 }

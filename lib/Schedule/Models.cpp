@@ -46,6 +46,10 @@ int64_t flash::getSharedBytes(const Problem &problem,
                               const Schedule &schedule) {
   int64_t bytes = schedule.queryStages.value_or(1) *
                   problem.getTileBytes(*schedule.queryTile, problem.headDim);
+  if (problem.queryElement && problem.queryElement != problem.element)
+    bytes += getSharedTileBytes(
+        *schedule.queryTile, problem.headDim,
+        problem.queryElement.getIntOrFloatBitWidth() / int64_t(8));
   // What one warpgroup shares with another: probabilities, and values of rows,
   // of each tile of keys and in the end.
   if (schedule.has(ScheduleFeatures::DivideColumns))

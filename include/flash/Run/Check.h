@@ -8,6 +8,7 @@
 #ifndef FLASH_RUN_CHECK_H
 #define FLASH_RUN_CHECK_H
 
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/Options.h"
 #include "flash/Run/Report.h"
 #include "flash/Run/Session.h"
@@ -61,16 +62,15 @@ struct Expectation {
       rowsOfSequences;
   /// The largest head dimension of an attention; 0 if there is none.
   int64_t headDim = 0;
-  /// Whether products of f32 may have been rounded to tf32.
-  bool hasTf32Products = false;
+  /// What operands of products may have been rounded to.
+  std::optional<Precision> precision;
   /// A message that says why a correct program may have other results; empty if
   /// no reason is known.
   std::string hint;
 };
 
-/// Whether a kernel rounds operands of f32 to tf32 in products. False on the
-/// CPU.
-bool hasTf32Products(Kernel &kernel);
+/// What a kernel rounds operands of products to. Nothing on the CPU.
+std::optional<Precision> getPrecision(Kernel &kernel);
 
 /// Compiles and runs the fp64 reference of a program that has `numResults`
 /// results.

@@ -62,6 +62,18 @@ struct Tolerance {
   /// for scores of magnitude m if that is larger.
   static Tolerance getOfTf32(double scoreMagnitude);
 
+  /// The tolerance for results of `dtype` if products multiply elements of
+  /// f8E4M3FN. Probabilities are rounded to 3 bits of mantissa, so they have
+  /// relative errors of up to 2^-4, and of 2^-4 / sqrt(3) in the root mean
+  /// square where their mantissas are 1, which is the worst. These errors are
+  /// independent, and so relative to a result in the same proportion. Scores
+  /// have relative errors of up to 2^-10, which the exponential makes 2^-10 m
+  /// for scores of magnitude m: the reference rounds queries and keys to 16
+  /// bits, which kernels do not, and tensor cores cut their sums off. Sums of
+  /// exponentials, of which the logarithm is `isLogSumExp`, are not rounded.
+  static Tolerance getOfE4M3(DType dtype, double scoreMagnitude,
+                             bool isLogSumExp);
+
   /// The tolerance if scores and probabilities are rounded to `dtype` before
   /// they are used. A rounded score of magnitude m has an error of m units in
   /// the last digit, so for f16 and bf16 the bound is m times the bound of a

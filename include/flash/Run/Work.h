@@ -8,6 +8,7 @@
 #ifndef FLASH_RUN_WORK_H
 #define FLASH_RUN_WORK_H
 
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/HostTensor.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -42,8 +43,9 @@ std::map<unsigned, llvm::SmallVector<std::pair<int64_t, int64_t>>>
 getRowsOfSequences(mlir::func::FuncOp level0,
                    llvm::ArrayRef<HostTensor> inputs);
 
-/// Whether an attention in a program at level 0 has `precision(tf32)`.
-bool permitsTf32(mlir::ModuleOp level0);
+/// What kernels of a program at level 0 round operands of products to: the
+/// precision of an attention, if the target multiplies such elements.
+std::optional<Precision> getPrecision(mlir::ModuleOp level0);
 
 } // namespace flash::run
 

@@ -21,9 +21,9 @@ namespace flash {
 struct Problem {
   /// The element type of the queries, as they are multiplied.
   mlir::Type element;
-  /// The element types of keys and values in memory. They differ from `element`
-  /// if keys or values are dequantized.
-  mlir::Type keyElement, valueElement;
+  /// The element types of queries, keys and values in memory. They differ from
+  /// `element` if these are dequantized.
+  mlir::Type queryElement, keyElement, valueElement;
   /// The precision of the products if it is less than the precision of the
   /// elements ("tf32"), else the name of the element type. For quantized keys
   /// and values their element types are appended, as in "f16_of_i8_i8".
@@ -97,10 +97,11 @@ struct Problem {
   }
   /// Whether elements of 8 bits are multiplied themselves (precision(fp8)).
   bool multipliesQuantized() const { return getElementBits() == 8; }
-  /// Whether keys or values are quantized in memory, and dequantized before the
-  /// products.
+  /// Whether queries, keys or values are quantized in memory, and dequantized
+  /// before the products.
   bool isDequantized() const {
-    return (keyElement && keyElement != element) ||
+    return (queryElement && queryElement != element) ||
+           (keyElement && keyElement != element) ||
            (valueElement && valueElement != element);
   }
   /// The number of rows of the `packedHeads` heads that share tiles, if the

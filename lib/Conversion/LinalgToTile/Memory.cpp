@@ -732,6 +732,11 @@ FailureOr<Value> BlockConverter::dequantize(DequantizeTileOp op) {
   RankedTensorType type = op.getResult().getType();
   OpBuilder::InsertionGuard guard(b);
   setInsertionPointAt(op, /*isEarly=*/false);
+  // Behind the copy, where both stand in front of a loop.
+  if (Block *block = b.getInsertionBlock();
+      block == copied->getParentBlock() && b.getInsertionPoint() != block->end() &&
+      !copied->getDefiningOp()->isBeforeInBlock(&*b.getInsertionPoint()))
+    b.setInsertionPointAfterValue(*copied);
   auto result = tile::DequantizeOp::create(
       b, op.getLoc(),
       tile::SmemType::get(type.getDimSize(0), type.getDimSize(1),

@@ -167,6 +167,9 @@ BlockConverter::getSharedColumns(Value tile, Operation *user) {
 
 FailureOr<Value> BlockConverter::getFirstFactor(Value tile, bool transposed,
                                                 Operation *user) {
+  if (auto quantized = tile.getDefiningOp<DequantizeTileOp>();
+      quantized && !transposed)
+    return dequantize(quantized);
   if (isMemoryTile(tile, forall) && !transposed) {
     FailureOr<Value> copied = fetch(tile, user);
     if (failed(copied) || *copied)

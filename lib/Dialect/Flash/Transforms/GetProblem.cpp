@@ -92,6 +92,11 @@ bool flash::areColumnsOfKeys(Value key, Value value) {
          llvm::all_of(slice.getMixedOffsets(), isZeroInteger);
 }
 
+bool flash::canMultiplyE4M3(Operation *op) {
+  Machine machine = getMachine(op);
+  return machine.hasWarpgroups() && machine.copies >= TileCopies::Bulk;
+}
+
 bool flash::multipliesQuantized(std::optional<Precision> precision,
                                 std::optional<ScheduleAttr> schedule) {
   return precision == Precision::FP8 && schedule &&
@@ -109,10 +114,9 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
   problem.element = op.getQuery().getType().getElementType();
   problem.keyElement = getElementInMemory(op.getKey());
   problem.valueElement = getElementInMemory(op.getValue());
-  if (Machine machine = getMachine(op); op.getPrecision() == Precision::FP8 &&
-                                        machine.hasWarpgroups() &&
-                                        machine.copies >= TileCopies::Bulk)
-    problem.element = problem.keyElement;
+  problem.queryElement = getElementInMemory(op.getQuery());
+  if (op.getPrecision() == Precision::FP8 && canMultiplyE4M3(op))
+    problem.element = problem.queryElement;
   if (op.getPrecision())
     problem.precision = stringifyPrecision(*op.getPrecision());
   else

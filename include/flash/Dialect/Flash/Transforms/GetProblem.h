@@ -20,6 +20,10 @@ namespace flash {
 /// element and has unit strides. Both must have the same rows.
 bool areColumnsOfKeys(mlir::Value key, mlir::Value value);
 
+/// Whether the machine that the module around `op` is compiled for multiplies
+/// elements of f8E4M3FN.
+bool canMultiplyE4M3(mlir::Operation *op);
+
 /// Whether an attention with this schedule multiplies the elements of 8 bits
 /// themselves, which precision(fp8) permits and warps with roles do.
 bool multipliesQuantized(std::optional<Precision> precision,
