@@ -38,9 +38,11 @@ Tolerance Tolerance::getOfTf32(double scoreMagnitude) {
 Tolerance Tolerance::getOfE4M3(DType dtype, double scoreMagnitude,
                                bool isLogSumExp) {
   Tolerance tolerance = get(dtype, scoreMagnitude);
-  constexpr double ofScores = 0x1p-10;
-  tolerance.relativeRms =
-      isLogSumExp ? ofScores : 0x1p-4 / std::sqrt(3) + ofScores * scoreMagnitude;
+  double ofElements = dtype == DType::F16 ? 0x1p-12 : 0x1p-9,
+         ofScores = ofElements * std::sqrt(2.0 / 3) + 0x1p-10;
+  tolerance.relativeRms = isLogSumExp ? ofScores
+                                      : 0x1p-4 / std::sqrt(3.0) +
+                                            ofScores * scoreMagnitude;
   return tolerance;
 }
 

@@ -67,10 +67,11 @@ struct Tolerance {
   /// relative errors of up to 2^-4, and of 2^-4 / sqrt(3) in the root mean
   /// square where their mantissas are 1, which is the worst. These errors are
   /// independent, and so relative to a result in the same proportion. Scores
-  /// have relative errors of up to 2^-10, which the exponential makes 2^-10 m
-  /// for scores of magnitude m: the reference rounds queries and keys to 16
-  /// bits, which kernels do not, and tensor cores cut their sums off. Sums of
-  /// exponentials, of which the logarithm is `isLogSumExp`, are not rounded.
+  /// have relative errors e, which the exponential makes e m for scores of
+  /// magnitude m: the reference rounds queries and keys to 16 bits, which
+  /// kernels do not (two errors of up to 2^-9, or 2^-12 where `dtype` is f16),
+  /// and tensor cores cut off their sums (2^-10). Sums of exponentials, of which
+  /// a log-sum-exp is the logarithm, are not rounded.
   static Tolerance getOfE4M3(DType dtype, double scoreMagnitude,
                              bool isLogSumExp);
 
