@@ -27,9 +27,11 @@ namespace {
 // copies: more leave each thread too few registers.
 constexpr int64_t keysPerStep = 16, maxKeyTile = 256,
                   maxQueryTile = 3 * rowsOfWarpgroup;
-// The same of elements of 8 bits, and what their head dimensions, rows of which
-// are copied in multiples of 16 bytes, are multiples of.
-constexpr int64_t quantizedKeysPerStep = 32, quantizedColumns = 16;
+// The same of elements of 8 bits; what their head dimensions are multiples of,
+// as rows are copied in multiples of 16 bytes; and the most columns of values
+// for which a thread has registers.
+constexpr int64_t quantizedKeysPerStep = 32, quantizedColumns = 16,
+                  mostQuantizedColumns = 192;
 // Shared memory that the barriers of a block's rings need, rounded up.
 constexpr int64_t barrierBytesPerBlock = 1024;
 // A panel of a tile in shared memory (128-byte swizzle), through which results
@@ -91,7 +93,8 @@ constexpr ScheduleFeatures quantized = ScheduleFeatures::SpecializeWarps |
 constexpr Candidate quantizedCandidates[] = {
     {64, 0, unlimited, 192, 96, quantized},
     {128, 0, unlimited, 128, 128, quantized},
-    {largestHeadDim, 0, unlimited, 128, 64, quantized}};
+    {160, 0, unlimited, 128, 64, quantized},
+    {largestHeadDim, 0, unlimited, 128, 32, quantized}};
 } // namespace
 
 /// Tiles for wider heads than the candidates are of: of 64 queries, whose
@@ -305,6 +308,10 @@ static std::string findQuantizedFault(const Problem &problem,
                      "of {0}, got {1}; leave it out, or use {2}",
                      quantizedColumns, columns,
                      llvm::alignTo(columns, quantizedColumns));
+  if (problem.valueDim > mostQuantizedColumns)
+    return formatv("precision(fp8) takes head dimensions of values up to {0}, "
+                   "got {1}; leave it out",
+                   mostQuantizedColumns, problem.valueDim);
   if (getValueColumns(problem, schedule) != problem.valueDim ||
       schedule.has(ScheduleFeatures::DivideColumns))
     return "precision(fp8) is of blocks that have all columns of the values; "

@@ -62,3 +62,17 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @eight_bits() kernel {
+    %c0 = arith.constant 0 : index
+    %t = tile.smem_view %c0 : !tile.smem<64x64xf8E4M3FN, swizzle = 64>
+    // expected-error @below {{'tile.mma_async' op multiplies elements of 'f8E4M3FN', which products of warpgroups alone do}}
+    // expected-error @below {{failed to legalize operation 'tile.mma_async'}}
+    %p = tile.mma_async %t, %t transpose_b : !tile.smem<64x64xf8E4M3FN, swizzle = 64>, !tile.smem<64x64xf8E4M3FN, swizzle = 64> -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+    %s = tile.mma_wait %p : !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+    gpu.return
+  }
+}

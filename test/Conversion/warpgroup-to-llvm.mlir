@@ -71,6 +71,20 @@ gpu.module @m {
     gpu.return
   }
 
+  // Elements of 8 bits: steps of 32, and no operand can be transposed.
+  // CHECK-LABEL: llvm.func @eight_bits(
+  // CHECK:       llvm.inline_asm has_side_effects
+  // CHECK-SAME:  wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 {$0, $1, $2, $3}, $4, $6, starts, 1, 1;
+  // CHECK-SAME:  wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 {$0, $1, $2, $3}, $5, b1, adds, 1, 1;
+  // CHECK:       wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 {$0, $1, $2, $3}, {$4, $5, $6, $7}, $8, starts, 1, 1;
+  gpu.func @eight_bits(%q: i64, %k: i64, %p: vector<4xi32>, %o: !llvm.ptr) kernel {
+    %s = nvx.warpgroup_mma f8E4M3FN %q at [0, 2] : i64, %k at [0, 2] -> vector<4xf32>
+    %t = nvx.warpgroup_mma f8E4M3FN %p : vector<4xi32>, %k at [0] -> vector<4xf32>
+    llvm.store %s, %o : vector<4xf32>, !llvm.ptr
+    llvm.store %t, %o : vector<4xf32>, !llvm.ptr
+    gpu.return
+  }
+
   // CHECK-LABEL: llvm.func @wait(
   // CHECK:       llvm.inline_asm has_side_effects {{.*}}"wgmma.wait_group.sync.aligned 1;", "=f,=f,=r,0,1,2"
   // CHECK:       llvm.inline_asm has_side_effects {{.*}}"wgmma.wait_group.sync.aligned 0;"

@@ -838,6 +838,15 @@ struct ConvertFlashToSCF
   using Base::Base;
 
   void runOnOperation() override {
+    WalkResult walk = getOperation().walk([&](InterleaveOp op) {
+      if (onlyKernels)
+        return WalkResult::skip();
+      op.emitOpError("is of kernels for a GPU; use flash.dequantize, or a "
+                     "target that is a GPU");
+      return WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
     SmallVector<KernelOp> kernels;
     getOperation().walk([&](KernelOp kernel) { kernels.push_back(kernel); });
     SmallVector<RowLoop> rowLoops;

@@ -320,8 +320,12 @@ static FailureOr<Value> convertMmaAsync(tile::MmaAsyncOp op,
   if (op.getTransposeA())
     return op.emitOpError("has its first operand transposed, which only "
                           "products of warpgroups can");
+  Type type = op.getB().getType().getElementType();
+  if (isa<Float8E4M3FNType>(type))
+    return op.emitOpError("multiplies elements of ")
+           << type << ", which products of warpgroups alone do";
   std::string element;
-  llvm::raw_string_ostream(element) << op.getB().getType().getElementType();
+  llvm::raw_string_ostream(element) << type;
   if (std::string fault = t.machine().findProductFault(element); !fault.empty())
     return op.emitOpError() << fault;
   Value b = advanceToPanel(t, op.getB().getType(), adaptor.getB(),

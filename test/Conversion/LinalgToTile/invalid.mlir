@@ -293,7 +293,7 @@ func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
 func.func @f(%x: tensor<16x16xf64>) -> tensor<16x16xf32> {
   %e = tensor.empty() : tensor<16x16xf32>
   %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
-    // expected-error @below {{'tensor.extract_slice' op has no translation to a block program: tiles are of f16, bf16 and f32}}
+    // expected-error @below {{'tensor.extract_slice' op has no translation to a block program: tiles are of f16, bf16, f32 and f8E4M3FN}}
     %0 = tensor.extract_slice %x[0, 0] [16, 16] [1, 1] : tensor<16x16xf64> to tensor<16x16xf64>
     %1 = tensor.empty() : tensor<16x16xf32>
     %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<16x16xf64>) outs(%1 : tensor<16x16xf32>) {

@@ -58,7 +58,7 @@ func.func @several(%k: tensor<2x4x9x16xi8>, %s: tensor<2xf32>) {
 
 func.func @queries(%q: tensor<2x4x9x16xi8>, %s: tensor<1xf32>) {
   %0 = flash.dequantize %q scale(%s : tensor<1xf32>) : tensor<2x4x9x16xi8> -> tensor<2x4x9x16xf16>
-  // expected-error @below {{takes dequantized rows as queries; keys and values of flash.attention alone are, and queries and gradients have 16 bits or more}}
+  // expected-error @below {{takes dequantized rows as queries; keys and values of flash.attention alone are, its queries with precision(fp8), and gradients have 16 bits or more}}
   %1 = flash.attention %0, %0, %0 : (tensor<2x4x9x16xf16>, tensor<2x4x9x16xf16>, tensor<2x4x9x16xf16>) -> tensor<2x4x9x16xf16>
   return
 }
@@ -68,7 +68,7 @@ func.func @queries(%q: tensor<2x4x9x16xi8>, %s: tensor<1xf32>) {
 !t = tensor<2x4x9x16xf16>
 func.func @gradients(%q: !t, %k: tensor<2x4x9x16xi8>, %s: tensor<1xf32>, %lse: tensor<2x4x9xf32>) {
   %0 = flash.dequantize %k scale(%s : tensor<1xf32>) : tensor<2x4x9x16xi8> -> !t
-  // expected-error @below {{takes dequantized rows; keys and values of flash.attention alone are, and queries and gradients have 16 bits or more}}
+  // expected-error @below {{takes dequantized rows; keys and values of flash.attention alone are, its queries with precision(fp8), and gradients have 16 bits or more}}
   %1:3 = flash.attention_grad %q, %0, %q, %q, %lse, %q : (!t, !t, !t, !t, tensor<2x4x9xf32>, !t) -> (!t, !t, !t)
   return
 }

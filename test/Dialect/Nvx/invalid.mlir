@@ -2,7 +2,7 @@
 // RUN: flash-opt %s --split-input-file --verify-diagnostics
 
 func.func @f(%d: i64) {
-  // expected-error @below {{'nvx.warpgroup_mma' op multiplies f16 or bf16, not 'f32'}}
+  // expected-error @below {{'nvx.warpgroup_mma' op multiplies f16, bf16 or f8E4M3FN, not 'f32'}}
   %s = nvx.warpgroup_mma f32 %d at [0] : i64, %d at [0] -> vector<64xf32>
   return
 }
@@ -121,3 +121,11 @@ func.func @f(%d: i64 {nvx.shared}) {
 
 // expected-error @below {{'func.func' op has an attribute 'nvx.shared' of result 0; dialect 'nvx' declares none for results}}
 func.func private @f() -> (i64 {nvx.shared})
+
+// -----
+
+func.func @f(%d: i64) {
+  // expected-error @below {{'nvx.warpgroup_mma' op transposes operands of 16 bits alone, not of 'f8E4M3FN'}}
+  %s = nvx.warpgroup_mma f8E4M3FN %d at [0] : i64, %d at [0] transpose_b -> vector<64xf32>
+  return
+}

@@ -1427,3 +1427,49 @@ func.func @f(%x: !tile.smem<32x64xf16, swizzle = 128>, %i: index) {
   %r = tile.load_row %x[%i] : !tile.smem<32x64xf16, swizzle = 128> to tensor<16x64xf16, #tile.fragment<1>>
   return
 }
+
+// -----
+
+!t = !tile.smem<64x32xf8E4M3FN, swizzle = 32>
+func.func @f(%a: !t, %b: !tile.smem<32x64xf8E4M3FN, swizzle = 64>) {
+  // expected-error @below {{multiplies elements of 'f8E4M3FN' by a second operand with transpose_b alone}}
+  %d = tile.mma_async %a, %b warpgroup : !t, !tile.smem<32x64xf8E4M3FN, swizzle = 64> -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+  return
+}
+
+// -----
+
+!a = tensor<64x48xf8E4M3FN, #tile.fragment<4>>
+!b = !tile.smem<64x48xf8E4M3FN, swizzle = 64>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error @below {{interleaves columns of elements of 'f8E4M3FN' in registers, which are a multiple of 32, not 48}}
+  %d = tile.mma_async %a, %b transpose_b warpgroup : !a, !b -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+  return
+}
+
+// -----
+
+!t = !tile.smem<24x64xf8E4M3FN, swizzle = 64>
+func.func @f(%t: !t, %m: memref<?x24xf8E4M3FN>, %i: index) {
+  // expected-error @below {{interleaves a multiple of 16 rows, of elements as memory has them, got '!tile.smem<24x64xf8E4M3FN, swizzle = 64>' for 'memref<?x24xf8E4M3FN>'}}
+  tile.store_interleaved %t, %m[%i] : !t to memref<?x24xf8E4M3FN>
+  return
+}
+
+// -----
+
+!t = !tile.smem<32x64xf8E4M3FN, swizzle = 64>
+func.func @f(%t: !t, %m: memref<?x?x32xf8E4M3FN>, %i: index) {
+  // expected-error @below {{stores whole rows, so it takes 2 indices, got 1}}
+  tile.store_interleaved %t, %m[%i] : !t to memref<?x?x32xf8E4M3FN>
+  return
+}
+
+// -----
+
+!t = !tile.smem<32x64xf8E4M3FN, swizzle = 64>
+func.func @f(%t: !t, %m: memref<?x64xf8E4M3FN>, %i: index) {
+  // expected-error @below {{stores rows of 32 elements side by side, got 'memref<?x64xf8E4M3FN>'}}
+  tile.store_interleaved %t, %m[%i] : !t to memref<?x64xf8E4M3FN>
+  return
+}

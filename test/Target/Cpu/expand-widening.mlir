@@ -20,3 +20,15 @@ func.func @scalar(%x: f8E4M3FN) -> f16 {
   %w = arith.extf %x : f8E4M3FN to f16
   return %w : f16
 }
+
+// What is rounded to them is computed to their bits, too.
+// CHECK-LABEL: func @round(
+// CHECK-SAME:    %[[X:.*]]: vector<8xf32>
+// CHECK:         arith.bitcast %[[X]] : vector<8xf32> to vector<8xi32>
+// CHECK:         %[[BITS:.*]] = arith.trunci %{{.*}} : vector<8xi32> to vector<8xi8>
+// CHECK:         arith.bitcast %[[BITS]] : vector<8xi8> to vector<8xf8E4M3FN>
+// CHECK-NOT:     arith.truncf
+func.func @round(%x: vector<8xf32>) -> vector<8xf8E4M3FN> {
+  %r = arith.truncf %x : vector<8xf32> to vector<8xf8E4M3FN>
+  return %r : vector<8xf8E4M3FN>
+}
