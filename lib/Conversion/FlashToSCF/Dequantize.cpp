@@ -66,7 +66,7 @@ static Value emitScale(LoadRowsOp load, Value scale) {
   return tensor::ExtractOp::create(b, load.getLoc(), scale, at);
 }
 
-/// Emits the scale of a row of a tile. Rows that do not exist are zeros; theirs
+/// Emits the scale of a row of a tile, where it is not that of all. Rows that do not exist are zeros; theirs
 /// is 0, too, and no element is read for them.
 static Value emitScaleOfRow(OpBuilder &b, LoadRowsOp load, Value scales,
                             Value row) {
@@ -74,6 +74,14 @@ static Value emitScaleOfRow(OpBuilder &b, LoadRowsOp load, Value scales,
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
+  // Queries of several heads, each of which has a scale.
+  if (cast<RankedTensorType>(scales.getType()).getRank() == 2) {
+    Value head = arith::AddIOp::create(
+        b, loc, load.getPosition()[1],
+        arith::RemUIOp::create(b, loc, row, constant(*load.getPacked())));
+    return tensor::ExtractOp::create(b, loc, scales,
+                                     ValueRange{load.getPosition()[0], head});
+  }
   Value exists;
   if (Value rows = load.getRows()) {
     exists =
@@ -147,7 +155,8 @@ LoadRowsOp flash::loadQuantized(LoadRowsOp load, DequantizeOp op,
   OpBuilder b(load);
   RankedTensorType type = load.getTile().getType();
   Value scale, scales;
-  if (op.getScale().getType().getRank() == 3)
+  int64_t rank = op.getScale().getType().getRank();
+  if (rank == 3 || (rank == 2 && load.getPacked()))
     scales = op.getScale();
   else
     scale = emitScale(load, op.getScale());

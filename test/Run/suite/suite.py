@@ -530,6 +530,7 @@ def main():
     parser.add_argument("--packed", action="store_true", help="those of packed_cases() in packed.py")
     parser.add_argument("--paged", action="store_true", help="those of paged_cases() in paged.py")
     parser.add_argument("--quantized", action="store_true", help="those of quantized_cases() in quantized.py")
+    parser.add_argument("--fp8", action="store_true", help="those of fp8_cases() in fp8.py")
     parser.add_argument("--places", action="store_true", help="of --packed: the bits of sequences at other places and alone")
     arguments = parser.parse_args()
     check = run
@@ -548,6 +549,10 @@ def main():
         import quantized
 
         everything, check = quantized.quantized_cases(), quantized.run
+    elif arguments.fp8:
+        import fp8
+
+        everything, check = fp8.fp8_cases(), fp8.run
     else:
         everything = matrix() if arguments.matrix else gradient_cases() if arguments.gradients else cases()
     if arguments.target == "emulate:sm_90a":
