@@ -40,9 +40,9 @@ Tolerance Tolerance::getOfE4M3(DType dtype, double scoreMagnitude,
   Tolerance tolerance = get(dtype, scoreMagnitude);
   double ofElements = dtype == DType::F16 ? 0x1p-12 : 0x1p-9,
          ofScores = ofElements * std::sqrt(2.0 / 3) + 0x1p-10;
-  tolerance.relativeRms = isLogSumExp ? ofScores
-                                      : 0x1p-4 / std::sqrt(3.0) +
-                                            ofScores * scoreMagnitude;
+  tolerance.relativeRms =
+      isLogSumExp ? ofScores
+                  : 0x1p-4 / std::sqrt(3.0) + ofScores * scoreMagnitude;
   return tolerance;
 }
 

@@ -10,10 +10,10 @@
 using flash::Machine;
 using namespace flash::run;
 
-std::optional<double> flash::run::getPeakFlops(const cuda::DeviceInfo &device,
-                                               DType dtype,
-                                               std::optional<Precision> precision,
-                                               std::string &kind) {
+std::optional<double>
+flash::run::getPeakFlops(const cuda::DeviceInfo &device, DType dtype,
+                         std::optional<Precision> precision,
+                         std::string &kind) {
   if (!device.clockKHz)
     return std::nullopt;
   const Machine *machine = device.getTarget();

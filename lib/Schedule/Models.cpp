@@ -47,9 +47,9 @@ int64_t flash::getSharedBytes(const Problem &problem,
   int64_t bytes = schedule.queryStages.value_or(1) *
                   problem.getTileBytes(*schedule.queryTile, problem.headDim);
   if (problem.queryElement && problem.queryElement != problem.element)
-    bytes += getSharedTileBytes(
-        *schedule.queryTile, problem.headDim,
-        problem.queryElement.getIntOrFloatBitWidth() / int64_t(8));
+    bytes += getSharedTileBytes(*schedule.queryTile, problem.headDim,
+                                problem.queryElement.getIntOrFloatBitWidth() /
+                                    int64_t(8));
   // What one warpgroup shares with another: probabilities, and values of rows,
   // of each tile of keys and in the end.
   if (schedule.has(ScheduleFeatures::DivideColumns))
@@ -73,9 +73,9 @@ int64_t flash::getSharedBytes(const Problem &problem,
   }
   // Values of 8 bits are multiplied with keys as neighbours.
   if (problem.multipliesQuantized())
-    bytes += *schedule.stages *
-             (problem.getTileBytes(ofValues, *schedule.keyTile) -
-              problem.getTileBytes(*schedule.keyTile, ofValues));
+    bytes +=
+        *schedule.stages * (problem.getTileBytes(ofValues, *schedule.keyTile) -
+                            problem.getTileBytes(*schedule.keyTile, ofValues));
   return bytes;
 }
 

@@ -27,9 +27,9 @@ namespace {
 // copies: more leave each thread too few registers.
 constexpr int64_t keysPerStep = 16, maxKeyTile = 256,
                   maxQueryTile = 3 * rowsOfWarpgroup;
-// The same of elements of 8 bits; what their head dimensions are multiples of,
-// as rows are copied in multiples of 16 bytes; and the most columns of values
-// for which a thread has registers.
+// Of elements of 8 bits: the keys of a step; what head dimensions are multiples
+// of, as rows are copied in multiples of 16 bytes; and the most columns of
+// values for which a thread has registers.
 constexpr int64_t quantizedKeysPerStep = 32, quantizedColumns = 16,
                   mostQuantizedColumns = 192;
 // Shared memory that the barriers of a block's rings need, rounded up.
@@ -83,13 +83,12 @@ constexpr Candidate maskedCandidates[] = {
      specialized | ScheduleFeatures::PingPong | ScheduleFeatures::Persistent},
     {256, 0, unlimited, 128, 64, pingPong | ScheduleFeatures::Persistent}};
 /// The same for elements of 8 bits, whose products with values need registers
-/// of their own beside the accumulator. As it is multiplied at each step anyway,
-/// it is always rescaled.
-constexpr ScheduleFeatures quantized = ScheduleFeatures::SpecializeWarps |
-                                       ScheduleFeatures::BulkStore |
-                                       ScheduleFeatures::Overlap |
-                                       ScheduleFeatures::PingPong |
-                                       ScheduleFeatures::Persistent;
+/// of their own beside the accumulator. As it is multiplied at each step
+/// anyway, it is always rescaled.
+constexpr ScheduleFeatures quantized =
+    ScheduleFeatures::SpecializeWarps | ScheduleFeatures::BulkStore |
+    ScheduleFeatures::Overlap | ScheduleFeatures::PingPong |
+    ScheduleFeatures::Persistent;
 constexpr Candidate quantizedCandidates[] = {
     {64, 0, unlimited, 192, 96, quantized},
     {128, 0, unlimited, 128, 128, quantized},
@@ -140,7 +139,7 @@ static std::optional<Candidate> makeWideCandidate(const Problem &problem,
 static bool isWide(const Problem &problem) {
   return !problem.multipliesQuantized() &&
          std::max(problem.headDim, problem.valueDim) >
-         std::rbegin(candidates)->maxHeadDim;
+             std::rbegin(candidates)->maxHeadDim;
 }
 
 bool flash::hasSm90Tiles(const Problem &problem, const Machine &target,
@@ -199,9 +198,8 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   int64_t dim = std::max(problem.headDim, problem.valueDim);
   std::optional<int64_t> keys = problem.meanKeysPerQuery;
   ArrayRef<Candidate> all = problem.multipliesQuantized() ? quantizedCandidates
-                            : problem.isMasked
-                                ? ArrayRef(maskedCandidates)
-                                : ArrayRef(candidates);
+                            : problem.isMasked ? ArrayRef(maskedCandidates)
+                                               : ArrayRef(candidates);
   // Whether there are tiles for all blocks that are to share multiprocessors.
   auto hasEnough = [&](const Candidate &c) {
     std::optional<int64_t> tiles = problem.countQueryTiles(c.queryTile);
@@ -296,12 +294,12 @@ static std::string findQuantizedFault(const Problem &problem,
   if (!problem.multipliesQuantized())
     return "";
   if (*schedule.keyTile % quantizedKeysPerStep != 0)
-    return formatv("key_tile must be a multiple of {0} for precision(fp8), got "
-                   "{1}; the nearest is {2}",
-                   quantizedKeysPerStep, *schedule.keyTile,
-                   std::min(llvm::alignTo(*schedule.keyTile,
-                                          quantizedKeysPerStep),
-                            uint64_t(maxKeyTile)));
+    return formatv(
+        "key_tile must be a multiple of {0} for precision(fp8), got "
+        "{1}; the nearest is {2}",
+        quantizedKeysPerStep, *schedule.keyTile,
+        std::min(llvm::alignTo(*schedule.keyTile, quantizedKeysPerStep),
+                 uint64_t(maxKeyTile)));
   for (int64_t columns : {problem.headDim, problem.valueDim})
     if (columns % quantizedColumns != 0)
       return formatv("precision(fp8) takes head dimensions that are multiples "

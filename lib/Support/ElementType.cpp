@@ -76,13 +76,13 @@ static Value emitE4M3ToF32(OpBuilder &b, Location loc, Value bits) {
 /// The nearest number, ties to even. Numbers behind the largest become it, as
 /// `cvt.satfinite` has it.
 static Value emitF32ToE4M3(OpBuilder &b, Location loc, Value value) {
-  Bits e(b, loc, arith::BitcastOp::create(
-                     b, loc,
-                     isa<VectorType>(value.getType())
-                         ? cast<VectorType>(value.getType())
-                               .clone(b.getI32Type())
-                         : Type(b.getI32Type()),
-                     value));
+  Bits e(b, loc,
+         arith::BitcastOp::create(
+             b, loc,
+             isa<VectorType>(value.getType())
+                 ? cast<VectorType>(value.getType()).clone(b.getI32Type())
+                 : Type(b.getI32Type()),
+             value));
   auto shiftRight = [&](Value x, int64_t digits) -> Value {
     return arith::ShRUIOp::create(b, loc, x, e.constant(digits));
   };
@@ -103,9 +103,9 @@ static Value emitF32ToE4M3(OpBuilder &b, Location loc, Value value) {
   Value large = e.splat(e.f32, b.getF32FloatAttr(0x1p14));
   Value small = arith::AddFOp::create(
       b, loc, arith::BitcastOp::create(b, loc, e.f32, magnitude), large);
-  small = arith::SubIOp::create(
-      b, loc, arith::BitcastOp::create(b, loc, e.i32, small),
-      arith::BitcastOp::create(b, loc, e.i32, large));
+  small = arith::SubIOp::create(b, loc,
+                                arith::BitcastOp::create(b, loc, e.i32, small),
+                                arith::BitcastOp::create(b, loc, e.i32, large));
   constexpr int64_t leastNormal = 0x3c800000, behindLargest = 0x43e00000,
                     infinity = 0x7f800000;
   Value result = e.select(

@@ -70,8 +70,8 @@ struct Tolerance {
   /// have relative errors e, which the exponential makes e m for scores of
   /// magnitude m: the reference rounds queries and keys to 16 bits, which
   /// kernels do not (two errors of up to 2^-9, or 2^-12 where `dtype` is f16),
-  /// and tensor cores cut off their sums (2^-10). Sums of exponentials, of which
-  /// a log-sum-exp is the logarithm, are not rounded.
+  /// and tensor cores cut off their sums (2^-10). A log-sum-exp has the error
+  /// of scores, since sums are of exponentials that are not rounded.
   static Tolerance getOfE4M3(DType dtype, double scoreMagnitude,
                              bool isLogSumExp);
 

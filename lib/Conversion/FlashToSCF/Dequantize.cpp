@@ -66,15 +66,15 @@ static Value emitScale(LoadRowsOp load, Value scale) {
   return tensor::ExtractOp::create(b, load.getLoc(), scale, at);
 }
 
-/// Emits the scale of a row of a tile, where it is not that of all. Rows that do not exist are zeros; theirs
-/// is 0, too, and no element is read for them.
+/// Emits the scale of a row of a tile, where it is not that of all. Rows that
+/// do not exist are zeros; theirs is 0, too, and no element is read for them.
 static Value emitScaleOfRow(OpBuilder &b, LoadRowsOp load, Value scales,
                             Value row) {
   Location loc = load.getLoc();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  // Queries of several heads, each of which has a scale.
+  // Rows of a tile of queries may be of several heads, and each has a scale.
   if (cast<RankedTensorType>(scales.getType()).getRank() == 2) {
     Value head = arith::AddIOp::create(
         b, loc, load.getPosition()[1],

@@ -171,8 +171,8 @@ static RowTiles getRowTiles(scf::ForallOp loop) {
       tiles.addMemory(type, getMemoryType(tile, loop));
   };
   loop.walk([&](Operation *op) {
-    if (isa<IsFiniteOp, ZeroNonfiniteOp, DequantizeTileOp, InterleaveOp,
-            AnyOp>(op)) {
+    if (isa<IsFiniteOp, ZeroNonfiniteOp, DequantizeTileOp, InterleaveOp, AnyOp>(
+            op)) {
       tiles.areOnly = false;
     } else if (auto store = dyn_cast<tensor::ParallelInsertSliceOp>(op)) {
       tiles.addMemory(store.getSourceType(), store.getDestType());

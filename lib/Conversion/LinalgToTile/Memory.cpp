@@ -485,9 +485,9 @@ static bool storesToEnd(tensor::ParallelInsertSliceOp slice,
   });
 }
 
-LogicalResult
-BlockConverter::storeInterleaved(Operation *op, InterleaveOp interleave,
-                                 const MemoryTile &destination) {
+LogicalResult BlockConverter::storeInterleaved(Operation *op,
+                                               InterleaveOp interleave,
+                                               const MemoryTile &destination) {
   Value tile = interleave.getTile();
   FailureOr<Value> copied = isMemoryTile(tile, forall)
                                 ? fetch(tile, interleave)
@@ -734,7 +734,8 @@ FailureOr<Value> BlockConverter::dequantize(DequantizeTileOp op) {
   setInsertionPointAt(op, /*isEarly=*/false);
   // Behind the copy, where both stand in front of a loop.
   if (Block *block = b.getInsertionBlock();
-      block == copied->getParentBlock() && b.getInsertionPoint() != block->end() &&
+      block == copied->getParentBlock() &&
+      b.getInsertionPoint() != block->end() &&
       !copied->getDefiningOp()->isBeforeInBlock(&*b.getInsertionPoint()))
     b.setInsertionPointAfterValue(*copied);
   auto result = tile::DequantizeOp::create(

@@ -227,10 +227,11 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
     if (product->transposedA || !product->transposedB ||
         isInterleaved == isMemoryTile(product->a->get(), forall) ||
         !getSchedule(forall).has(ScheduleFeatures::SpecializeWarps))
-      return refuse(op, "a product of f8E4M3FN is computed by warps with roles, "
-                        "over columns of both matrices, which "
-                        "#flash.precision<fp8> interleaves where the first is "
-                        "in registers, and there alone");
+      return refuse(op,
+                    "a product of f8E4M3FN is computed by warps with roles, "
+                    "over columns of both matrices, which "
+                    "#flash.precision<fp8> interleaves where the first is "
+                    "in registers, and there alone");
   }
   Value sum;
   if (!isZero(product->init->get())) {

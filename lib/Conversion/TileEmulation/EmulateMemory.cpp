@@ -225,13 +225,12 @@ Value flash::tile::readInterleaved(ImplicitLocOpBuilder &b, Value buffer,
   SmallVector<int64_t> shape(
       llvm::reverse(cast<MemRefType>(buffer.getType()).getShape()));
   Value copy = memref::AllocOp::create(b, MemRefType::get(shape, elementType));
-  forEachElement(
-      b, {constant(b, shape[0]), constant(b, shape[1])},
-      [&](ImplicitLocOpBuilder &b, ValueRange at) {
-        Value element = memref::LoadOp::create(
-            b, buffer, ValueRange{at[1], emitInterleaved(b, at[0])});
-        memref::StoreOp::create(b, convert(b, element), copy, at);
-      });
+  forEachElement(b, {constant(b, shape[0]), constant(b, shape[1])},
+                 [&](ImplicitLocOpBuilder &b, ValueRange at) {
+                   Value element = memref::LoadOp::create(
+                       b, buffer, ValueRange{at[1], emitInterleaved(b, at[0])});
+                   memref::StoreOp::create(b, convert(b, element), copy, at);
+                 });
   return bufferization::ToTensorOp::create(
       b, RankedTensorType::get(shape, elementType), copy,
       /*restrict=*/true, /*writable=*/true);

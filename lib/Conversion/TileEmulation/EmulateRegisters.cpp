@@ -238,10 +238,9 @@ static SmallVector<Value> emulateMmaAsync(MmaAsyncOp op,
                           op.getResult().getType().getValue().getDimSize(1));
   bool isInterleaved = !isa<SmemType>(op.getA().getType()) &&
                        op.getB().getType().getElementBytes() == 1;
-  Value factor =
-      isInterleaved
-          ? readInterleaved(b, columns, f32, convert)
-          : readTile(b, columns, op.getTransposeB(), f32, convert);
+  Value factor = isInterleaved
+                     ? readInterleaved(b, columns, f32, convert)
+                     : readTile(b, columns, op.getTransposeB(), f32, convert);
 
   Value sum;
   if (op.getC()) {

@@ -15,8 +15,8 @@
 using namespace mlir;
 using namespace flash;
 
-// Rows that are interleaved together, columns of a word, and rows of which a
-// thread stores a column at a time, which fills a sector of memory.
+// Rows that are interleaved together, columns of a word, and the rows that a
+// thread takes at a time: a column of these fills a sector of memory.
 static constexpr int64_t rowsOfGroup = 16, columnsOfWord = 4, mostRows = 32;
 
 /// The columns of four words, of four rows, as words.
@@ -67,9 +67,9 @@ convertStoreInterleaved(tile::StoreInterleavedOp op,
     SmallVector<SmallVector<Value>> columns(columnsOfWord);
     for (int64_t group = 0; group < rows; group += rowsOfGroup)
       for (int64_t i = group; i < group + rowsOfGroup / 2; i += 2)
-        for (auto [all, word] : llvm::zip(
-                 columns, transpose(t, loaded[i], loaded[i + 1], loaded[i + 8],
-                                    loaded[i + 9])))
+        for (auto [all, word] :
+             llvm::zip(columns, transpose(t, loaded[i], loaded[i + 1],
+                                          loaded[i + 8], loaded[i + 9])))
           all.push_back(word);
     for (auto [number, all] : llvm::enumerate(columns)) {
       SmallVector<Value> position(indices);
@@ -78,10 +78,10 @@ convertStoreInterleaved(tile::StoreInterleavedOp op,
       position.push_back(row);
       Value address = memory.getAddress(t, position);
       for (size_t at = 0; at < all.size(); at += columnsOfWord)
-        LLVM::StoreOp::create(
-            b, t.loc, t.pack(ArrayRef(all).slice(at, columnsOfWord)),
-            t.advance(address, static_cast<int64_t>(4 * at)),
-            /*alignment=*/16);
+        LLVM::StoreOp::create(b, t.loc,
+                              t.pack(ArrayRef(all).slice(at, columnsOfWord)),
+                              t.advance(address, static_cast<int64_t>(4 * at)),
+                              /*alignment=*/16);
     }
   };
   for (int64_t first = 0; first < items; first += *threads) {

@@ -145,18 +145,18 @@ static Value truncateToE4M3(ThreadBuilder &t, Value vector) {
       ArrayRef<Value> left = ArrayRef(elements).slice(at + row, 2),
                       right = ArrayRef(elements).slice(at + 4 + row, 2);
       // The first operand goes to the upper half.
-      registers.push_back(
-          LLVM::InlineAsmOp::create(
-              t.b, t.loc, TypeRange{t.b.getI32Type()},
-              ValueRange{left[0], left[1], right[0], right[1]},
-              "{\n.reg .b16 left, right;\n"
-              "cvt.rn.satfinite.e4m3x2.f32 left, $2, $1;\n"
-              "cvt.rn.satfinite.e4m3x2.f32 right, $4, $3;\n"
-              "mov.b32 $0, {left, right};\n}",
-              "=r,f,f,f,f", /*has_side_effects=*/false,
-              /*is_align_stack=*/false, LLVM::TailCallKind::None,
-              LLVM::AsmDialectAttr(), ArrayAttr())
-              .getResult(0));
+      registers.push_back(LLVM::InlineAsmOp::create(
+                              t.b, t.loc, TypeRange{t.b.getI32Type()},
+                              ValueRange{left[0], left[1], right[0], right[1]},
+                              "{\n.reg .b16 left, right;\n"
+                              "cvt.rn.satfinite.e4m3x2.f32 left, $2, $1;\n"
+                              "cvt.rn.satfinite.e4m3x2.f32 right, $4, $3;\n"
+                              "mov.b32 $0, {left, right};\n}",
+                              "=r,f,f,f,f", /*has_side_effects=*/false,
+                              /*is_align_stack=*/false,
+                              LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                              ArrayAttr())
+                              .getResult(0));
     }
   return t.pack(registers);
 }

@@ -846,7 +846,7 @@ func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a:
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{'at' and 'of' need one operand per dynamic entry}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, -9223372036854775808, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, -9223372036854775808, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -854,7 +854,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{operand count (6) does not match with the total size (7) specified in attribute 'operandSegmentSizes'}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -862,7 +862,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{operand group #5 must have one operand, got 2}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -870,7 +870,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{requires attribute 'scale'}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -878,7 +878,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{requires attribute 'static_position'}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -886,7 +886,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{invalid properties}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = 1 : i32, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = 1 : i32, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -1148,7 +1148,7 @@ func.func @f(%x: tensor<16x16xf16>, %a: tensor<16x16xf32>, %r: tensor<16xf32>) {
 // -----
 
 func.func @f(%q: tensor<1x1x8x8xf32>) {
-  // expected-error @below {{expected string or keyword containing one of the following enum values for attribute 'precision' [tf32]}}
+  // expected-error @below {{expected string or keyword containing one of the following enum values for attribute 'precision' [tf32, fp8]}}
   %o = flash.attention %q, %q, %q precision(f16)
       : (tensor<1x1x8x8xf32>, tensor<1x1x8x8xf32>, tensor<1x1x8x8xf32>) -> tensor<1x1x8x8xf32>
   return

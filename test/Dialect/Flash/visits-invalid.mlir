@@ -463,7 +463,7 @@ func.func @multiples_of_no_step(%q: tensor<16x8xf32>, %v: tensor<16xf32>, %nk: i
   ^bb0(%j: index, %rows: index, %a: tensor<16x8xf32>, %m: tensor<16xf32>, %l: tensor<16xf32>):
     // expected-error @below {{'at' and 'of' need one operand per dynamic entry}}
     %a1, %m1, %l1 = "flash.online_attention"(%q, %q, %q, %a, %m, %l, %j, %nk) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0 : f64,
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0 : f64,
       static_extents = array<i64: -9223372036854775808, -9223372036854775808>, static_position = array<i64: 0, 0, 16, -9223372036854775808>
     }> ({}) : (tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>, index, index)
       -> (tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)

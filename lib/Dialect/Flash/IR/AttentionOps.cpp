@@ -157,8 +157,8 @@ LogicalResult flash::detail::verifyAttention(AttentionOpInterface op) {
         {op.getKey(), op.getKeyLengths(), "key_lengths"},
         {op.getValue(), op.getKeyLengths(), "key_lengths"}}) {
     bool mayBeQuantized =
-        isa<AttentionOp>(*op) && (rows != op.getQuery() ||
-                                  op.getPrecision() == Precision::FP8);
+        isa<AttentionOp>(*op) &&
+        (rows != op.getQuery() || op.getPrecision() == Precision::FP8);
     if (rows.getDefiningOp<DequantizeOp>() && !mayBeQuantized)
       return op->emitOpError("takes dequantized rows")
              << (rows == op.getQuery() ? " as queries" : "")

@@ -95,10 +95,9 @@ flash::FlashDialect::verifyOperationAttribute(Operation *op,
         Type element = getElementTypeOrSelf(input);
         return isFP8 ? isa<Float8E4M3FNType>(element) : element.isF32();
       }))
-    return op->emitOpError()
-           << attribute.getName() << (isFP8 ? " of fp8" : "")
-           << " belongs to a linalg.contract of "
-           << (isFP8 ? "f8E4M3FN" : "f32");
+    return op->emitOpError() << attribute.getName() << (isFP8 ? " of fp8" : "")
+                             << " belongs to a linalg.contract of "
+                             << (isFP8 ? "f8E4M3FN" : "f32");
   return success();
 }
 

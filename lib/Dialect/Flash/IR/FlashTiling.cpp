@@ -187,8 +187,8 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
   dispatchIndexOpFoldResults(position, dynamicPosition, staticPosition);
   auto tiled = OnlineAttentionOp::create(
       b, loc, state.getTypes(), query, key, value, state[0], state[1], state[2],
-      dynamicPosition, getExtents(), keys, getPartial(),
-      getFactor(), ofBatches(getLengths()), ofBatches(getQueryLengths()),
+      dynamicPosition, getExtents(), keys, getPartial(), getFactor(),
+      ofBatches(getLengths()), ofBatches(getQueryLengths()),
       ofBatches(getKeyLengths()),
       /*keyTiles=*/Value(),
       /*tileCounts=*/Value(), staticPosition, getStaticExtents(), getScale(),

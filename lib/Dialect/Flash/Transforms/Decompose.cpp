@@ -50,10 +50,10 @@ public:
     partial = op.getPartial();
     // In units of log2, as the state's maximum is.
     if (op.getFactor() && !hasScore())
-      factor = arith::MulFOp::create(
+      toLog2 = arith::MulFOp::create(
           b, op.getFactor(), emitConstant(b, scale * llvm::numbers::log2e));
     else if (op.getFactor())
-      factor = emitConstant(b, llvm::numbers::log2e);
+      toLog2 = emitConstant(b, llvm::numbers::log2e);
   }
 
   void run();
@@ -61,7 +61,7 @@ public:
 private:
   /// What products, or what the score region gives, are multiplied by.
   double factorOfScores() {
-    return factor ? 1.0 : (hasScore() ? 1.0 : scale) / unit;
+    return toLog2 ? 1.0 : (hasScore() ? 1.0 : scale) / unit;
   }
   bool isLazy();
   bool hasRoles();
@@ -93,7 +93,7 @@ private:
   double unit;
   /// What scores of elements of 8 bits are multiplied by in the exponential;
   /// null where elements have more.
-  Value factor;
+  Value toLog2;
   OnlineExponential exponential;
 };
 } // namespace
@@ -132,7 +132,7 @@ Value StepBuilder::modifiedScore(ImplicitLocOpBuilder &at, Value product,
                                  Value query, Value key) {
   Value score = product;
   IRMapping values;
-  if (hasScore() && factor)
+  if (hasScore() && toLog2)
     score = arith::MulFOp::create(at, score, op.getFactor());
   if (hasScore())
     score = scoreRegion(at, score, query, key, values);
@@ -172,12 +172,12 @@ Growth StepBuilder::grow(Value tileMax) {
   ValueRange growth = rows(
       tileMax, {op.getMax(), empty({queries})},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        if (factor) {
+        if (toLog2) {
           // Exponentials up to 2^8 use the range of f8E4M3FN, whose largest
           // number is 448 (FlashAttention-3, arXiv 2407.08608, has it, too).
           Value max = arith::MaxNumFOp::create(
               at, args[1],
-              math::FmaOp::create(at, args[0], factor, emitConstant(at, -8)));
+              math::FmaOp::create(at, args[0], toLog2, emitConstant(at, -8)));
           Value difference =
               arith::SubFOp::create(at, args[1], emitFinite(at, max));
           return {max, math::Exp2Op::create(at, difference)};
@@ -195,7 +195,7 @@ Growth StepBuilder::grow(Value tileMax) {
 Value StepBuilder::scaledAcc(Value factor) {
   // Where products are added to the accumulator outside of tensor cores,
   // addition and multiplication become one instruction.
-  auto flags = factor || op.getValue().getType().getElementType().isF32()
+  auto flags = toLog2 || op.getValue().getType().getElementType().isF32()
                    ? arith::FastMathFlags::contract
                    : arith::FastMathFlags::none;
   return generic(
@@ -236,7 +236,7 @@ StepBuilder::Rescaled StepBuilder::rescaleLazily(Value tileMax) {
 }
 
 Value StepBuilder::exponentials(Value x, Value max) {
-  if (factor) {
+  if (toLog2) {
     Value shift = rows(
         max, empty({queries}),
         [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -245,7 +245,7 @@ Value StepBuilder::exponentials(Value x, Value max) {
     return generic(
         shift, x, {rowMap(), scoreMap()},
         [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-          return {emitScaledExponential(at, args[1], factor, args[0])};
+          return {emitScaledExponential(at, args[1], toLog2, args[0])};
         })[0];
   }
   if (subtractsFirst())

@@ -146,7 +146,7 @@ private:
   /// or more are multiplied.
   Value interleaved;
   Value factor, factorOfResults; ///< See `emitFactors`.
-  Value rowsOfKernel;    ///< The view over whose rows it goes, or null.
+  Value rowsOfKernel;            ///< The view over whose rows it goes, or null.
 };
 } // namespace
 
@@ -239,11 +239,11 @@ Value Tiler::interleaveValues() {
   Value tile = loadRows(b, loc, values, getAsOpFoldResult(position),
                         dim.existing(b, loc, position[2]), keyTile,
                         /*toEnd=*/!keys);
-  tile = InterleaveOp::create(
-      b, loc,
-      RankedTensorType::get({type.getDimSize(3), keyTile},
-                            type.getElementType()),
-      tile);
+  tile =
+      InterleaveOp::create(b, loc,
+                           RankedTensorType::get({type.getDimSize(3), keyTile},
+                                                 type.getElementType()),
+                           tile);
   OpFoldResult first = rowOfTile(row.floorDiv(keyTile), position[2]);
   storeRows(b, loc, tile, kernel.getDestinations().front(),
             {position[0], position[1], first}, index(type.getDimSize(3)));
@@ -262,18 +262,17 @@ void Tiler::emitFactors(Value batch, Value head, OpFoldResult headOfKeys) {
   auto f32 = [&](double value) -> Value {
     return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
   };
-  factor = arith::MulFOp::create(b, loc,
-                                 emitScale(online.getQuery(), batch, head),
-                                 emitScale(online.getKey(), batch, headOfKeys));
+  factor =
+      arith::MulFOp::create(b, loc, emitScale(online.getQuery(), batch, head),
+                            emitScale(online.getKey(), batch, headOfKeys));
   // The largest product is the largest score where the factor is positive. With
   // 0 all scores would be equal, as they are with so small a factor, but for
   // those that are -inf. Another one is an error, which nothing can report.
   constexpr double least = 1e-30;
-  Value isPositive = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
-                                           factor, f32(0));
+  Value isPositive =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE, factor, f32(0));
   factor = arith::SelectOp::create(
-      b, loc, isPositive,
-      arith::MaxNumFOp::create(b, loc, factor, f32(least)),
+      b, loc, isPositive, arith::MaxNumFOp::create(b, loc, factor, f32(least)),
       f32(std::numeric_limits<double>::quiet_NaN()));
   factorOfResults = emitScale(online.getValue(), batch, headOfKeys);
 }
@@ -350,8 +349,8 @@ Value Tiler::loadValues(Value key, ArrayRef<OpFoldResult> first,
   RankedTensorType keys = online.getKey().getType();
   if (interleaved) {
     OpFoldResult row = affine::makeComposedFoldedAffineApply(
-        b, loc,
-        b.getAffineDimExpr(0).floorDiv(keyTile) * columns.count, {first[2]});
+        b, loc, b.getAffineDimExpr(0).floorDiv(keyTile) * columns.count,
+        {first[2]});
     return loadRows(b, loc, interleaved, {first[0], first[1], row},
                     index(columns.count), columns.count, toEnd);
   }
@@ -376,10 +375,9 @@ SmallVector<Value> Tiler::step(const QueryTile &tile, VisitOp visit,
   OpFoldResult existing = isRagged ? OpFoldResult(rows) : index(keyTile);
   SmallVector<OpFoldResult> first = {tile.batch, tile.headOfKeys, at};
   bool toEnd = !online.getLengths() && !online.getKeyLengths();
-  Value key =
-      loadRows(b, loc,
-               interleaved ? getQuantized(online.getKey()) : online.getKey(),
-               first, existing, keyTile, toEnd);
+  Value key = loadRows(
+      b, loc, interleaved ? getQuantized(online.getKey()) : online.getKey(),
+      first, existing, keyTile, toEnd);
   Value value = loadValues(key, first, existing, toEnd);
   SmallVector<int64_t> staticPosition(4, ShapedType::kDynamic), staticExtents;
   SmallVector<Value> extents;
@@ -510,15 +508,14 @@ FinalizeOp Tiler::finalizeTile(ArrayRef<Value> state, Type elementType,
           arith::MulFOp::create(nested, loc, args[0], factorOfResults)
               .getResult());
     };
-    acc = linalg::GenericOp::create(
-              b, loc, acc.getType(), acc,
-              tensor::EmptyOp::create(b, loc, shape, b.getF32Type())
-                  .getResult(),
-              {all, all},
-              SmallVector<utils::IteratorType>(2,
-                                               utils::IteratorType::parallel),
-              body)
-              .getResult(0);
+    acc =
+        linalg::GenericOp::create(
+            b, loc, acc.getType(), acc,
+            tensor::EmptyOp::create(b, loc, shape, b.getF32Type()).getResult(),
+            {all, all},
+            SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
+            body)
+            .getResult(0);
   }
   return FinalizeOp::create(b, loc, types, acc, state[1], state[2], output, lse,
                             finalize.getUnit());

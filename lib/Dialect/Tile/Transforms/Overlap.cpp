@@ -207,8 +207,8 @@ static void peek(DeferredProduct &part, Products &parts) {
 }
 
 /// What multiplies the accumulator that is added behind a product (as in
-/// tile.mma_async of elements of 8 bits), with what spreads the factors of rows:
-/// beside the addition both are one instruction, and the loop carries the
+/// tile.mma_async of elements of 8 bits), with what spreads the factors of
+/// rows: beside the addition both are one instruction, and the loop carries the
 /// factors alone.
 static SmallVector<Operation *> getRescaling(DeferredProduct &part) {
   auto product = part.product.getC().getDefiningOp<arith::MulFOp>();

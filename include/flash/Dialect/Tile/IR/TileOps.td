@@ -45,7 +45,7 @@ def Tile_QuantizedSmem
                       "SmemType>($_self).getElementType())">]>,
            "shared-memory tile of f8E4M3FN or i8", "::flash::tile::SmemType">;
 
-/// A tile that tensor cores multiply, those of warpgroups one of 8 bits, too.
+/// A tile that tensor cores multiply. Warpgroups multiply f8E4M3FN, too.
 def Tile_ProductSmem
     : Type<And<[Tile_SmemType.predicate,
                 CPred<"::flash::ElementType::find(::llvm::cast<::flash::tile::"
