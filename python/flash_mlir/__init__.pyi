@@ -77,6 +77,7 @@ def attention(
     key_scale: Union[float, A, None] = None,
     value_scale: Union[float, A, None] = None,
     value_dim: Optional[int] = None,
+    query_scale: Union[float, A, None] = None,
 ) -> A: ...
 @overload
 def attention(
@@ -100,6 +101,7 @@ def attention(
     key_scale: Union[float, A, None] = None,
     value_scale: Union[float, A, None] = None,
     value_dim: Optional[int] = None,
+    query_scale: Union[float, A, None] = None,
 ) -> Tuple[A, A]: ...
 
 def merge(

@@ -55,6 +55,7 @@ def attention(
     key_scale=None,
     value_scale=None,
     value_dim=None,
+    query_scale=None,
 ):
     """softmax(score(scale * query key^T), over the keys that the mask keeps) value.
 
@@ -100,6 +101,9 @@ def attention(
         (sequences, key heads); or with a scale for each key, (batch, key heads, key length) or (pages, rows of a page, key
         heads). Elements times scale are rounded to query's dtype, which is float16 or bfloat16. There are no gradients then
         (docs/python.md, Keys and values of 8 bits).
+      query_scale: A scale for query of float8_e4m3fn, as those of key and value, which are float8_e4m3fn, too; it has no value for each
+        row, and neither have theirs. Products may then be of 8 bits (docs/python.md, Queries of 8 bits). The result is bfloat16, or has
+        the dtype of out.
       value_dim: Instead of value: the values are the first value_dim columns of key, and a kernel reads them only once
         (docs/mla-decode.md).
 
@@ -121,9 +125,10 @@ def attention(
         value = _take_columns(key, value_dim, key_scale, value_scale)
     elif value_dim is not None:
         raise ValueError("value_dim is given beside value; it says how many columns of key are the values where there is no value")
-    if key_scale is not None or value_scale is not None:
+    if key_scale is not None or value_scale is not None or query_scale is not None:
         given = mask, score, scale, lengths, sink, return_lse, blocks, schedule, out
-        return quantized.attend(query, key, value, *given, (query_offsets, key_offsets, page_table, key_lengths), key_scale, value_scale)
+        arrays = query_offsets, key_offsets, page_table, key_lengths
+        return quantized.attend(query, key, value, *given, arrays, key_scale, value_scale, query_scale=query_scale)
     if query_offsets is not None or key_offsets is not None or page_table is not None or key_lengths is not None:
         if not (of_keys or is_compiling() or checking.is_on):
             # In the order of `keep` below.

@@ -13,13 +13,13 @@ from .masks import causal as causal_mask
 from .masks import window
 from .number_functions import absolute, tanh
 from .offsets import may_look
-from .operands import cast, get_dtype, swap_dense
+from .operands import cast, get_dtype, is_tensor, swap_dense
 from .packing import check_int32, get_arrays, get_key, rename
-from .quantized import QUANTIZED, refuse_query_scale
+from .quantized import QUANTIZED
 
 
 #: What FlashAttention calls scales of `attention`.
-SCALES = {"key_scale": "k_descale", "value_scale": "v_descale"}
+SCALES = {"key_scale": "k_descale", "value_scale": "v_descale", "query_scale": "q_descale"}
 # That a split may have.
 _MOST_KEYS = 1 << 20
 # Of tiles that do not depend on other rows, 64 for other elements. One warp that converts 8 bits has registers for 16.
@@ -234,17 +234,29 @@ def attend_rows(
     return (*results, None) if return_attn_probs else results
 
 
-def get_scales(q_descale, k_descale, v_descale, k, v):
-    """The options of `attention` that scales of keys and values are."""
-    refuse_query_scale("q_descale", q_descale)
-    if k_descale is None and v_descale is None:
+def get_scales(q_descale, k_descale, v_descale, k, v, q=None):
+    """The options of `attention` that scales are; those of queries where `q` is given, which may have 8 bits."""
+
+    def is_quantized(array):
+        return is_array(array) and get_dtype(array) in QUANTIZED
+
+    if q_descale is not None and not is_quantized(q):
+        raise ValueError("q_descale is given, and it is the scale of queries of 8 bits in a batch; other queries are float16 or bfloat16: leave it out")
+    if k_descale is None and v_descale is None and not is_quantized(q):
         return {}
 
     def get_scale(scale, array):
         # As in FlashAttention, one that is left out is 1.
-        return 1 if scale is None and is_array(array) and get_dtype(array) in QUANTIZED else scale
+        return 1 if scale is None and is_quantized(array) else scale
 
-    return {"key_scale": get_scale(k_descale, k), "value_scale": get_scale(v_descale, v)}
+    scales = {"key_scale": get_scale(k_descale, k), "value_scale": get_scale(v_descale, v)}
+    if is_quantized(q):
+        # FlashAttention has one for all queries that read the keys of a head.
+        if is_array(q_descale) and len(q_descale.shape) == 2 and q_descale.shape[1] not in (1, q.shape[2]):
+            repeat = q_descale.repeat_interleave if is_tensor(q_descale) else q_descale.repeat
+            q_descale = repeat(q.shape[2] // q_descale.shape[1], 1)
+        scales["query_scale"] = get_scale(q_descale, q)
+    return scales
 
 
 def put_heads_first(out, shape):
@@ -303,9 +315,9 @@ def flash_attn_func(
       mask: What is seen in addition: a `Mask`, or a function of b, h, q and k.
       score: A function of s, b, h, q and k that gets scores after softcap and alibi_slopes.
       out: The array that becomes the result, as that of `attention`, shaped like it.
-      q_descale: None, as queries have 16 bits.
       k_descale, v_descale: `key_scale` and `value_scale` of `attention`, for k and v of float8_e4m3fn or int8: a number, or
         (batch, key heads).
+      q_descale: `query_scale` of `attention`, for q of float8_e4m3fn: a number, (batch, heads), or (batch, key heads).
 
     Returns:
       An array like q, (batch, length, heads, Dv); log-sum-exps are (batch, heads, length).
@@ -316,7 +328,7 @@ def flash_attn_func(
     _check(dropout_p, return_attn_probs, return_lse)
     check_causal(causal, q)
     options = dict(mask=get_mask(causal, window_size, mask), score=get_score(softcap, alibi_slopes, score))
-    options.update(scale=softmax_scale, sink=learnable_sink, **get_scales(q_descale, k_descale, v_descale, k, v))
+    options.update(scale=softmax_scale, sink=learnable_sink, **get_scales(q_descale, k_descale, v_descale, k, v, q))
     return attend_rows(q, k, v, (None, None), options, return_attn_probs, return_lse, out=out)
 
 

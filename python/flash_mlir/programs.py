@@ -182,6 +182,7 @@ def _print(parts, op, rank, operands, results, more_arguments=(), more_clauses=(
         clauses.append("sink(%sink : tensor<?xf32>)")
     arguments += [(f"capture{i}", _get_capture_type(each)) for i, each in enumerate(parts.get("captures", ()))]
     arguments += more_arguments
+    clauses += quantization.get_clauses()
     clauses += more_clauses
     names = ", ".join(packing.name(name) for name, _ in results)
     in_memory = [packing.get_type(*result) for result in results]
@@ -280,7 +281,7 @@ def with_packing(config, key):
 
 @functools.lru_cache(maxsize=512)
 def with_quantization(config, key):
-    """The variant of keys and values of 8 bits (`quantization.Quantization`), whose scales are behind all other arrays."""
+    """The variant of operands of 8 bits (`quantization.Quantization`), whose scales are behind all other arrays."""
     return json.dumps({**json.loads(config), "quantized": key})
 
 

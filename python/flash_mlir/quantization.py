@@ -1,14 +1,14 @@
-"""The lines of a program whose keys and values have 8 bits."""
+"""The lines of a program whose keys and values have 8 bits, and maybe its queries."""
 
-_OPERANDS = "key", "value"
+_OPERANDS = "key", "value", "query"
 
 
 class Quantization:
-    """`kinds` are, of keys and of values, the element in memory and whether a scale is of a "tensor", a "head" or a "row"; both None
-    for what has 16 bits; `packing` is the program's `Packing`."""
+    """`kinds` are, of keys, of values and of queries if these have 8 bits, the element in memory and whether a scale is of a "tensor", a
+    "head" or a "row"; both None for what has 16 bits; `packing` is the program's `Packing`."""
 
     def __init__(self, kinds, packing):
-        self._kinds = dict(zip(_OPERANDS, kinds or ((None, None),) * 2))
+        self._kinds = dict(zip(_OPERANDS, kinds or ()))
         self._packing = packing
 
     def _is(self, name):
@@ -25,6 +25,10 @@ class Quantization:
     def _get_scale_type(self, name):
         of = self._kinds[name][1]
         return {"tensor": "tensor<1xf32>", "head": "tensor<?x?xf32>", "row": "tensor<?x?x?xf32>"}[of]
+
+    def get_clauses(self):
+        """The clauses of an attention whose elements of 8 bits may be multiplied as they are."""
+        return ["precision(fp8)"] if self._is("query") else []
 
     def get_arguments(self):
         """(name, type) of the scales."""
@@ -50,7 +54,7 @@ class Quantization:
         return lines
 
     def fill_region(self, lines):
-        """The lines of a score region, in which the sizes of keys are the sizes of the operand that attention takes."""
-        if not self._is("key"):
-            return lines
-        return [line.replace("tensor.dim %key,", f"tensor.dim {self.name('key')},") for line in lines]
+        """The lines of a score region, in which the sizes of queries and keys are the sizes of the operands that attention takes."""
+        for name in filter(self._is, ("query", "key")):
+            lines = [line.replace(f"tensor.dim %{name},", f"tensor.dim {self.name(name)},") for line in lines]
+        return lines

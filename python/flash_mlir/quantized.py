@@ -1,4 +1,4 @@
-"""Keys and values of 8 bits: what a call says of their scales, and what programs do (docs/language.md)."""
+"""Keys and values of 8 bits, and queries: what a call says of their scales, and what programs do (docs/language.md)."""
 
 import numbers
 import sys
@@ -18,15 +18,11 @@ from .programs import get_captures, get_classes, get_function, get_kernel, get_p
 QUANTIZED = {"float8_e4m3fn": "f8E4M3FN", "int8": "i8"}
 _FACTORS = {"float16": "f16", "bfloat16": "bf16"}
 _OPERANDS = "key", "value"
+#: Queries of this type are multiplied as they are, by keys and values that have it, too.
+_MULTIPLIED = "float8_e4m3fn"
 #: By the configuration, the types and the class of sizes.
 _kernels = {}
 _MAX_KERNELS = 512
-
-
-def refuse_query_scale(name, scale):
-    """Raises an error for the scale of queries, which have 16 bits."""
-    if scale is not None:
-        raise ValueError(f"{name} is given, and it is the scale of queries of 8 bits; queries are float16 or bfloat16: leave it out")
 
 
 def _is_recorded(query):
@@ -63,8 +59,31 @@ def _refuse(query, key, value, mask, blocks, sink, scales):
         raise NotImplementedError(_describe_gradient(found))
 
 
+def _get_result_dtype(query, out):
+    """The dtype of the result: that of queries, and where they have 8 bits that of `out`, or bfloat16."""
+    if get_dtype(query) != _MULTIPLIED:
+        return query.dtype
+    if out is not None and is_array(out) and get_dtype(out) in _FACTORS:
+        return out.dtype
+    if is_tensor(query):
+        return sys.modules["torch"].bfloat16
+    return numpy.dtype(sys.modules["ml_dtypes"].bfloat16)
+
+
+def _check_multiplied(elements, packed, scales, quantized):
+    """Raises an error for queries of 8 bits beside keys, values or scales that are not multiplied with them."""
+    if packed is not None:
+        raise ValueError("query is float8_e4m3fn, and there are arrays of sequences; queries of 8 bits are of a batch: leave these arrays out")
+    for name, (_, of_rows) in zip((*_OPERANDS, "query"), quantized):
+        if elements[name] != _MULTIPLIED:
+            raise TypeError(f"query is float8_e4m3fn, and {name} has the dtype {elements[name]}; they must agree")
+        if of_rows == "row":
+            shape = tuple(scales[name].shape)
+            raise ValueError(f"{name}_scale has the shape {shape}, one for each row; beside queries of 8 bits a scale is a number or one for each head")
+
+
 def _check_operands(query, key, value, packed, scales):
-    """The elements of queries, and of keys and values where they have 8 bits."""
+    """The elements of queries, keys and values."""
     kind = packing.get_kind_of_keys(packed or (None, None))
     elements = {}
     for name, array in (("query", query), ("key", key), ("value", value)):
@@ -76,8 +95,15 @@ def _check_operands(query, key, value, packed, scales):
             expected = "(rows, heads, head dimension)" if is_packed else "(batch, heads, length, head dimension), or pages"
             raise ValueError(f"{name} has {len(array.shape)} dimensions; with key_scale or value_scale it is {expected}")
         elements[name] = get_dtype(array)
-    if elements["query"] not in _FACTORS:
-        raise TypeError(f"query has the dtype {elements['query']}; with key_scale or value_scale float16 and bfloat16 are possible")
+    if elements["query"] == _MULTIPLIED and scales["query"] is None:
+        raise ValueError("query is float8_e4m3fn, and query_scale, by which it is dequantized, is missing")
+    if elements["query"] != _MULTIPLIED and scales["query"] is not None:
+        raise TypeError(f"query has the dtype {elements['query']}, and query_scale is given; float8_e4m3fn (of PyTorch or ml_dtypes) has one")
+    if elements["query"] not in (*_FACTORS, _MULTIPLIED):
+        raise TypeError(
+            f"query has the dtype {elements['query']}; with key_scale or value_scale float16 and bfloat16 are possible, and float8_e4m3fn with "
+            "query_scale"
+        )
     for name in _OPERANDS:
         if scales[name] is None and elements[name] in QUANTIZED:
             raise ValueError(f"{name} is {elements[name]}, and {name}_scale, by which it is dequantized, is missing")
@@ -118,7 +144,7 @@ def _read_scale(name, scale, like, rows, sequences, kind_of_keys):
     raise ValueError(f"{operand} has the shape {shape}; expected a number, {of_heads}, one for each sequence and key head{others}")
 
 
-def _check_call(config, query, key, value, lengths, sink, captured):
+def _check_call(config, query, key, value, lengths, sink, captured, dtype):
     """Raises the error that the call on keys and values of 16 bits would."""
     found = _find_gradient(**{capture[0]: array for capture, array in zip(get_captures(config), captured)})
     if found:
@@ -132,8 +158,8 @@ def _check_call(config, query, key, value, lengths, sink, captured):
         return
     # Of keys and values nothing but sizes is looked at: what stands for them has no memory until it is written.
     empty = sys.modules["torch"].empty if is_tensor(query) else numpy.empty
-    stand_ins = [empty(tuple(array.shape), dtype=query.dtype) for array in (key, value)]
-    get_function(config).check(query, *stand_ins, lengths, sink, captured)
+    stand_ins = [array if array.dtype == dtype else empty(tuple(array.shape), dtype=dtype) for array in (query, key, value)]
+    get_function(config).check(*stand_ins, lengths, sink, captured)
 
 
 def _get_sizes(rows, arrays, on_device):
@@ -178,13 +204,16 @@ def _put_heads_first(array, kind):
     return array.swapaxes(1, 2) if kind == "pages" else array
 
 
-def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, schedule, out, arrays, key_scale, value_scale, append=None):
-    """`attention` where a scale of keys or values is given; `arrays` are the arrays of sequences. `append` writes into keys and values,
+def attend(
+    query, key, value, mask, score, scale, lengths, sink, return_lse, blocks, schedule, out, arrays, key_scale, value_scale, append=None, query_scale=None
+):
+    """`attention` where a scale is given; `arrays` are the arrays of sequences. `append` writes into keys and values,
     when all arguments are known to be right and the kernel is there, and returns how many keys sequences have then."""
-    scales = {"key": key_scale, "value": value_scale}
+    scales = {"key": key_scale, "value": value_scale, "query": query_scale}
     _refuse(query, key, value, mask, blocks, sink, scales)
     packed = packing.get_key(*arrays, key) if any(array is not None for array in arrays) else None
-    query = autocast(query, query, query)[0]
+    if query_scale is None:
+        query = autocast(query, query, query)[0]
     given = key, value
 
     def cast_keys():
@@ -195,29 +224,35 @@ def attend(query, key, value, mask, score, scale, lengths, sink, return_lse, blo
     kind = packing.get_kind_of_keys(packed or (None, None))
     quantized, of_scales = [], []
     sequences = {"packed": lambda: arrays[1].shape[0] - 1, "pages": lambda: arrays[2].shape[0]}.get(kind, lambda: key.shape[0])()
-    for name in _OPERANDS:
+    for name, array in (("key", key), ("value", value), ("query", query)):
         of_rows = None
         if scales[name] is not None:
-            of_rows, array = _read_scale(name, scales[name], query, key if name == "key" else value, sequences, kind)
-            of_scales.append(array)
+            of_rows, of_array = _read_scale(name, scales[name], query, array, sequences, kind)
+            of_scales.append(of_array)
         quantized.append((QUANTIZED.get(elements[name]) if of_rows else None, of_rows))
+    dtype = _get_result_dtype(query, out)
+    if query_scale is not None:
+        _check_multiplied(elements, packed, scales, quantized)
+    else:
+        quantized.pop()
     prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed, schedule)
     dims = query.shape[-1], value.shape[-1]
     for name, dim in zip(("query", "value"), dims):
         if not 1 <= dim <= LARGEST_DIM or dim % 8:
             raise ValueError(f"{name} has head dimension {dim}; with key_scale or value_scale multiples of 8 up to {LARGEST_DIM} are possible")
-    _check_call(prepared.config, query, key, value, lengths, sink, captured + packing.get_arrays(*arrays))
+    _check_call(prepared.config, query, key, value, lengths, sink, captured + packing.get_arrays(*arrays), dtype)
     if checking.is_on:
         # What is read does not depend on elements.
-        stand_ins = [array.to(query.dtype) if is_tensor(array) else array.astype(query.dtype) for array in (key, value)]
-        checking.check_call(prepared.config, query, *stand_ins, lengths, sink, captured + packing.get_arrays(*arrays))
+        stand_ins = [array.to(dtype) if is_tensor(array) else array.astype(dtype) for array in (query, key, value)]
+        checking.check_call(prepared.config, *stand_ins, lengths, sink, captured + packing.get_arrays(*arrays))
     config = with_quantization(prepared.config, tuple(quantized))
     of_queries = "packed" if packed and packed[0] is not None else "batch"
     rows = [_put_heads_first(query, of_queries), _put_heads_first(key, kind), _put_heads_first(value, kind)]
     device = query.device.index if is_tensor(query) and query.is_cuda else -1
-    kernel = _get_kernel(config, _FACTORS[elements["query"]], dims, device, _get_sizes(rows, arrays, device >= 0))
+    kernel = _get_kernel(config, _FACTORS[str(dtype).rpartition(".")[2]], dims, device, _get_sizes(rows, arrays, device >= 0))
     if out is not None:
-        check_out(out, query, (*query.shape[:-1], value.shape[-1]))
+        like = query if query.dtype == dtype else query.to(dtype) if is_tensor(query) else query.astype(dtype)
+        check_out(out, like, (*query.shape[:-1], value.shape[-1]))
 
     def list_arguments():
         others = [to_lengths(lengths)] if lengths is not None else []

@@ -103,7 +103,7 @@ def test_doors_of_flash_attention():
     scale = rng.uniform(0.5, 2, (2, 2)).astype(np.float32)
     expected = flash.flash_attn_func(q, dequantize(k, scale[:, None, :, None], q.dtype), v.astype(np.float16), causal=True)
     assert same(flash.flash_attn_func(q, k, v, causal=True, k_descale=scale), expected)
-    with pytest.raises(ValueError, match="q_descale is given, and it is the scale of queries of 8 bits"):
+    with pytest.raises(ValueError, match="q_descale is given, and it is the scale of queries of 8 bits in a batch"):
         flash.flash_attn_func(q, k, v, q_descale=scale, k_descale=scale)
     k, v, _, table, lengths = make_pages(rng, F8)
     rows = rng.standard_normal((11, 4, 32)).astype(np.float16)
@@ -143,7 +143,7 @@ def test_cache(element, place):
     before = k.copy()
     with pytest.raises(ValueError, match=r"^k_descale has the shape \(3,\); expected a number, \(2, 2\), one for each sequence and key head"):
         flash.flash_attn_with_kvcache(q, k, v, *new, cache_seqlens=lengths - 3, k_descale=np.ones(3, np.float32), v_descale=1, **where)
-    with pytest.raises(ValueError, match="q_descale is given, and it is the scale of queries of 8 bits"):
+    with pytest.raises(ValueError, match="q_descale is given, and it is the scale of queries of 8 bits in a batch"):
         flash.flash_attn_with_kvcache(q, k, v, cache_seqlens=lengths, q_descale=1, k_descale=1, **where)
     with pytest.raises(TypeError, match=f"k has the dtype float16, k_cache {k.dtype}; they must agree"):
         flash.flash_attn_with_kvcache(q, k, v, wide[2], wide[3], cache_seqlens=lengths, k_descale=1, **where)
@@ -258,3 +258,51 @@ def test_pytorch():
         torch.testing.assert_close(flash.attention(q, k, v, **options), expected)
     with pytest.raises(TypeError, match="and key_scale, by which it is dequantized, is missing"):
         flash.attention(q.detach(), k, v)
+
+
+@pytest.mark.parametrize("dtype", [None, *FACTORS])
+@pytest.mark.parametrize("kind", ["number", "tensor", "head"])
+def test_queries(dtype, kind):
+    """On the CPU queries are dequantized, too. Without `out` results are bfloat16."""
+    rng = np.random.default_rng(7)
+    (q, _), (k, _), (v, _) = draw(rng, (2, 6, 5, 48), F8), draw(rng, (2, 3, 77, 48), F8), draw(rng, (2, 3, 77, 32), F8)
+    shapes = {"number": [()] * 3, "tensor": [(1, 1)] * 3, "head": [(2, 6), (2, 3), (2, 3)]}[kind]
+    scales = [rng.uniform(0.5, 2, shape).astype(np.float32) for shape in shapes]
+    element = FACTORS[dtype or "bfloat16"]
+    wide = [dequantize(x, s.reshape(s.shape + (1, 1)) if s.ndim else s, element) for x, s in zip((q, k, v), scales)]
+    expected = flash.attention(*wide, mask=flash.causal(), return_lse=True, score=lambda s, b, h, q, k: s + 0.01 * (k - q))
+    given = dict(zip(("query_scale", "key_scale", "value_scale"), [float(s) if kind == "number" else s for s in scales]))
+    out = np.empty((2, 6, 5, 32), element) if dtype else None
+    got = flash.attention(q, k, v, mask=flash.causal(), return_lse=True, out=out, score=lambda s, b, h, q, k: s + 0.01 * (k - q), **given)
+    assert all(map(same, got, expected))
+    assert out is None or got[0] is out
+
+
+def test_queries_of_flash_attention():
+    rng = np.random.default_rng(8)
+    (q, _), (k, _), (v, _) = draw(rng, (2, 5, 6, 32), F8), draw(rng, (2, 40, 3, 32), F8), draw(rng, (2, 40, 3, 32), F8)
+    scales = [rng.uniform(0.5, 2, (2, 3)).astype(np.float32) for _ in "qkv"]
+    # One for the queries of a head of keys.
+    wide = [dequantize(x, s.repeat(x.shape[2] // 3, 1)[:, None, :, None], ml_dtypes.bfloat16) for x, s in zip((q, k, v), scales)]
+    names = "q_descale", "k_descale", "v_descale"
+    assert same(flash.flash_attn_func(q, k, v, causal=True, **dict(zip(names, scales))), flash.flash_attn_func(*wide, causal=True))
+    one = [x.astype(ml_dtypes.bfloat16) for x in (q, k, v)]
+    assert same(flash.flash_attn_func(q, k, v), flash.flash_attn_func(*one))
+
+
+@pytest.mark.parametrize(
+    "changes, error, message",
+    [
+        (dict(query_scale=None), ValueError, "query is float8_e4m3fn, and query_scale, by which it is dequantized, is missing"),
+        (dict(query=np.zeros((1, 2, 3, 16), np.float16)), TypeError, "query has the dtype float16, and query_scale is given"),
+        (dict(query=np.zeros((1, 2, 3, 16), np.float32), query_scale=None), TypeError, "and float8_e4m3fn with query_scale"),
+        (dict(key=np.zeros((1, 2, 9, 16), np.int8)), TypeError, "query is float8_e4m3fn, and key has the dtype int8; they must agree"),
+        (dict(value_scale=np.ones((1, 2, 9), np.float32)), ValueError, r"value_scale has the shape \(1, 2, 9\), one for each row; beside queries"),
+        (dict(key_lengths=np.full(1, 9, np.int32)), ValueError, "query is float8_e4m3fn, and there are arrays of sequences"),
+        (dict(out=np.empty((1, 2, 3, 16), np.float32)), TypeError, "out has the dtype float32; expected bfloat16, as results have"),
+    ],
+)
+def test_errors_of_queries(changes, error, message):
+    arrays = dict(query=np.zeros((1, 2, 3, 16), F8), key=np.zeros((1, 2, 9, 16), F8), value=np.zeros((1, 2, 9, 16), F8))
+    with pytest.raises(error, match=message):
+        flash.attention(**{**arrays, "query_scale": 1, "key_scale": 1, "value_scale": 1, **changes})
