@@ -839,11 +839,10 @@ struct ConvertFlashToSCF
 
   void runOnOperation() override {
     WalkResult walk = getOperation().walk([&](InterleaveOp op) {
-      if (onlyKernels)
-        return WalkResult::skip();
-      op.emitOpError("is of kernels for a GPU; use flash.dequantize, or a "
-                     "target that is a GPU");
-      return WalkResult::interrupt();
+      return onlyKernels ? WalkResult::advance()
+                         : WalkResult(op.emitOpError(
+                               "is of kernels for a GPU; use flash.dequantize, "
+                               "or a target that is a GPU"));
     });
     if (walk.wasInterrupted())
       return signalPassFailure();

@@ -31,7 +31,7 @@ def Tile_WarpRowsTensor : Tile_TensorWith<"WarpRowsAttr">;
 class Tile_AnyTensorOf<list<Type> types>
     : AnyTypeOf<types, "", "::mlir::RankedTensorType">;
 def Tile_RegisterTensor : Tile_TensorWith<"LayoutAttrInterface">;
-/// A tile of elements that are no fewer bits than any that is multiplied.
+/// A tile of elements of 16 bits or more, which tensor cores multiply.
 def Tile_FactorSmem
     : Type<And<[Tile_SmemType.predicate,
                 CPred<"!::flash::isQuantized(::llvm::cast<::flash::tile::"
@@ -1260,7 +1260,7 @@ def Tile_StoreInterleavedOp : Tile_Op<"store_interleaved",
         : !tile.smem<128x64xf8E4M3FN, swizzle = 64> to memref<?x?x?x128xf8E4M3FN>
     ```
   }];
-  let arguments = (ins Tile_QuantizedSmem:$tile, MemRefOf<[F8E4M3FN, I8]>:$destination,
+  let arguments = (ins Tile_QuantizedSmem:$tile, MemRefOf<[F8E4M3FN]>:$destination,
                        Variadic<Index>:$indices);
   let assemblyFormat = [{
     $tile `,` $destination `[` $indices `]` attr-dict
