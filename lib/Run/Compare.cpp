@@ -36,13 +36,16 @@ Tolerance Tolerance::getOfTf32(double scoreMagnitude) {
 }
 
 Tolerance Tolerance::getOfE4M3(DType dtype, double scoreMagnitude,
-                               bool isLogSumExp) {
+                               std::optional<int64_t> rows) {
   Tolerance tolerance = get(dtype, scoreMagnitude);
   double ofElements = dtype == DType::F16 ? 0x1p-12 : 0x1p-9,
          ofScores = ofElements * std::sqrt(2.0 / 3) + 0x1p-10;
-  tolerance.relativeRms =
-      isLogSumExp ? ofScores
-                  : 0x1p-4 / std::sqrt(3.0) + ofScores * scoreMagnitude;
+  tolerance.relativeRms = ofScores;
+  if (rows) {
+    double mean = 1 / std::sqrt(3.0),
+           most = mean + (1 - mean) / std::sqrt(std::max<int64_t>(*rows, 1));
+    tolerance.relativeRms = 0x1p-4 * most + ofScores * scoreMagnitude;
+  }
   return tolerance;
 }
 

@@ -21,15 +21,18 @@ using llvm::formatv;
 static constexpr int64_t mostPackedHeads = 128;
 
 /// The most columns of the values that a block has unless the schedule says.
-static int64_t getMostValueColumns(const Schedule &schedule) {
+static int64_t getMostValueColumns(const Problem &problem,
+                                   const Schedule &schedule) {
+  if (problem.multipliesQuantized())
+    return mostQuantizedColumns;
   return schedule.has(ScheduleFeatures::DivideColumns) ? mostDividedColumns
                                                        : mostValueColumns;
 }
 
 int64_t flash::getValueColumns(const Problem &problem,
                                const Schedule &schedule) {
-  return schedule.valueColumns.value_or(
-      getDefaultValueColumns(problem.valueDim, getMostValueColumns(schedule)));
+  return schedule.valueColumns.value_or(getDefaultValueColumns(
+      problem.valueDim, getMostValueColumns(problem, schedule)));
 }
 
 int64_t flash::countValueBlocks(const Problem &problem,
@@ -140,7 +143,8 @@ static std::string completeValueColumns(const Problem &problem,
                                         const Machine &target,
                                         Schedule &schedule) {
   int64_t all = problem.valueDim,
-          columns = getDefaultValueColumns(all, getMostValueColumns(schedule));
+          columns = getDefaultValueColumns(
+              all, getMostValueColumns(problem, schedule));
   if (!schedule.valueColumns && target.isGpu() && columns < all)
     schedule.valueColumns = columns;
   return findValueColumnsFault(all, schedule.valueColumns.value_or(all));

@@ -27,11 +27,9 @@ namespace {
 // copies: more leave each thread too few registers.
 constexpr int64_t keysPerStep = 16, maxKeyTile = 256,
                   maxQueryTile = 3 * rowsOfWarpgroup;
-// Of elements of 8 bits: the keys of a step; what head dimensions are multiples
-// of, as rows are copied in multiples of 16 bytes; and the most columns of
-// values for which a thread has registers.
-constexpr int64_t quantizedKeysPerStep = 32, quantizedColumns = 16,
-                  mostQuantizedColumns = 192;
+// Of elements of 8 bits: the keys of a step, and what head dimensions are
+// multiples of, as rows are copied in multiples of 16 bytes.
+constexpr int64_t quantizedKeysPerStep = 32, quantizedColumns = 16;
 // Shared memory that the barriers of a block's rings need, rounded up.
 constexpr int64_t barrierBytesPerBlock = 1024;
 // A panel of a tile in shared memory (128-byte swizzle), through which results
@@ -92,8 +90,7 @@ constexpr ScheduleFeatures quantized =
 constexpr Candidate quantizedCandidates[] = {
     {64, 0, unlimited, 192, 96, quantized},
     {128, 0, unlimited, 128, 128, quantized},
-    {160, 0, unlimited, 128, 64, quantized},
-    {largestHeadDim, 0, unlimited, 128, 32, quantized}};
+    {largestHeadDim, 0, unlimited, 128, 64, quantized}};
 } // namespace
 
 /// Tiles for wider heads than the candidates are of: of 64 queries, whose
@@ -196,6 +193,11 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
                                    const Machine &target,
                                    const Schedule &given) {
   int64_t dim = std::max(problem.headDim, problem.valueDim);
+  // A block may have some columns of the values alone, and of keys there is
+  // room for as many as candidates are of.
+  if (problem.multipliesQuantized() &&
+      problem.headDim <= std::rbegin(candidates)->maxHeadDim)
+    dim = getValueColumns(problem, given);
   std::optional<int64_t> keys = problem.meanKeysPerQuery;
   ArrayRef<Candidate> all = problem.multipliesQuantized() ? quantizedCandidates
                             : problem.isMasked ? ArrayRef(maskedCandidates)
@@ -306,14 +308,9 @@ static std::string findQuantizedFault(const Problem &problem,
                      "of {0}, got {1}; leave it out, or use {2}",
                      quantizedColumns, columns,
                      llvm::alignTo(columns, quantizedColumns));
-  if (problem.valueDim > mostQuantizedColumns)
-    return formatv("precision(fp8) takes head dimensions of values up to {0}, "
-                   "got {1}; leave it out",
-                   mostQuantizedColumns, problem.valueDim);
-  if (getValueColumns(problem, schedule) != problem.valueDim ||
-      schedule.has(ScheduleFeatures::DivideColumns))
-    return "precision(fp8) is of blocks that have all columns of the values; "
-           "leave value_columns and divide_columns out";
+  if (schedule.has(ScheduleFeatures::DivideColumns))
+    return "precision(fp8) is of warpgroups that have all columns of a block; "
+           "leave divide_columns out, or choose value_columns";
   if (schedule.has(ScheduleFeatures::LazyRescale))
     return "lazy_rescale leaves exponentials as large as 2^8, and with "
            "precision(fp8) they are that large without it; leave it out of "

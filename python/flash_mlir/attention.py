@@ -101,8 +101,8 @@ def attention(
         (sequences, key heads); or with a scale for each key, (batch, key heads, key length) or (pages, rows of a page, key
         heads). Elements times scale are rounded to query's dtype, which is float16 or bfloat16. There are no gradients then
         (docs/python.md, Keys and values of 8 bits).
-      query_scale: A scale for query of float8_e4m3fn, as those of key and value, which are float8_e4m3fn, too; it has no value for each
-        row, and neither have theirs. Products may then be of 8 bits (docs/python.md, Queries of 8 bits). The result is bfloat16, or has
+      query_scale: A scale for query of float8_e4m3fn; key and value are float8_e4m3fn, too. No scale has a value for each row then:
+        it is a number, or has one element, or is (batch, heads) for query and (batch, key heads) for key and value. Products may then be of 8 bits (docs/python.md, Queries of 8 bits). The result is bfloat16, or has
         the dtype of out.
       value_dim: Instead of value: the values are the first value_dim columns of key, and a kernel reads them only once
         (docs/mla-decode.md).

@@ -235,7 +235,7 @@ def attend_rows(
 
 
 def get_scales(q_descale, k_descale, v_descale, k, v, q=None):
-    """The options of `attention` that scales are; those of queries where `q` is given, which may have 8 bits."""
+    """The options of `attention` that scales are. Queries have one where `q` is given, which may have 8 bits."""
 
     def is_quantized(array):
         return is_array(array) and get_dtype(array) in QUANTIZED

@@ -9,6 +9,7 @@
 #define FLASH_RUN_COMPARE_H
 
 #include "flash/Run/HostTensor.h"
+#include <optional>
 #include <vector>
 
 namespace flash::run {
@@ -66,14 +67,16 @@ struct Tolerance {
   /// f8E4M3FN. Probabilities are rounded to 3 bits of mantissa, so they have
   /// relative errors of up to 2^-4, and of 2^-4 / sqrt(3) in the root mean
   /// square where their mantissas are 1, which is the worst. These errors are
-  /// independent, and so relative to a result in the same proportion. Scores
-  /// have relative errors e, which the exponential makes e m for scores of
-  /// magnitude m: the reference rounds queries and keys to 16 bits, which
+  /// independent, and so relative to a result in the same proportion. A row may
+  /// have one key, so with few `rows` the root mean square may be up to 2^-4.
+  /// Scores have relative errors e, which the exponential makes e m for scores
+  /// of magnitude m: the reference rounds queries and keys to 16 bits, which
   /// kernels do not (two errors of up to 2^-9, or 2^-12 where `dtype` is f16),
-  /// and tensor cores cut off their sums (2^-10). A log-sum-exp has the error
-  /// of scores, since sums are of exponentials that are not rounded.
+  /// and tensor cores cut off their sums (2^-10). A log-sum-exp, which has no
+  /// `rows`, has the error of scores, since sums are of exponentials that are
+  /// not rounded.
   static Tolerance getOfE4M3(DType dtype, double scoreMagnitude,
-                             bool isLogSumExp);
+                             std::optional<int64_t> rows);
 
   /// The tolerance if scores and probabilities are rounded to `dtype` before
   /// they are used. A rounded score of magnitude m has an error of m units in

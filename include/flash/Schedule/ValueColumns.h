@@ -26,6 +26,9 @@ namespace flash {
 /// columns for which two warpgroups do that divide them (`divide_columns`).
 constexpr int64_t mostValueColumns = 256,
                   mostDividedColumns = 2 * mostValueColumns;
+/// The same for elements of 8 bits that are multiplied: what a step adds to the
+/// accumulator has registers of its own.
+constexpr int64_t mostQuantizedColumns = 160;
 
 /// Whether a block with so many columns needs two warpgroups that divide them,
 /// and no more than two.

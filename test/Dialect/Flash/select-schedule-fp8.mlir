@@ -43,11 +43,11 @@ func.func @columns(%q: tensor<2x4x128x24xf8E4M3FN>, %s: tensor<1xf32>) -> !q {
 
 // -----
 
-!q = tensor<2x4x128x128xbf16>
-func.func @blocks(%q: tensor<2x4x128x128xf8E4M3FN>, %s: tensor<1xf32>) -> !q {
-  %qd = flash.dequantize %q scale(%s : tensor<1xf32>) : tensor<2x4x128x128xf8E4M3FN> -> !q
-  // expected-error @below {{cannot be scheduled: precision(fp8) is of blocks that have all columns of the values; leave value_columns and divide_columns out}}
-  %o = flash.attention %qd, %qd, %qd precision(fp8) schedule(<value_columns = 64>) : (!q, !q, !q) -> !q
+!q = tensor<2x4x128x320xbf16>
+func.func @divided(%q: tensor<2x4x128x320xf8E4M3FN>, %s: tensor<1xf32>) -> !q {
+  %qd = flash.dequantize %q scale(%s : tensor<1xf32>) : tensor<2x4x128x320xf8E4M3FN> -> !q
+  // expected-error @below {{cannot be scheduled: precision(fp8) is of warpgroups that have all columns of a block; leave divide_columns out, or choose value_columns}}
+  %o = flash.attention %qd, %qd, %qd precision(fp8) schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|divide_columns>) : (!q, !q, !q) -> !q
   return %o : !q
 }
 
@@ -73,11 +73,12 @@ func.func @without_roles(%q: tensor<2x4x128x128xf8E4M3FN>, %s: tensor<1xf32>) ->
 
 // -----
 
+// Blocks have half of the columns.
 // CHECK-LABEL: func @widest
-// CHECK: schedule(<query_tile = 64, key_tile = 32,
-!q = tensor<2x4x128x192xbf16>
-func.func @widest(%q: tensor<2x4x128x192xf8E4M3FN>, %s: tensor<1xf32>) -> !q {
-  %qd = flash.dequantize %q scale(%s : tensor<1xf32>) : tensor<2x4x128x192xf8E4M3FN> -> !q
+// CHECK: schedule(<query_tile = {{64|128}}, key_tile = 128, value_columns = 128,
+!q = tensor<2x4x512x256xbf16>
+func.func @widest(%q: tensor<2x4x512x256xf8E4M3FN>, %s: tensor<1xf32>) -> !q {
+  %qd = flash.dequantize %q scale(%s : tensor<1xf32>) : tensor<2x4x512x256xf8E4M3FN> -> !q
   %o = flash.attention %qd, %qd, %qd precision(fp8) : (!q, !q, !q) -> !q
   return %o : !q
 }
@@ -89,16 +90,6 @@ func.func @widest(%q: tensor<2x4x128x192xf8E4M3FN>, %s: tensor<1xf32>) -> !q {
 func.func @registers(%q: tensor<2x4x128x192xf8E4M3FN>, %s: tensor<1xf32>) -> !q {
   %qd = flash.dequantize %q scale(%s : tensor<1xf32>) : tensor<2x4x128x192xf8E4M3FN> -> !q
   // expected-error @below {{cannot be scheduled: scores, probabilities and accumulator of 64 queries and 64 keys need 256 registers of a thread, and with 1 warpgroups there are 240; choose a smaller key_tile}}
-  %o = flash.attention %qd, %qd, %qd precision(fp8) schedule(<key_tile = 64>) : (!q, !q, !q) -> !q
-  return %o : !q
-}
-
-// -----
-
-!q = tensor<2x4x128x256xbf16>
-func.func @too_wide(%q: tensor<2x4x128x256xf8E4M3FN>, %s: tensor<1xf32>) -> !q {
-  %qd = flash.dequantize %q scale(%s : tensor<1xf32>) : tensor<2x4x128x256xf8E4M3FN> -> !q
-  // expected-error @below {{cannot be scheduled: precision(fp8) takes head dimensions of values up to 192, got 256; leave it out}}
-  %o = flash.attention %qd, %qd, %qd precision(fp8) : (!q, !q, !q) -> !q
+  %o = flash.attention %qd, %qd, %qd precision(fp8) schedule(<query_tile = 64, key_tile = 64, value_columns = 192>) : (!q, !q, !q) -> !q
   return %o : !q
 }

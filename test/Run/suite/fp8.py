@@ -84,7 +84,7 @@ def fp8_cases():
     def add(name, **options):
         result.append(Fp8(f"{len(result):03d}-fp8-{name}", rng, **options))
 
-    for d in (16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192):
+    for d in (16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 256, 320, 576):
         add(f"dims-{d}", D=d, Dv=d, tiles="")
     for mask in MASKS:
         add(f"mask-{mask}", mask=mask, Nq=130)

@@ -348,10 +348,16 @@ Value Tiler::loadValues(Value key, ArrayRef<OpFoldResult> first,
                         OpFoldResult existing, bool toEnd) {
   RankedTensorType keys = online.getKey().getType();
   if (interleaved) {
-    OpFoldResult row = affine::makeComposedFoldedAffineApply(
-        b, loc, b.getAffineDimExpr(0).floorDiv(keyTile) * columns.count,
-        {first[2]});
-    return loadRows(b, loc, interleaved, {first[0], first[1], row},
+    AffineExpr row = b.getAffineDimExpr(0).floorDiv(keyTile) *
+                     online.getValue().getType().getDimSize(3);
+    SmallVector<OpFoldResult> operands = {first[2]};
+    if (columns.first) {
+      row = row + b.getAffineDimExpr(1);
+      operands.push_back(columns.first);
+    }
+    OpFoldResult firstRow =
+        affine::makeComposedFoldedAffineApply(b, loc, row, operands);
+    return loadRows(b, loc, interleaved, {first[0], first[1], firstRow},
                     index(columns.count), columns.count, toEnd);
   }
   if (!areOfKeys)
