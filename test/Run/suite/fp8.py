@@ -97,10 +97,11 @@ def fp8_cases():
 
 def run(case, seed, folder, target, echo, tool):
     """Whether the result is right."""
-    (folder / "f.mlir").write_text(case.text(target == "emulate:sm_90a"))
+    text = case.text(target.endswith("sm_90a"))
+    (folder / "f.mlir").write_text(text)
     command = [str(tool), "f.mlir", f"--target={target}", "--check", f"--seed={seed}", *case.shapes()]
     process = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
     if process.returncode or echo:
-        print(f"{'FAILED' if process.returncode else 'ok'} {case.name} (seed {seed})\n{' '.join(command)}\n{case.text(target == 'emulate:sm_90a')}"
-              f"{process.stdout}{process.stderr}", flush=True)
+        outcome = "FAILED" if process.returncode else "ok"
+        print(f"{outcome} {case.name} (seed {seed})\n{' '.join(command)}\n{text}{process.stdout}{process.stderr}", flush=True)
     return not process.returncode
