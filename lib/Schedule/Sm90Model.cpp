@@ -85,12 +85,12 @@ constexpr Candidate maskedCandidates[] = {
 /// anyway, it is always rescaled.
 constexpr ScheduleFeatures quantized =
     ScheduleFeatures::SpecializeWarps | ScheduleFeatures::BulkStore |
-    ScheduleFeatures::Overlap | ScheduleFeatures::PingPong |
-    ScheduleFeatures::Persistent;
+    ScheduleFeatures::Overlap | ScheduleFeatures::Persistent;
 constexpr Candidate quantizedCandidates[] = {
-    {64, 0, unlimited, 192, 96, quantized},
+    {64, 0, unlimited, 192, 96, quantized | ScheduleFeatures::PingPong},
     {128, 0, unlimited, 128, 128, quantized},
-    {largestHeadDim, 0, unlimited, 128, 64, quantized}};
+    {largestHeadDim, 0, unlimited, 128, 64,
+     quantized | ScheduleFeatures::PingPong}};
 } // namespace
 
 /// Tiles for wider heads than the candidates are of: of 64 queries, whose

@@ -2,7 +2,7 @@
 // RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule --split-input-file --verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: func @wide
-// CHECK: schedule(<query_tile = 128, key_tile = 128, {{.*}}, features = specialize_warps|overlap|ping_pong|persistent|bulk_store, num_splits = 1>)
+// CHECK: schedule(<query_tile = 128, key_tile = 128, {{.*}}, features = specialize_warps|overlap|persistent|bulk_store, num_splits = 1>)
 !q = tensor<2x16x8192x128xbf16>
 func.func @wide(%q: tensor<2x16x8192x128xf8E4M3FN>, %s: tensor<2x16xf32>) -> !q {
   %qd = flash.dequantize %q scale(%s : tensor<2x16xf32>) : tensor<2x16x8192x128xf8E4M3FN> -> !q

@@ -6,8 +6,8 @@
 !tile = !tile.smem<128x64xf16, swizzle = 128>
 module attributes {gpu.container_module} {
   gpu.module @kernels {
-    // As many blocks as have 1024 threads.
-    // CHECK: gpu.func @four_warps() kernel attributes {flash.schedule = #flash.schedule<ctas_per_sm = 8, features = persistent>,
+    // As many blocks as have 2048 threads.
+    // CHECK: gpu.func @four_warps() kernel attributes {flash.schedule = #flash.schedule<ctas_per_sm = 16, features = persistent>,
     gpu.func @four_warps() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
       gpu.return
     }
@@ -34,6 +34,17 @@ module attributes {gpu.container_module} {
       tile.end_grid %count
       gpu.return
     }
+    // whose threads compute many elements by themselves,
+    // CHECK:     gpu.func @rounds(
+    // CHECK-NOT: flash.schedule
+    gpu.func @rounds(%m: memref<?x128xf32>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      %x = tile.map : () -> tensor<32x128xf32, #tile.warp_rows<4, 4>> {
+      ^bb0(%i: index, %j: index):
+        %e = memref.load %m[%i, %j] : memref<?x128xf32>
+        tile.yield %e : f32
+      }
+      gpu.return
+    }
     // or about which the host decides.
     // CHECK:     gpu.func @of_host()
     // CHECK-NOT: flash.schedule
@@ -46,7 +57,7 @@ module attributes {gpu.container_module} {
       gpu.return
     }
   }
-  func.func @main(%flag: memref<1xi32>, %n: index, %m: !memory, %counts: memref<1xindex>) {
+  func.func @main(%flag: memref<1xi32>, %n: index, %m: !memory, %counts: memref<1xindex>, %x: memref<?x128xf32>) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -60,6 +71,7 @@ module attributes {gpu.container_module} {
     } else {
       gpu.launch_func @kernels::@scheduled blocks in (%n, %c1, %c1) threads in (%c128, %c1, %c1)
       gpu.launch_func @kernels::@counted blocks in (%n, %c1, %c1) threads in (%c128, %c1, %c1) args(%counts : memref<1xindex>)
+      gpu.launch_func @kernels::@rounds blocks in (%n, %c1, %c1) threads in (%c128, %c1, %c1) args(%x : memref<?x128xf32>)
     }
     %known = arith.cmpi ne, %n, %c0 : index
     scf.if %known {

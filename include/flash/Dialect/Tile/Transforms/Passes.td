@@ -161,10 +161,11 @@ def PersistChoices : Pass<"tile-persist-choices", "::mlir::ModuleOp"> {
       gpu.launch_func @kernels::@f blocks in (%tiles, %c1, %c1) ...
     gpu.func @f(...) kernel attributes {known_block_size = array<i32: 128, 1, 1>}
     // becomes
-    gpu.func @f(...) kernel attributes {flash.schedule = #flash.schedule<ctas_per_sm = 8, features = persistent>, ...}
+    gpu.func @f(...) kernel attributes {flash.schedule = #flash.schedule<ctas_per_sm = 16, features = persistent>, ...}
     ```
 
-    Kernels whose tiles the device counts (`tile.end_grid`) stay as they are.
+    Kernels whose tiles the device counts (`tile.end_grid`) stay as they are, and so do kernels whose threads map more than 16 elements each,
+    which a loop would cost registers.
   }];
 }
 
