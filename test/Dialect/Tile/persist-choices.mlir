@@ -6,7 +6,7 @@
 !tile = !tile.smem<128x64xf16, swizzle = 128>
 module attributes {gpu.container_module} {
   gpu.module @kernels {
-    // As many blocks as have 2048 threads.
+    // As many blocks as have 2048 threads, each with 32 registers.
     // CHECK: gpu.func @four_warps() kernel attributes {flash.schedule = #flash.schedule<ctas_per_sm = 16, features = persistent>,
     gpu.func @four_warps() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
       gpu.return

@@ -31,6 +31,12 @@ static bool isChosenOnDevice(gpu::LaunchFuncOp launch) {
   return choice && DeviceCondition::of(choice.getCondition());
 }
 
+static int64_t getNumThreads(gpu::GPUFuncOp kernel) {
+  ArrayRef<int32_t> threads =
+      kernel.getKnownBlockSize().value_or(ArrayRef<int32_t>());
+  return threads.empty() ? 1 : threads[0];
+}
+
 /// Whether a thread computes many elements of a tile by themselves. In a loop
 /// over tiles, what it computes of their columns would be kept for all tiles,
 /// in so many registers that few warps are left to hide the latency of memory
@@ -38,9 +44,7 @@ static bool isChosenOnDevice(gpu::LaunchFuncOp launch) {
 /// registers where it has 56 without a loop).
 static bool mapsManyElements(gpu::GPUFuncOp kernel) {
   constexpr int64_t most = 16;
-  ArrayRef<int32_t> threads =
-      kernel.getKnownBlockSize().value_or(ArrayRef<int32_t>());
-  int64_t numThreads = threads.empty() ? 1 : threads[0];
+  int64_t numThreads = getNumThreads(kernel);
   WalkResult walk = kernel.walk([&](MapOp map) {
     bool areMany = llvm::any_of(map->getResultTypes(), [&](Type type) {
       return cast<RankedTensorType>(type).getNumElements() > most * numThreads;
@@ -60,17 +64,16 @@ static int64_t getBytesOfTiles(gpu::GPUFuncOp kernel) {
 }
 
 /// How many blocks of a kernel go over all of its tiles on a multiprocessor: as
-/// many as any has threads for. With fewer, the multiprocessors that are done
-/// first with the kernel before would take all blocks.
+/// many as it has registers for if a thread has few. With fewer blocks, the
+/// multiprocessors that are done first with the kernel before would take all.
 static int64_t getBlocksOfMultiprocessor(gpu::GPUFuncOp kernel) {
-  constexpr int64_t threadsOfMultiprocessor = 2048;
-  ArrayRef<int32_t> threads =
-      kernel.getKnownBlockSize().value_or(ArrayRef<int32_t>());
-  int64_t blocks = threads.empty() ? 1 : threadsOfMultiprocessor / threads[0];
+  constexpr int64_t registersOfThread = 32;
+  const Machine &machine = getMachineOfKernels(kernel);
+  int64_t mostThreads = machine.registers / registersOfThread;
+  int64_t blocks = std::max<int64_t>(mostThreads / getNumThreads(kernel), 1);
   // Barriers and sums of warps are beside the tiles.
   constexpr int64_t bytesBesideTiles = 1024;
   int64_t bytes = getBytesOfTiles(kernel) + bytesBesideTiles;
-  const Machine &machine = getMachineOfKernels(kernel);
   while (blocks > 1 && bytes > getSharedLimit(machine, blocks))
     --blocks;
   return blocks;
