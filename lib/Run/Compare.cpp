@@ -35,17 +35,19 @@ Tolerance Tolerance::getOfTf32(double scoreMagnitude) {
   return tolerance;
 }
 
-Tolerance Tolerance::getOfE4M3(DType dtype, double scoreMagnitude,
-                               std::optional<int64_t> rows) {
+Tolerance Tolerance::getOfE4M3(DType dtype, double scoreMagnitude, int64_t rows,
+                               bool isLogSumExp) {
   Tolerance tolerance = get(dtype, scoreMagnitude);
   double ofElements = dtype == DType::F16 ? 0x1p-12 : 0x1p-9,
-         ofScores = ofElements * std::sqrt(2.0 / 3) + 0x1p-10;
-  tolerance.relativeRms = ofScores;
-  if (rows) {
-    double mean = 1 / std::sqrt(3.0),
-           most = mean + (1 - mean) / std::sqrt(std::max<int64_t>(*rows, 1));
-    tolerance.relativeRms = 0x1p-4 * most + ofScores * scoreMagnitude;
+         ofScores = ofElements * std::sqrt(2.0 / 3) + 0x1p-10,
+         perRow = 1 / std::sqrt(std::max<int64_t>(rows, 1));
+  if (isLogSumExp) {
+    // Queries share a key, and keys a query: up to 64 rows count as one.
+    tolerance.relativeRms = ofScores * (1 + 2 * std::min(1.0, 8 * perRow));
+    return tolerance;
   }
+  double mean = 1 / std::sqrt(3.0), most = mean + (1 - mean) * perRow;
+  tolerance.relativeRms = 0x1p-4 * most + ofScores * scoreMagnitude;
   return tolerance;
 }
 

@@ -252,9 +252,11 @@ def get_scales(q_descale, k_descale, v_descale, k, v, q=None):
     scales = {"key_scale": get_scale(k_descale, k), "value_scale": get_scale(v_descale, v)}
     if is_quantized(q):
         # FlashAttention has one for all queries that read the keys of a head.
-        if is_array(q_descale) and len(q_descale.shape) == 2 and q_descale.shape[1] not in (1, q.shape[2]):
+        heads, key_heads = (array.shape[2] if is_array(array) and len(array.shape) == 4 else 0 for array in (q, k))
+        is_of_keys = is_array(q_descale) and len(q_descale.shape) == 2 and 0 < q_descale.shape[1] == key_heads < heads
+        if is_of_keys and heads % key_heads == 0:
             repeat = q_descale.repeat_interleave if is_tensor(q_descale) else q_descale.repeat
-            q_descale = repeat(q.shape[2] // q_descale.shape[1], 1)
+            q_descale = repeat(heads // key_heads, 1)
         scales["query_scale"] = get_scale(q_descale, q)
     return scales
 

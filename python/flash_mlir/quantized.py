@@ -70,10 +70,12 @@ def _get_result_dtype(query, out):
     return numpy.dtype(sys.modules["ml_dtypes"].bfloat16)
 
 
-def _check_multiplied(elements, packed, scales, quantized):
+def _check_multiplied(elements, packed, scales, quantized, scale):
     """Raises an error for queries of 8 bits beside keys, values or scales that are not multiplied with them."""
     if packed is not None:
         raise ValueError("query is float8_e4m3fn, and there are arrays of sequences; queries of 8 bits are of a batch: leave these arrays out")
+    if scale is not None and not scale > 0:
+        raise ValueError(f"scale is {scale}; beside queries of 8 bits it is positive")
     for name, (_, of_rows) in zip((*_OPERANDS, "query"), quantized):
         if elements[name] != _MULTIPLIED:
             raise TypeError(f"query is float8_e4m3fn, and {name} has the dtype {elements[name]}; they must agree")
@@ -140,8 +142,9 @@ def _read_scale(name, scale, like, rows, sequences, kind_of_keys):
         return "row", swap_dense(scale) if kind_of_keys == "pages" else scale
     if all(size == 1 for size in shape):
         return "tensor", scale.reshape(1)
-    others = f", or {of_rows}, one for each row of {name}" if of_rows else ""
-    raise ValueError(f"{operand} has the shape {shape}; expected a number, {of_heads}, one for each sequence and key head{others}")
+    others = f", or {of_rows}, one for each row of {name}" if of_rows and name != "query" else ""
+    head = "head" if name == "query" else "key head"
+    raise ValueError(f"{operand} has the shape {shape}; expected a number, {of_heads}, one for each sequence and {head}{others}")
 
 
 def _check_call(config, query, key, value, lengths, sink, captured, dtype):
@@ -232,7 +235,7 @@ def attend(
         quantized.append((QUANTIZED.get(elements[name]) if of_rows else None, of_rows))
     dtype = _get_result_dtype(query, out)
     if query_scale is not None:
-        _check_multiplied(elements, packed, scales, quantized)
+        _check_multiplied(elements, packed, scales, quantized, scale)
     else:
         quantized.pop()
     prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed, schedule)

@@ -480,6 +480,8 @@ def prepare(
             raise TypeError(f"{what} is {each!r}; expected a list of {kind.__name__}")
     if keys is None and any([call.kind != "prefill" for call in calls]):
         raise ValueError("keys is left out, and calls of decode and mixed have a cache; give the rows that it has room for")
+    if cache_dtype is None and cache_scales != "tensor":
+        raise ValueError(f"cache_scales is {cache_scales!r} without cache_dtype, of which it says what has scales; give both or none")
     quantized = None if cache_dtype is None else _read_quantization(cache_dtype, cache_scales, name, (head_dim, value_dim), calls)
     bounds = _list("sequences", sequences), None if keys is None else _list("keys", keys)
     prepared = Prepared(heads, key_heads, head_dim, name, value_dim, page_size, *bounds, device, quantized)
@@ -513,7 +515,7 @@ def _read_quantization(cache_dtype, scales, dtype, dims, calls):
         raise ValueError(f"head_dim and value_dim are {dims[0]} and {dims[1]}; with cache_dtype multiples of 8 are possible")
     if all([call.kind == "prefill" for call in calls]):
         raise ValueError("cache_dtype is given, and calls of prefill have no cache; leave it out, or prepare decode or mixed")
-    pair = (scales, scales) if isinstance(scales, str) else tuple(scales)
+    pair = tuple(scales) if isinstance(scales, (tuple, list)) else (scales, scales)
     if len(pair) != 2 or any([each not in _SCALES for each in pair]):
         raise ValueError(f"cache_scales is {scales!r}; expected one of {', '.join(_SCALES)}, or a pair of them for keys and values")
     return tuple([(element, each) for each in pair])

@@ -288,6 +288,9 @@ def test_queries_of_flash_attention():
     assert same(flash.flash_attn_func(q, k, v, causal=True, **dict(zip(names, scales))), flash.flash_attn_func(*wide, causal=True))
     one = [x.astype(ml_dtypes.bfloat16) for x in (q, k, v)]
     assert same(flash.flash_attn_func(q, k, v), flash.flash_attn_func(*one))
+    for count in (0, 2, 7):
+        with pytest.raises(ValueError, match=rf"q_descale has the shape \(2, {count}\); expected a number, \(2, 6\), one for each sequence and head"):
+            flash.flash_attn_func(q, k, v, q_descale=np.ones((2, count), np.float32))
 
 
 @pytest.mark.parametrize(
@@ -299,6 +302,7 @@ def test_queries_of_flash_attention():
         (dict(key=np.zeros((1, 2, 9, 16), np.int8)), TypeError, "query is float8_e4m3fn, and key has the dtype int8; they must agree"),
         (dict(value_scale=np.ones((1, 2, 9), np.float32)), ValueError, r"value_scale has the shape \(1, 2, 9\), one for each row; beside queries"),
         (dict(key_lengths=np.full(1, 9, np.int32)), ValueError, "query is float8_e4m3fn, and there are arrays of sequences"),
+        (dict(scale=0.0), ValueError, "scale is 0.0; beside queries of 8 bits it is positive"),
         (dict(out=np.empty((1, 2, 3, 16), np.float32)), TypeError, "out has the dtype float32; expected bfloat16, as results have"),
     ],
 )

@@ -319,6 +319,8 @@ def test_arguments():
     refuse(ValueError, "value_dim are 64 and 60; with cache_dtype multiples of 8", 4, 2, 64, "float16", calls, value_dim=60, cache_dtype="int8")
     refuse(ValueError, "calls of prefill have no cache", 4, 2, 64, "float16", [serving.prefill(9)], cache_dtype="int8")
     refuse(ValueError, "cache_scales is 'page'; expected one of tensor, head, row", 4, 2, 64, "float16", calls, cache_dtype="int8", cache_scales="page")
+    refuse(ValueError, "cache_scales is None; expected one of", 4, 2, 64, "float16", calls, cache_dtype="int8", cache_scales=None)
+    refuse(ValueError, "cache_scales is 'head' without cache_dtype", 4, 2, 64, "float16", calls, cache_scales="head")
     for function in (serving.on_compilation, serving.no_compilation):
         with pytest.raises(ValueError, match="action is 'stop'; expected one of allow, warn, raise"):
             function("stop")

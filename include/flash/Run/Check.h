@@ -53,6 +53,10 @@ struct Expectation {
   /// The largest magnitude of a maximum of a row of scores; a lower bound,
   /// computed from log-sum-exps.
   double scoreMagnitude = 0;
+  /// The size of a usual score of attention with precision(fp8), whose queries
+  /// and keys are arguments: the error of such a score is relative to it, also
+  /// where its products cancel. 0 if there is none.
+  double usualScore = 0;
   /// For each result that is the output of an attention, by its number: such a
   /// bound for each row.
   std::map<unsigned, std::vector<double>> rowMagnitudes;

@@ -72,11 +72,12 @@ struct Tolerance {
   /// Scores have relative errors e, which the exponential makes e m for scores
   /// of magnitude m: the reference rounds queries and keys to 16 bits, which
   /// kernels do not (two errors of up to 2^-9, or 2^-12 where `dtype` is f16),
-  /// and tensor cores cut off their sums (2^-10). A log-sum-exp, which has no
-  /// `rows`, has the error of scores, since sums are of exponentials that are
-  /// not rounded.
-  static Tolerance getOfE4M3(DType dtype, double scoreMagnitude,
-                             std::optional<int64_t> rows);
+  /// and tensor cores cut off their sums (2^-10). The exponentials of sums are
+  /// not rounded, so a log-sum-exp has the error of scores, which is relative
+  /// to the score that is usual (`Tolerance::leastMagnitude`), and of few rows
+  /// up to three times e: their errors are independent.
+  static Tolerance getOfE4M3(DType dtype, double scoreMagnitude, int64_t rows,
+                             bool isLogSumExp);
 
   /// The tolerance if scores and probabilities are rounded to `dtype` before
   /// they are used. A rounded score of magnitude m has an error of m units in
