@@ -139,10 +139,9 @@ static double getUsualScore(mlir::func::FuncOp entry,
       return;
     // Of random numbers, whose products are independent.
     double root = std::sqrt(static_cast<double>(op.getHeadDim()));
-    double scale = op.getScale() ? op.getScale()->convertToDouble() : 1 / root;
     usual = std::max(usual, getDequantizedMagnitude(op.getQuery(), inputs) *
                                 getDequantizedMagnitude(op.getKey(), inputs) *
-                                root * scale);
+                                root * op.getScaleOrDefault());
   });
   return usual;
 }

@@ -381,7 +381,7 @@ std::string flash::completeSm90Schedule(const Problem &problem,
       0, getSharedLimit(target, blocks) - barrierBytesPerBlock);
 
   // Each of 128 threads has half as many elements of 64 rows as there are
-  // columns; probabilities are rounded to 16 bits.
+  // columns; probabilities are rounded to the elements that are multiplied.
   int64_t registers = *schedule.keyTile / 2 +
                       *schedule.keyTile * problem.getElementBytes() / 8 +
                       ownColumns / 2 + registersBesideTiles;

@@ -76,20 +76,17 @@ static Value emitE4M3ToF32(OpBuilder &b, Location loc, Value bits) {
 /// The nearest number, ties to even. Numbers behind the largest become it, as
 /// `cvt.satfinite` has it.
 static Value emitF32ToE4M3(OpBuilder &b, Location loc, Value value) {
-  Bits e(b, loc,
-         arith::BitcastOp::create(
-             b, loc,
-             isa<VectorType>(value.getType())
-                 ? cast<VectorType>(value.getType()).clone(b.getI32Type())
-                 : Type(b.getI32Type()),
-             value));
+  Type i32 = b.getI32Type();
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    i32 = vector.clone(i32);
+  Value bits = arith::BitcastOp::create(b, loc, i32, value);
+  Bits e(b, loc, bits);
   auto shiftRight = [&](Value x, int64_t digits) -> Value {
     return arith::ShRUIOp::create(b, loc, x, e.constant(digits));
   };
   auto add = [&](Value x, Value y) -> Value {
     return arith::AddIOp::create(b, loc, x, y);
   };
-  Value bits = arith::BitcastOp::create(b, loc, e.i32, value);
   Value sign = shiftRight(e.keep(bits, 0x80000000), 24),
         magnitude = e.keep(bits, 0x7fffffff);
   // Three digits of the mantissa stay.

@@ -177,14 +177,18 @@ def _get_sizes(rows, arrays, on_device):
             count = max(offsets.shape[0] - 1, 1)
             sizes[i] = [count, sizes[i][1], -(-sizes[i][2] // count), sizes[i][3]]
     of_table = [] if table is None else list(table.shape)
-    for of_keys in sizes[1:]:
-        of_keys[0] = of_table[0] if of_table else of_keys[0]
-    is_short = on_device and sizes[0][2] <= _core.most_short_rows
-    if query_offsets is not None and not is_short or query_offsets is None and key_offsets is not None:
-        for size in sizes:
-            size[0] = _core.open_size
+    if of_table:
+        for of_keys in sizes[1:]:
+            of_keys[0] = of_table[0]
+    if query_offsets is None:
+        is_open = key_offsets is not None
+    else:
+        is_open = not on_device or sizes[0][2] > _core.most_short_rows
+    if is_open:
         for i, size in enumerate(sizes):
-            size[2] = size[2] if i and of_table else _core.open_size
+            size[0] = _core.open_size
+            if not (i and of_table):
+                size[2] = _core.open_size
         of_table = [_core.open_size] * len(of_table)
     return [*sizes, of_table] if of_table else sizes
 

@@ -317,12 +317,11 @@ class Prepared:
         for number, layer in enumerate(layers):
             for call in calls:
                 self._prepare_kind(number, layer, call)
+        # Two elements of 8 bits are copied as one.
+        copied = (_ELEMENTS["float16"], *[dim // 2 for dim in self._dims]) if self._quantized else (self._element, *self._dims)
         # On the host NumPy and PyTorch append, and kernels copy rows of multiples of 16 bytes.
-        # Of 8 bits they copy two elements as one.
-        of_copies = (_ELEMENTS["float16"], *[dim // 2 for dim in self._dims]) if self._quantized else (self._element, *self._dims)
-        multiple = 16 if self._quantized else 8
-        if self._target != "cpu" and any([call.kind == "decode" for call in calls]) and not any([dim % multiple for dim in self._dims]):
-            text = appending.print_program(*of_copies, self._page is not None)
+        if self._target != "cpu" and any([call.kind == "decode" for call in calls]) and not any([dim % 8 for dim in copied[1:]]):
+            text = appending.print_program(*copied, self._page is not None)
             kernel, found = self._find_kernel(text)
             self.kernels.append(PreparedKernel(text, text, self._name_target(), found, None, "append", 1))
             compilation.kernels[text, self._target, self._device, ()] = kernel
