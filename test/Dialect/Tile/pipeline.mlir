@@ -54,6 +54,34 @@ gpu.module @m {
     gpu.return
   }
 
+  // Two loops whose stages 1 differ are two pipelines: the second one would do with the last values of the first what it
+  // does with its own.
+  // CHECK-LABEL: gpu.func @different(
+  // CHECK:         scf.for
+  // CHECK:         }
+  // CHECK:         arith.addf
+  // CHECK:         scf.for
+  // CHECK:         }
+  // CHECK:         arith.mulf
+  // CHECK-NEXT:    gpu.return
+  gpu.func @different(%x: !scores) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %c8 = arith.constant 8 : index
+    %r = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %x) -> (!scores) {
+      %e = math.exp2 %x {tile.pipeline = #tile.pipeline<stage = 0, cluster = 1>} : !scores
+      %s = arith.addf %a, %e {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !scores
+      scf.yield %s : !scores
+    }
+    %t = scf.for %i = %c4 to %c8 step %c1 iter_args(%a = %r) -> (!scores) {
+      %e = math.exp2 %x {tile.pipeline = #tile.pipeline<stage = 0, cluster = 1>} : !scores
+      %s = arith.mulf %a, %e {tile.pipeline = #tile.pipeline<stage = 1, cluster = 0>} : !scores
+      scf.yield %s : !scores
+    }
+    gpu.return
+  }
+
   // Of one iteration the first is the last.
   // CHECK-LABEL: gpu.func @once(
   // CHECK:       math.exp2

@@ -242,13 +242,9 @@ public:
   /// Emits stage 1 of the last iteration; returns the loop's values.
   SmallVector<Value> emitLast(OpBuilder &b, const Carried &carried);
 
-  /// Whether the loops leave the same to their next iterations.
-  bool hasShapeOf(const Loop &other) const {
-    return isLateValue == other.isLateValue &&
-           needs.getArrayRef().size() == other.needs.size() &&
-           llvm::equal(ValueRange(needs.getArrayRef()).getTypes(),
-                       ValueRange(other.needs.getArrayRef()).getTypes());
-  }
+  /// Whether the loops leave the same to their next iterations, which do the
+  /// same with it.
+  bool hasStage1Of(const Loop &other) const;
 
   scf::ForOp op;
 
@@ -313,6 +309,28 @@ void Loop::forEachNeed(Operation *user,
           if (isa<MmaAsyncOp>(reader))
             llvm::for_each(reader->getUsers(), visitBefore);
         }
+}
+
+bool Loop::hasStage1Of(const Loop &other) const {
+  if (isLateValue != other.isLateValue ||
+      !llvm::equal(ValueRange(needs.getArrayRef()).getTypes(),
+                   ValueRange(other.needs.getArrayRef()).getTypes()))
+    return false;
+  IRMapping ofOther;
+  ofOther.map(needs.getArrayRef(), other.needs.getArrayRef());
+  auto check = [&](Value own, Value others) {
+    return success(own.getType() == others.getType() &&
+                   ofOther.lookupOrDefault(own) == others);
+  };
+  auto isOwn = [&](Operation *inner) { return isLate(inner); };
+  auto isOthers = [&](Operation *inner) { return other.isLate(inner); };
+  auto own = llvm::make_filter_range(ops, isOwn);
+  auto others = llvm::make_filter_range(other.ops, isOthers);
+  return llvm::equal(own, others, [&](Operation *a, Operation *b) {
+    return OperationEquivalence::isEquivalentTo(
+        a, b, check, [&](Value ofA, Value ofB) { ofOther.map(ofA, ofB); },
+        OperationEquivalence::IgnoreLocations);
+  });
 }
 
 Operation *Loop::getLateDefinition(Value carried) {
@@ -529,7 +547,7 @@ static bool goesOn(Chain &chain, Loop &loop) {
   while (behind && !isa<scf::ForOp>(behind))
     behind = behind->getNextNode();
   return behind == loop.op && isAlwaysEntered(chain.front().op) &&
-         loop.hasShapeOf(chain.front()) &&
+         loop.hasStage1Of(chain.front()) &&
          llvm::equal(loop.op.getInitArgs(), before.getResults()) &&
          llvm::all_of(before.getResults(),
                       [](Value result) { return result.hasOneUse(); });
