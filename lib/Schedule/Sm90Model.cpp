@@ -86,11 +86,16 @@ constexpr Candidate maskedCandidates[] = {
 constexpr ScheduleFeatures quantized =
     ScheduleFeatures::SpecializeWarps | ScheduleFeatures::BulkStore |
     ScheduleFeatures::Overlap | ScheduleFeatures::Persistent;
+constexpr ScheduleFeatures quantizedPingPong =
+    quantized | ScheduleFeatures::PingPong;
 constexpr Candidate quantizedCandidates[] = {
-    {64, 0, unlimited, 192, 96, quantized | ScheduleFeatures::PingPong},
+    {64, 0, unlimited, 192, 96, quantizedPingPong},
     {128, 0, unlimited, 128, 128, quantized},
-    {largestHeadDim, 0, unlimited, 128, 64,
-     quantized | ScheduleFeatures::PingPong}};
+    {largestHeadDim, 0, unlimited, 128, 64, quantizedPingPong}};
+constexpr Candidate maskedQuantizedCandidates[] = {
+    {64, 0, unlimited, 192, 96, quantizedPingPong},
+    {128, 0, unlimited, 128, 128, quantizedPingPong},
+    {largestHeadDim, 0, unlimited, 128, 64, quantizedPingPong}};
 } // namespace
 
 /// Tiles for wider heads than the candidates are of: of 64 queries, whose
@@ -199,9 +204,10 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
       problem.headDim <= std::rbegin(candidates)->maxHeadDim)
     dim = getValueColumns(problem, given);
   std::optional<int64_t> keys = problem.meanKeysPerQuery;
-  ArrayRef<Candidate> all = problem.multipliesQuantized() ? quantizedCandidates
-                            : problem.isMasked ? ArrayRef(maskedCandidates)
-                                               : ArrayRef(candidates);
+  ArrayRef<Candidate> all =
+      problem.isMasked ? ArrayRef(maskedCandidates) : ArrayRef(candidates);
+  if (problem.multipliesQuantized())
+    all = problem.isMasked ? maskedQuantizedCandidates : quantizedCandidates;
   // Whether there are tiles for all blocks that are to share multiprocessors.
   auto hasEnough = [&](const Candidate &c) {
     std::optional<int64_t> tiles = problem.countQueryTiles(c.queryTile);

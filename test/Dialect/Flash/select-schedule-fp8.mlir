@@ -12,6 +12,17 @@ func.func @wide(%q: tensor<2x16x8192x128xf8E4M3FN>, %s: tensor<2x16xf32>) -> !q 
 
 // -----
 
+// CHECK-LABEL: func @masked
+// CHECK: schedule(<query_tile = 128, key_tile = 128, {{.*}}, features = specialize_warps|overlap|ping_pong|persistent|bulk_store, num_splits = 1>)
+!q = tensor<2x16x8192x128xbf16>
+func.func @masked(%q: tensor<2x16x8192x128xf8E4M3FN>, %s: tensor<2x16xf32>) -> !q {
+  %qd = flash.dequantize %q scale(%s : tensor<2x16xf32>) : tensor<2x16x8192x128xf8E4M3FN> -> !q
+  %o = flash.attention %qd, %qd, %qd mask(#flash.causal) precision(fp8) : (!q, !q, !q) -> !q
+  return %o : !q
+}
+
+// -----
+
 // CHECK-LABEL: func @narrow
 // CHECK: schedule(<query_tile = 192, key_tile = 96, {{.*}}, features = specialize_warps|overlap|ping_pong|persistent|bulk_store, num_splits = 1>)
 !q = tensor<2x16x8192x64xf16>
