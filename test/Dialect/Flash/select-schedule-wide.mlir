@@ -56,6 +56,22 @@ func.func @decode_values(%q: tensor<128x128x1x576xbf16>, %k: tensor<128x1x4096x5
   return %o : tensor<128x128x1x512xbf16>
 }
 
+// As versions of a program know some sizes, casts are between keys and values.
+// SM90-LABEL: @version
+// SM90:         query_tile = 64, key_tile = 64, packed_heads = 64, warps = 4, stages = 2
+func.func @version(%q: tensor<?x128x1x576xbf16>, %k: tensor<?x1x?x576xbf16>) -> tensor<?x128x1x512xbf16> {
+  %c1 = arith.constant 1 : index
+  %open = tensor.cast %k : tensor<?x1x?x576xbf16> to tensor<?x?x?x576xbf16>
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %k, %c0 : tensor<?x1x?x576xbf16>
+  %n = tensor.dim %k, %c2 : tensor<?x1x?x576xbf16>
+  %columns = tensor.extract_slice %open[0, 0, 0, 0] [%b, %c1, %n, 512] [1, 1, 1, 1] : tensor<?x?x?x576xbf16> to tensor<?x?x?x512xbf16>
+  %v = tensor.cast %columns : tensor<?x?x?x512xbf16> to tensor<?x1x?x512xbf16>
+  %o = flash.attention %q, %k, %v : (tensor<?x128x1x576xbf16>, tensor<?x1x?x576xbf16>, tensor<?x1x?x512xbf16>) -> tensor<?x128x1x512xbf16>
+  return %o : tensor<?x128x1x512xbf16>
+}
+
 // SM80-LABEL: @gradients
 // SM80:         query_tile = 16, key_tile = 16, query_step = 16, key_step = 16, key_programs = 2
 // SM90-LABEL: @gradients

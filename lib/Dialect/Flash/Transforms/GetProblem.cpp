@@ -83,12 +83,22 @@ static Type getElementInMemory(Value rows) {
   return getElementTypeOrSelf(rows);
 }
 
+/// What the casts are of, which change nothing but what is known of sizes.
+static Value skipCasts(Value tensor) {
+  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
+    tensor = cast.getSource();
+  return tensor;
+}
+
 bool flash::areColumnsOfKeys(Value key, Value value) {
+  key = skipCasts(key);
+  value = skipCasts(value);
   if (value == key)
     return true;
   // Lengths of keys and values agree, so that it has all rows.
   auto slice = value.getDefiningOp<tensor::ExtractSliceOp>();
-  return slice && slice.getSource() == key && slice.hasUnitStride() &&
+  return slice && skipCasts(slice.getSource()) == key &&
+         slice.hasUnitStride() &&
          llvm::all_of(slice.getMixedOffsets(), isZeroInteger);
 }
 

@@ -405,8 +405,17 @@ func::FuncOp Specialize::copyForCalls(AttentionOp op) {
     mapping.map(each, body->getArgument(llvm::find(from, each) - from.begin()));
   auto copy = cast<AttentionOp>(b.clone(*op, mapping));
   copy->setOperands(body->getArguments().take_front(op->getNumOperands()));
-  // The models know of elements that are converted as they are read.
   b.setInsertionPoint(copy);
+  // A tile of keys has these values, too.
+  if (areColumnsOfKeys(op.getKey(), op.getValue())) {
+    auto type = cast<RankedTensorType>(copy.getValue().getType());
+    SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0)),
+        strides(type.getRank(), b.getIndexAttr(1));
+    copy.getValueMutable().assign(tensor::ExtractSliceOp::create(
+        b, op.getLoc(), type, copy.getKey(), offsets,
+        getAsIndexOpFoldResult(b.getContext(), type.getShape()), strides));
+  }
+  // The models know of elements that are converted as they are read.
   for (auto [rows, argument] :
        {std::pair(Value(op.getQuery()), body->getArgument(0)),
         std::pair(Value(op.getKey()), body->getArgument(1)),

@@ -17,7 +17,8 @@ namespace flash {
 
 /// Whether the values are the first columns of the keys, or all of them:
 /// `value` is `key`, or a tensor.extract_slice of it that begins at the first
-/// element and has unit strides. Both must have the same rows.
+/// element and has unit strides; with any tensor.cast between them. Both must
+/// have the same rows.
 bool areColumnsOfKeys(mlir::Value key, mlir::Value value);
 
 /// Whether the machine that the module around `op` is compiled for multiplies
