@@ -30,6 +30,12 @@ constexpr int64_t keysPerStep = 16, maxKeyTile = 256,
 // Of elements of 8 bits: the keys of a step, and what head dimensions are
 // multiples of, as rows are copied in multiples of 16 bytes.
 constexpr int64_t quantizedKeysPerStep = 32, quantizedColumns = 16;
+// The keys of a short tile, the bytes that it has at least, so that enough are
+// on their way, and up to how many keys of a multiprocessor it is faster where
+// these are all that it waits for (docs/lab,
+// 2026-11-30-short-tiles-of-keys.md).
+constexpr int64_t shortKeyTile = 64, leastBytesOfShortTile = 16 << 10,
+                  mostKeysInShortTiles = 4096;
 // Shared memory that the barriers of a block's rings need, rounded up.
 constexpr int64_t barrierBytesPerBlock = 1024;
 // A panel of a tile in shared memory (128-byte swizzle), through which results
@@ -260,6 +266,16 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   std::vector<Schedule> tilesOfFew;
   if (areFew)
     tilesOfFew = getTiles(fits, problem.packedHeads, mostQueries);
+  // Where one tile has all queries of a head, a block waits for its keys: the
+  // first of them come sooner in short tiles, and of many keys long tiles have
+  // more on its way.
+  if (areFew && mostQueries == rowsOfWarpgroup &&
+      problem.getTileBytes(shortKeyTile, problem.headDim) >=
+          leastBytesOfShortTile &&
+      *keys * *problem.countQueryTiles(rowsOfWarpgroup) <=
+          mostKeysInShortTiles * target.multiprocessors)
+    for (Schedule &tile : tilesOfFew)
+      tile.keyTile = std::min(*tile.keyTile, shortKeyTile);
   if (!tilesOfFew.empty())
     schedule = chooseForFewTiles(problem, target, tilesOfFew);
   // How long the tiles of a wave are depends on the data, so that whichever

@@ -48,12 +48,27 @@ func.func @too_few_keys_to_split(%q: tensor<1x1x512x64xf16>) -> tensor<1x1x512x6
   return %o : tensor<1x1x512x64xf16>
 }
 
-// One query of each head: all multiprocessors read keys.
+// One query of each head: all multiprocessors read keys, in short tiles.
 // CHECK-LABEL: func @one_query(
-// CHECK: schedule(<query_tile = 64, key_tile = 128, {{.*}} split_ctas = 128>)
+// CHECK: schedule(<query_tile = 64, key_tile = 64, {{.*}} split_ctas = 128>)
 func.func @one_query(%q: tensor<1x8x1x128xf16>, %k: tensor<1x8x65536x128xf16>) -> tensor<1x8x1x128xf16> {
   %o = flash.attention %q, %k, %k : (tensor<1x8x1x128xf16>, tensor<1x8x65536x128xf16>, tensor<1x8x65536x128xf16>) -> tensor<1x8x1x128xf16>
   return %o : tensor<1x8x1x128xf16>
+}
+
+// Of more keys long tiles have more on their way, and so they have of narrow ones.
+// CHECK-LABEL: func @one_query_of_many_keys(
+// CHECK: schedule(<query_tile = 64, key_tile = 128, {{.*}} split_ctas = 128>)
+func.func @one_query_of_many_keys(%q: tensor<1x8x1x128xf16>, %k: tensor<1x8x131072x128xf16>) -> tensor<1x8x1x128xf16> {
+  %o = flash.attention %q, %k, %k : (tensor<1x8x1x128xf16>, tensor<1x8x131072x128xf16>, tensor<1x8x131072x128xf16>) -> tensor<1x8x1x128xf16>
+  return %o : tensor<1x8x1x128xf16>
+}
+
+// CHECK-LABEL: func @one_query_of_narrow_keys(
+// CHECK: schedule(<query_tile = 64, key_tile = 128, {{.*}} split_ctas = 128>)
+func.func @one_query_of_narrow_keys(%q: tensor<1x8x1x64xf16>, %k: tensor<1x8x16384x64xf16>) -> tensor<1x8x1x64xf16> {
+  %o = flash.attention %q, %k, %k : (tensor<1x8x1x64xf16>, tensor<1x8x16384x64xf16>, tensor<1x8x16384x64xf16>) -> tensor<1x8x1x64xf16>
+  return %o : tensor<1x8x1x64xf16>
 }
 
 // The keys of a window are few, however many there are.

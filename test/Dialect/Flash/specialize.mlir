@@ -26,7 +26,7 @@
 // So it is up to 32 queries; more are not packed.
 // EIGHT:  func.func @open(%{{.*}}: tensor<?x32x8x128xf16>, %{{.*}}: tensor<?x8x?x128xf16>
 // EIGHT-NOT: multiples
-// EIGHT:    schedule(<query_tile = 64, key_tile = 128, packed_heads = 4,
+// EIGHT:    schedule(<query_tile = 64, key_tile = 64, packed_heads = 4,
 // APART:  func.func @open(%{{.*}}: tensor<?x?x?x128xf16>
 // APART-NOT: packed_heads
 
