@@ -7,6 +7,7 @@
 
 #include "OpRules.h"
 #include "flash/Schedule/SplitKV.h"
+#include "flash/Support/Clauses.h"
 #include "flash/Support/OwnRegion.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"

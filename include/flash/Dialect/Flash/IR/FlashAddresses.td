@@ -74,6 +74,10 @@ class Flash_PackedRowsOp<string mnemonic, list<Trait> traits = []>
   }];
 }
 
+def Flash_ClausesOfPackedRows : Flash_Clauses<[
+  Flash_ValueClause<"count">, Flash_Clause<"of", "`[` $sizes^ `]`">
+]>;
+
 def Flash_UnpackOp : Flash_PackedRowsOp<"unpack"> {
   let summary = "sequences that lie behind each other, as a batch";
   let description = [{
@@ -102,10 +106,10 @@ def Flash_UnpackOp : Flash_PackedRowsOp<"unpack"> {
   let arguments = (ins Flash_RowsTensor:$memory, Flash_OffsetsTensor:$offsets,
     Optional<Flash_CountTensor>:$count, Variadic<Index>:$sizes);
   let results = (outs Flash_RowsTensor:$view, Flash_LengthsTensor:$lengths);
-  let assemblyFormat = [{
-    $memory `by` $offsets (`count` `(` $count^ `:` type($count) `)`)? (`of` `[` $sizes^ `]`)? attr-dict `:` type($memory) `,` type($offsets) `->`
-    type($view) `,` type($lengths)
-  }];
+  let assemblyFormat = !strconcat("$memory `by` $offsets",
+    Flash_ClausesOfPackedRows.format, "attr-dict", Flash_ClausesOfPackedRows.end, [{
+    `:` type($memory) `,` type($offsets) `->` type($view) `,` type($lengths)
+  }]);
 }
 
 def Flash_PackOp : Flash_PackedRowsOp<"pack", [AllTypesMatch<["memory", "result"]>]> {
@@ -125,10 +129,10 @@ def Flash_PackOp : Flash_PackedRowsOp<"pack", [AllTypesMatch<["memory", "result"
   let arguments = (ins Flash_FloatTensor:$view, Flash_OffsetsTensor:$offsets,
     Flash_FloatTensor:$memory, Optional<Flash_CountTensor>:$count, Variadic<Index>:$sizes);
   let results = (outs Flash_FloatTensor:$result);
-  let assemblyFormat = [{
-    $view `by` $offsets `into` $memory (`count` `(` $count^ `:` type($count) `)`)? (`of` `[` $sizes^ `]`)? attr-dict `:` type($view) `,` type($offsets) `into`
-    type($memory)
-  }];
+  let assemblyFormat = !strconcat("$view `by` $offsets `into` $memory",
+    Flash_ClausesOfPackedRows.format, "attr-dict", Flash_ClausesOfPackedRows.end, [{
+    `:` type($view) `,` type($offsets) `into` type($memory)
+  }]);
 }
 
 /// The document of each row.

@@ -14,6 +14,11 @@
 #ifndef FLASH_KERNELS_TD
 #define FLASH_KERNELS_TD
 
+def Flash_ClausesOfKernel : Flash_Clauses<[
+  Flash_ValueClause<"rows">, Flash_ValueClause<"outs">,
+  Flash_AttributeClause<"schedule">, Flash_AttributeClause<"order">
+], "{">;
+
 def Flash_KernelOp : Flash_Op<"kernel",
     [AttrSizedOperandSegments, InferTypeOpAdaptor, RecursiveMemoryEffects,
      SingleBlock]> {
@@ -50,10 +55,8 @@ def Flash_KernelOp : Flash_Op<"kernel",
     OptionalAttr<Flash_OrderAttr>:$order);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = [{
-    `over` `(` $ends `)` `by` $steps (`rows` `(` $rows^ `:` type($rows) `)`)? (`outs` `(` $outs^ `:` type($outs) `)`)?
-    (`schedule` `(` $schedule^ `)`)? (`order` `(` $order^ `)`)? attr-dict-with-keyword $body
-  }];
+  let assemblyFormat = !strconcat("`over` `(` $ends `)` `by` $steps", Flash_ClausesOfKernel.format,
+    "attr-dict-with-keyword", Flash_ClausesOfKernel.end, "$body");
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [

@@ -14,6 +14,7 @@ include "flash/Dialect/Flash/IR/FlashAttrs.td"
 include "flash/Dialect/Flash/IR/FlashStepInterface.td"
 include "flash/Machine/TargetAttr.td"
 include "flash/Schedule/Schedule.td"
+include "flash/Support/Clauses.td"
 include "flash/Support/DeclaredAttributes.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -76,21 +77,33 @@ defvar Flash_attentionAttributes = (ins OptionalAttr<Flash_LeadingAttr>:$leading
     OptionalAttr<DenseI64ArrayAttr>:$block_sizes,
     OptionalAttr<DenseI64ArrayAttr>:$multiples,
     OptionalAttr<Flash_ScheduleAttr>:$schedule);
-defvar Flash_attentionFormat = [{
-    (`leading` `(` $leading^ `)`)?
-    (`scale` `(` $scale^ `)`)?
-    (`mask` `(` $mask^ `)`)?
-    (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
-    (`query_lengths` `(` $query_lengths^ `:` type($query_lengths) `)`)?
-    (`key_lengths` `(` $key_lengths^ `:` type($key_lengths) `)`)?
-    (`sink` `(` $sink^ `:` type($sink) `)`)?
-  }];
-defvar Flash_attentionScheduleFormat = [{
-    (`of` $block_sizes^)?
-    (`precision` `(` $precision^ `)`)?
-    (`multiples` `(` $multiples^ `)`)?
-    (`schedule` `(` $schedule^ `)`)?
-  }];
+defvar Flash_attentionClauses = [
+  Flash_AttributeClause<"leading">, Flash_AttributeClause<"scale">,
+  Flash_AttributeClause<"mask">, Flash_ValueClause<"lengths">,
+  Flash_ValueClause<"query_lengths">, Flash_ValueClause<"key_lengths">,
+  Flash_ValueClause<"sink">
+];
+defvar Flash_scheduleClauses = [
+  Flash_Clause<"of", "$block_sizes^">, Flash_AttributeClause<"precision">,
+  Flash_AttributeClause<"multiples">, Flash_AttributeClause<"schedule">
+];
+def Flash_ClausesOfAttention : Flash_Clauses<!listconcat(
+  Flash_attentionClauses, [
+    Flash_Clause<"blocks", [{`(` $key_tiles^ `,` $tile_counts `:`
+      type($key_tiles) `,` type($tile_counts) `)`}]>
+  ], Flash_scheduleClauses, [Flash_RegionClause<"score">])>;
+def Flash_ClausesOfAttentionGrad : Flash_Clauses<!listconcat(
+  Flash_attentionClauses, [
+    Flash_Clause<"blocks", [{`(` $key_tiles^ `,` $key_tile_counts `:`
+      type($key_tiles) `,` type($key_tile_counts) `)`}]>,
+    Flash_Clause<"query_blocks", [{`(` $query_tiles^ `,` $query_tile_counts
+      (`,` $query_tile_ranks^)? `:` type($query_tiles) `,`
+      type($query_tile_counts) (`,` type($query_tile_ranks)^)? `)`}]>
+  ], Flash_scheduleClauses, [
+    Flash_ValueClause<"lse_grad">,
+    Flash_Clause<"wrt", "`(` $captured^ `:` type($captured) `)`">,
+    Flash_RegionClause<"score">
+  ])>;
 
 def Flash_AttentionOp : Flash_Op<"attention",
     [Pure, AttrSizedOperandSegments, Flash_SingleOperandGroups,
@@ -177,12 +190,8 @@ def Flash_AttentionOp : Flash_Op<"attention",
                       Optional<Flash_F32Tensor>:$lse);
   let regions = (region MaxSizedRegion<1>:$score);
   let assemblyFormat = !strconcat("$query `,` $key `,` $value",
-                                  Flash_attentionFormat, [{
-    (`blocks` `(` $key_tiles^ `,` $tile_counts `:` type($key_tiles) `,`
-    type($tile_counts) `)`)?
-  }], Flash_attentionScheduleFormat, [{
-    (`score` custom<OwnRegion>($score)^)?
-    attr-dict `:` `(` type($query) `,` type($key) `,` type($value) `)`
+    Flash_ClausesOfAttention.format, "attr-dict", Flash_ClausesOfAttention.end, [{
+    `:` `(` type($query) `,` type($key) `,` type($value) `)`
     `->` custom<AttentionResults>(type($output), type($lse))
   }]);
   let hasVerifier = 1;
@@ -274,17 +283,9 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
   let regions = (region MaxSizedRegion<1>:$score);
   let assemblyFormat = !strconcat([{
     $query `,` $key `,` $value `,` $output `,` $lse `,` $output_grad
-  }], Flash_attentionFormat, [{
-    (`blocks` `(` $key_tiles^ `,` $key_tile_counts `:` type($key_tiles) `,`
-    type($key_tile_counts) `)`)?
-    (`query_blocks` `(` $query_tiles^ `,` $query_tile_counts
-    (`,` $query_tile_ranks^)? `:` type($query_tiles) `,`
-    type($query_tile_counts) (`,` type($query_tile_ranks)^)? `)`)?
-  }], Flash_attentionScheduleFormat, [{
-    (`lse_grad` `(` $lse_grad^ `:` type($lse_grad) `)`)?
-    (`wrt` `(` $captured^ `:` type($captured) `)`)?
-    (`score` custom<OwnRegion>($score)^)?
-    attr-dict `:` `(` type($query) `,` type($key) `,` type($value) `,`
+  }], Flash_ClausesOfAttentionGrad.format, "attr-dict",
+  Flash_ClausesOfAttentionGrad.end, [{
+    `:` `(` type($query) `,` type($key) `,` type($value) `,`
     type($output) `,` type($lse) `,` type($output_grad) `)`
     `->` custom<AttentionGradResults>(ref($sink), type($query_grad),
       type($key_grad), type($value_grad), type($sink_grad),
@@ -462,6 +463,9 @@ def Flash_FinalizeOp : Flash_Op<"finalize",
   }];
 }
 
+def Flash_ClausesOfSoftmax
+    : Flash_Clauses<[Flash_AttributeClause<"sink">]>;
+
 def Flash_SoftmaxOp : Flash_Op<"softmax", [Pure]> {
   let summary = "the softmax of rows of scores, as attention needs it";
   let description = [{
@@ -485,12 +489,15 @@ def Flash_SoftmaxOp : Flash_Op<"softmax", [Pure]> {
   let arguments = (ins Flash_FloatTensor:$scores, Optional<F32>:$sink);
   let results = (outs Flash_FloatTensor:$result,
                       Optional<Flash_F32Tensor>:$lse);
-  let assemblyFormat = [{
-    $scores (`sink` `(` $sink^ `)`)? attr-dict `:` type($scores) `->`
-    custom<AttentionResults>(type($result), type($lse))
-  }];
+  let assemblyFormat = !strconcat("$scores", Flash_ClausesOfSoftmax.format,
+    "attr-dict", Flash_ClausesOfSoftmax.end, [{
+    `:` type($scores) `->` custom<AttentionResults>(type($result), type($lse))
+  }]);
   let hasVerifier = 1;
 }
+
+def Flash_ClausesOfCombine
+    : Flash_Clauses<[Flash_AttributeClause<"step">]>;
 
 def Flash_CombineOp : Flash_Op<"combine", [Pure]> {
   let summary = "attention over all keys from attention over splits of them";
@@ -523,10 +530,11 @@ def Flash_CombineOp : Flash_Op<"combine", [Pure]> {
                        OptionalAttr<I64Attr>:$step);
   let results = (outs Flash_FloatTensor:$output,
                       Optional<Flash_F32Tensor>:$lse);
-  let assemblyFormat = [{
-    $outs `,` $lses (`step` `(` $step^ `)`)? attr-dict `:` `(` type($outs) `,` type($lses) `)` `->`
+  let assemblyFormat = !strconcat("$outs `,` $lses",
+    Flash_ClausesOfCombine.format, "attr-dict", Flash_ClausesOfCombine.end, [{
+    `:` `(` type($outs) `,` type($lses) `)` `->`
     custom<AttentionResults>(type($output), type($lse))
-  }];
+  }]);
   let hasVerifier = 1;
 }
 
@@ -613,6 +621,15 @@ def Flash_GuardOp : Flash_Op<"guard",
   let assemblyFormat = "$value `else` $otherwise attr-dict `:` type($value)";
 }
 
+def Flash_ClausesOfBlockMap : Flash_Clauses<[
+  Flash_AttributeClause<"packed">, Flash_WordClause<"over_queries">,
+  Flash_AttributeClause<"mask">, Flash_ValueClause<"lengths">,
+  Flash_Clause<"given", [{`(` $given_tiles^ `,` $given_counts
+    (`,` $given_ranks^)? `:` type($given_tiles) `,` type($given_counts)
+    (`,` type($given_ranks)^)? `)`}]>,
+  Flash_RegionClause<"keep">
+]>;
+
 def Flash_BlockMapOp : Flash_Op<"block_map",
     [Pure, AttrSizedOperandSegments]> {
   let summary = "for each tile of queries, the tiles of keys that are not empty under a mask";
@@ -683,18 +700,12 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
   let results = (outs Flash_BlockTensor:$key_tiles, Flash_BlockTensor:$counts,
                       Optional<Flash_BlockTensor>:$ranks);
   let regions = (region MaxSizedRegion<1>:$keep);
-  let assemblyFormat = [{
+  let assemblyFormat = !strconcat([{
     `of` `` custom<DynamicIndexList>($sizes, $static_sizes)
     `tiles` `(` $tiles `)`
-    (`packed` `(` $packed^ `)`)?
-    (`over_queries` $over_queries^)?
-    (`mask` `(` $mask^ `)`)?
-    (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
-    (`given` `(` $given_tiles^ `,` $given_counts (`,` $given_ranks^)? `:`
-    type($given_tiles) `,` type($given_counts) (`,` type($given_ranks)^)? `)`)?
-    (`keep` custom<OwnRegion>($keep)^)?
-    attr-dict `:` type($key_tiles) `,` type($counts) (`,` type($ranks)^)?
-  }];
+  }], Flash_ClausesOfBlockMap.format, "attr-dict", Flash_ClausesOfBlockMap.end, [{
+    `:` type($key_tiles) `,` type($counts) (`,` type($ranks)^)?
+  }]);
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The numbers (B, H, nq, nk) of batches and heads with a map of their own,
@@ -745,6 +756,8 @@ def Flash_CheckBlocksOp : Flash_Op<"check_blocks"> {
   }];
 }
 
+def Flash_ClausesOfYield : Flash_Clauses<[Flash_Clause<"keep", "$keep^">]>;
+
 def Flash_YieldOp : Flash_Op<"yield",
     [Pure, Terminator,
      ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",
@@ -764,7 +777,8 @@ def Flash_YieldOp : Flash_Op<"yield",
     ```
   }];
   let arguments = (ins AnyTypeOf<[F32, I1]>:$result, Optional<I1>:$keep);
-  let assemblyFormat = "$result (`keep` $keep^)? attr-dict `:` type($result)";
+  let assemblyFormat = !strconcat("$result", Flash_ClausesOfYield.format,
+    "attr-dict", Flash_ClausesOfYield.end, "`:` type($result)");
 }
 
 include "flash/Dialect/Flash/IR/FlashAddresses.td"

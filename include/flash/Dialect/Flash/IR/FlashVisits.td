@@ -15,6 +15,18 @@
 #ifndef FLASH_VISITS_TD
 #define FLASH_VISITS_TD
 
+def Flash_ClausesOfVisit : Flash_Clauses<[
+  Flash_WordClause<"from">, Flash_WordClause<"to">, Flash_WordClause<"by">,
+  Flash_WordClause<"distance">, Flash_AttributeClause<"exist">,
+  Flash_Clause<"list", "`(` $list^ `,` $counts `:` type($list) `,` type($counts) `)` `[` $row `]`">,
+  Flash_AttributeClause<"cut">, Flash_ValueClause<"ranks">,
+  Flash_AttributeClause<"heads">, Flash_AttributeClause<"tiles">,
+  Flash_AttributeClause<"contributors">, Flash_WordClause<"fill_once">,
+  Flash_WordClause<"read_ahead">, Flash_WordClause<"neutral_zeros">,
+  Flash_WordClause<"bounded">, Flash_AttributeClause<"multiples">,
+  Flash_Clause<"init", "`(` $inits^ `:` type($inits) `)`">
+], "{">;
+
 def Flash_VisitOp : Flash_Op<"visit",
     [AttrSizedOperandSegments, InferTypeOpAdaptor, RecursiveMemoryEffects,
      SingleBlock]> {
@@ -88,18 +100,8 @@ def Flash_VisitOp : Flash_Op<"visit",
     OptionalAttr<DenseI64ArrayAttr>:$multiples);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = [{
-    $kind `tile` `(` $tile `)` (`from` $from^)? (`to` $to^)? (`by` $by^)?
-    (`distance` $distance^)? (`exist` `(` $exist^ `)`)?
-    (`list` `(` $list^ `,` $counts `:` type($list) `,` type($counts) `)` `[` $row `]`)?
-    (`cut` `(` $cut^ `)`)?
-    (`ranks` `(` $ranks^ `:` type($ranks) `)`)? (`heads` `(` $heads^ `)`)? (`tiles` `(` $tiles^ `)`)?
-    (`contributors` `(` $contributors^ `)`)? (`fill_once` $fill_once^)?
-    (`read_ahead` $read_ahead^)? (`neutral_zeros` $neutral_zeros^)? (`bounded` $bounded^)?
-    (`multiples` `(` $multiples^ `)`)?
-    (`init` `(` $inits^ `:` type($inits) `)`)?
-    attr-dict-with-keyword $body
-  }];
+  let assemblyFormat = !strconcat("$kind `tile` `(` $tile `)`", Flash_ClausesOfVisit.format,
+    "attr-dict-with-keyword", Flash_ClausesOfVisit.end, "$body");
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
