@@ -18,8 +18,11 @@ from .packing import check_int32, get_arrays, get_key, rename
 from .quantized import QUANTIZED
 
 
-#: What FlashAttention calls scales of `attention`.
-SCALES = {"key_scale": "k_descale", "value_scale": "v_descale", "query_scale": "q_descale"}
+#: What FlashAttention calls arguments of `attention`.
+NAMES = {
+    **{"query": "q", "key": "k", "value": "v", "sink": "learnable_sink", "scale": "softmax_scale"},
+    **{"query_scale": "q_descale", "key_scale": "k_descale", "value_scale": "v_descale"},
+}
 # That a split may have.
 _MOST_KEYS = 1 << 20
 # Of tiles that do not depend on other rows, 64 for other elements. One warp that converts 8 bits has registers for 16.
@@ -169,11 +172,12 @@ def _swap(array):
     return array.swapaxes(1, 2)
 
 
-def _check_rank(name, array):
+def _check_rank(name, array, offsets=None):
     # Of other ranks other dimensions would be exchanged, and attention takes what comes of three.
     if not is_array(array) or len(array.shape) != 4:
         found = f"has {len(array.shape)} dimensions" if is_array(array) else f"is a {type(array).__name__}"
-        raise ValueError(f"{name} {found}; without offsets it is (batch, length, heads, head dimension)")
+        expected = f"without {offsets} it is" if offsets else "expected"
+        raise ValueError(f"{name} {found}; {expected} (batch, length, heads, head dimension)")
 
 
 def _attend(q, k, v, arrays, return_lse, out, options):
@@ -192,16 +196,20 @@ def attend_rows(
     page_table=None,
     key_lengths=None,
     out=None,
-    names=None,
+    *,
+    names,
     keep=None,
 ):
     """Attention of rows with the heads behind them, packed where there are offsets, and of keys in pages where there is a table.
-    `names` are what the caller calls the arrays of sequences, for errors, and `keep` is given the function
+    `names` are what the caller calls the arguments of `attention`, for errors, and `keep` is given the function
     of the call's variant once it is done."""
     are_packed = offsets[1] is not None or page_table is not None
-    for name, array, is_packed in (("q", q, offsets[0] is not None), ("k", k, are_packed), ("v", v, are_packed)):
+    of_queries, of_keys = (offsets[0] is not None, "query_offsets"), (are_packed, "key_offsets")
+    swapped = []
+    for name, array, (is_packed, its_offsets) in (("query", q, of_queries), ("key", k, of_keys), ("value", v, of_keys)):
         if not is_packed:
-            _check_rank(name, array)
+            swapped.append(names.get(name, name))
+            _check_rank(swapped[-1], array, names.get(its_offsets))
     place = out
     if offsets[0] is None:
         if out is not None:
@@ -211,39 +219,45 @@ def attend_rows(
     arrays = *offsets, page_table, key_lengths
     returns_two = return_attn_probs or return_lse
     of_sequences = get_arrays(*arrays)
-    has_scales = "key_scale" in options
-    if is_compiling() or not (of_sequences or has_scales):
+    if is_compiling():
         results = _attend(q, k, v, arrays, returns_two, place, options)
     else:
         try:
-            if has_scales:
+            if "key_scale" in options or not of_sequences:
                 results = _attend(q, k, v, arrays, returns_two, place, options)
             else:
                 call = read_call(q, k, v, get_key(*arrays, k), of_sequences, return_lse=returns_two, **options)
                 results = run_call(*call, place)
                 if keep is not None:
                     keep(call[0].function)
-        except (TypeError, ValueError) as error:
-            raise rename(error, **(names or {}), **(SCALES if has_scales else {})) from None
-        except NotImplementedError as error:
-            if not has_scales:
+        except (TypeError, ValueError, NotImplementedError) as error:
+            renamed = rename(error, swapped, **names)
+            if renamed is error:
                 raise
-            raise rename(error, **SCALES) from None
+            raise renamed from None
     if offsets[0] is None:
         results = swap_results(results, returns_two, out)
     return (*results, None) if return_attn_probs else results
 
 
-def get_scales(q_descale, k_descale, v_descale, k, v, q=None):
-    """The options of `attention` that scales are. Queries have one where `q` is given, which may have 8 bits."""
+def get_scales(q_descale, k_descale, v_descale, k, v, q=None, names=("k", "v")):
+    """The options of `attention` that scales are. Queries have one where `q` is given, which may have 8 bits. `names` are what the
+    caller calls keys and values."""
 
     def is_quantized(array):
-        return is_array(array) and get_dtype(array) in QUANTIZED
+        # Most arrays have larger elements, and the name of a type takes a while.
+        return is_array(array) and getattr(array.dtype, "itemsize", 1) == 1 and get_dtype(array) in QUANTIZED
 
     if q_descale is not None and not is_quantized(q):
         raise ValueError("q_descale is given, and it is the scale of queries of 8 bits in a batch; other queries are float16 or bfloat16: leave it out")
-    if k_descale is None and v_descale is None and not is_quantized(q):
-        return {}
+    if k_descale is None and v_descale is None:
+        if not any([is_quantized(array) for array in (q, k, v)]):
+            return {}
+        for name, array in zip(names, (k, v)):
+            if is_quantized(array) and get_dtype(array) == "int8":
+                raise ValueError(
+                    f"{name} is int8, and k_descale and v_descale are left out; give them, as only those of float8_e4m3fn are 1 if both are left out"
+                )
 
     def get_scale(scale, array):
         # As in FlashAttention, one that is left out is 1.
@@ -318,7 +332,7 @@ def flash_attn_func(
       score: A function of s, b, h, q and k that gets scores after softcap and alibi_slopes.
       out: The array that becomes the result, as that of `attention`, shaped like it.
       k_descale, v_descale: `key_scale` and `value_scale` of `attention`, for k and v of float8_e4m3fn or int8: a number, or
-        (batch, key heads).
+        (batch, key heads). One that is left out is 1, but k and v of int8 need at least one.
       q_descale: `query_scale` of `attention`, for q of float8_e4m3fn: a number, (batch, heads), or (batch, key heads).
 
     Returns:
@@ -331,7 +345,7 @@ def flash_attn_func(
     check_causal(causal, q)
     options = dict(mask=get_mask(causal, window_size, mask), score=get_score(softcap, alibi_slopes, score))
     options.update(scale=softmax_scale, sink=learnable_sink, **get_scales(q_descale, k_descale, v_descale, k, v, q))
-    return attend_rows(q, k, v, (None, None), options, return_attn_probs, return_lse, out=out)
+    return attend_rows(q, k, v, (None, None), options, return_attn_probs, return_lse, out=out, names=NAMES)
 
 
 def flash_attn_varlen_func(
@@ -414,7 +428,7 @@ def flash_attn_varlen_func(
         arrays = q, k, v, None, learnable_sink, cu_seqlens_q, cu_seqlens_k, block_table, seqused_k, out
         keep = lambda function: _shortcut.keep(function, *arrays, *numbers, *others)
     given = (cu_seqlens_q, key_offsets), options, return_attn_probs, return_lse, *of_keys
-    return attend_rows(q, k, v, *given, out=out, names=names, keep=keep)
+    return attend_rows(q, k, v, *given, out=out, names={**NAMES, **names}, keep=keep)
 
 
 def _name(query_offsets, key_offsets, used):

@@ -11,7 +11,7 @@ from . import _core, appending, checking
 from .attention import run_call
 from .errors import CompileError
 from .expressions import is_array
-from .flash_attn import SCALES, are_numbers, attend_rows, check_causal, get_mask, get_scales, get_schedule, get_score, put_heads_first
+from .flash_attn import NAMES, are_numbers, attend_rows, check_causal, get_mask, get_scales, get_schedule, get_score, put_heads_first
 from .flash_attn import swap_results
 from .masks import as_mask, is_compiling
 from .offsets import may_look
@@ -23,6 +23,7 @@ from .quantized import attend
 
 #: Of calls without functions, by their options.
 _variants = {}
+_NAMES = {**NAMES, "key": "k_cache", "value": "v_cache", "key_lengths": "cache_seqlens"}
 _MAX_VARIANTS = 256
 #: What calls with these options do whose arrays are of types that were there before.
 _shortcut = _core.Shortcut(True)
@@ -55,6 +56,8 @@ def _count(like, stop):
 def _get_number(number, room):
     """How many keys each sequence has, which a number says."""
     try:
+        if isinstance(number, bool):
+            raise TypeError
         number = operator.index(number)
     except TypeError:
         kind = type(number).__name__
@@ -131,7 +134,7 @@ def _find_places(k_cache, count, batch, lengths, table, chosen):
     return rows, at
 
 
-def _explain(error, k_cache, chosen, has_scales=False):
+def _explain(error, k_cache, chosen, table):
     """An error of `attention` for the caller, whose rows of the caches are its pages where they are `chosen`."""
     if chosen is not None:
         if entry := re.match(r"page_table\[(\d+), 0\] is ", str(error)):
@@ -145,8 +148,9 @@ def _explain(error, k_cache, chosen, has_scales=False):
             )
     if isinstance(error, CompileError):
         return error
-    table = "block_table" if chosen is None else "cache_batch_idx"
-    return rename(error, page_table=table, key_lengths="cache_seqlens", **(SCALES if has_scales else {}))
+    # Pages have the order that the caller's have.
+    swapped = ["q"] if table is not None else ["q", "k_cache", "v_cache"]
+    return rename(error, swapped, page_table="block_table" if chosen is None else "cache_batch_idx", **_NAMES)
 
 
 def _write(cache, places, new):
@@ -221,8 +225,8 @@ def flash_attn_with_kvcache(
         torch.compile and where docs/serving.md says so, stop at them.)
       NotImplementedError: rotary_cos or rotary_sin is given, or an argument requires gradients, and there are none.
     """
-    scales = {} if q_descale is k_descale is v_descale is None else get_scales(q_descale, k_descale, v_descale, k_cache, v_cache)
-    if not (scales or is_compiling() or checking.is_on):
+    has_scales = any([scale is not None for scale in (q_descale, k_descale, v_descale)])
+    if not (has_scales or is_compiling() or checking.is_on):
         # In the order of `keep` below; new keys come first.
         call_again, new = (_call_again, ()) if k is v is None else (_append_and_call_again, (k, v))
         results = call_again(
@@ -232,6 +236,7 @@ def flash_attn_with_kvcache(
         )  # fmt: skip
         if results is not None:
             return results
+    scales = get_scales(q_descale, k_descale, v_descale, k_cache, v_cache, names=("k_cache", "v_cache"))
     if rotary_cos is not None or rotary_sin is not None:
         raise NotImplementedError(
             "rotary_cos or rotary_sin is given, and q and k are taken as they are; rotate q, and k, by their positions, which start at "
@@ -324,22 +329,23 @@ def flash_attn_with_kvcache(
         try:
             results = attend(*operands, *given, (None, None, table, lengths), *scales.values(), append)
         except (TypeError, ValueError, NotImplementedError, CompileError) as error:
-            raise _explain(error, k_cache, cache_batch_idx, has_scales=True) from None
+            raise _explain(error, k_cache, cache_batch_idx, table) from None
         return swap_results(results, return_softmax_lse, out)
     if not is_eager:
         lengths = append()
         options = dict(mask=mask, score=score, scale=softmax_scale, sink=learnable_sink, schedule=schedule)
-        return attend_rows(q, k_cache, v_cache, (None, None), options, False, return_softmax_lse, table, lengths, out)
-    captured, of_mask = (), None
-    if variant is None:
-        given = mask, score, softmax_scale, None, learnable_sink is not None, return_softmax_lse, None, packed, schedule
-        variant, captured, of_mask = prepare(*given)
-        _keep_variant(key, variant)
-    captured += (lengths,) if table is None else (table, lengths)
-    operands = autocast(q, k_cache, v_cache)
-    if out is not None:
-        check_out(out, operands[0], (*q.shape[:3], v_cache.shape[-1]))
+        names = dict(_NAMES, page_table="block_table")
+        return attend_rows(q, k_cache, v_cache, (None, None), options, False, return_softmax_lse, table, lengths, out, names=names)
     try:
+        captured, of_mask = (), None
+        if variant is None:
+            given = mask, score, softmax_scale, None, learnable_sink is not None, return_softmax_lse, None, packed, schedule
+            variant, captured, of_mask = prepare(*given)
+            _keep_variant(key, variant)
+        captured += (lengths,) if table is None else (table, lengths)
+        operands = autocast(q, k_cache, v_cache)
+        if out is not None:
+            check_out(out, operands[0], (*q.shape[:3], v_cache.shape[-1]))
         if k is not None:
             _refuse_gradients(*captured)
             # What is wrong with other arguments, or cannot be compiled, is an error before something is written.
@@ -359,7 +365,7 @@ def flash_attn_with_kvcache(
         place = None if out is None else out.swapaxes(1, 2)
         results = run_call(variant, (*_put_heads_first(operands, table), of_mask, learnable_sink, captured), place)
     except (TypeError, ValueError, CompileError) as error:
-        raise _explain(error, k_cache, cache_batch_idx) from None
+        raise _explain(error, k_cache, cache_batch_idx, table) from None
     return swap_results(results, return_softmax_lse, out)
 
 

@@ -100,11 +100,28 @@ def get_arrays(query_offsets, key_offsets, page_table=None, key_lengths=None):
 _MODULES = "builtins", "flash_mlir.errors"
 
 
-def rename(error, **names):
-    """An error of `attention` for the caller of another function, which has other names of these arrays."""
+#: Names of `attention` that are words, too: what stands before and behind them where they are names.
+_OPERANDS = "query", "key", "value", "sink", "scale"
+_BEFORE = re.compile(r"(^|, |\(|\b(of|that|as|and|cast) )\Z")
+_BEHIND = re.compile(r" (is|has|on|by|requires) | has\Z|\.dtype| \w+ of shape |[;,.]|\Z")
+
+
+def _is_name(match):
+    before, behind = match.string[: match.start()], match.string[match.end() :]
+    if match[0] == "lengths":  # Arrays of lengths are the subject.
+        return not before
+    return match[0] not in _OPERANDS or bool(_BEFORE.search(before) and _BEHIND.match(behind))
+
+
+def rename(error, swapped=(), **names):
+    """An error of `attention` for the caller of another function, which has other names of these arrays. The arrays that are called
+    one of `swapped` have heads behind the rows there."""
     words = re.compile(rf"\b({'|'.join(names)})\b")
-    # Arrays of lengths are the subject; elsewhere it is a word as others.
-    message = words.sub(lambda match: match[0] if match[0] == "lengths" and match.start() else names[match[0]], str(error))
+    message = words.sub(lambda match: names[match[0]] if _is_name(match) else match[0], str(error))
+    if swapped:
+        array = rf"\b({'|'.join(swapped)})"
+        message = re.sub(rf"{array}( is)? (\w+ of shape|has the shape) \((\d+), (\d+), (\d+), (\d+)\)", r"\1\2 \3 (\4, \6, \5, \7)", message)
+        message = re.sub(rf"({array} has stride -?\d+ in dimension )([12])\b", lambda match: f"{match[1]}{3 - int(match[3])}", message)
     # Exceptions of the caller's functions may take other arguments.
     return error if message == str(error) or type(error).__module__ not in _MODULES else type(error)(message)
 

@@ -121,7 +121,7 @@ def _check_operands(query, key, value, packed, scales):
 def _read_scale(name, scale, like, rows, sequences, kind_of_keys):
     """Whether a scale is of a "tensor", a "head" or a "row", and it as a program takes it."""
     operand = f"{name}_scale"
-    if isinstance(scale, numbers.Real):
+    if isinstance(scale, numbers.Real) and not isinstance(scale, bool):
         if is_tensor(like):
             return "tensor", like.new_full((1,), float(scale), dtype=sys.modules["torch"].float32)
         return "tensor", numpy.full(1, scale, numpy.float32)
@@ -144,7 +144,7 @@ def _read_scale(name, scale, like, rows, sequences, kind_of_keys):
         return "tensor", scale.reshape(1)
     others = f", or {of_rows}, one for each row of {name}" if of_rows and name != "query" else ""
     head = "head" if name == "query" else "key head"
-    raise ValueError(f"{operand} has the shape {shape}; expected a number, {of_heads}, one for each sequence and {head}{others}")
+    raise ValueError(f"{operand} has the shape {shape}; expected a number or one element, {of_heads}, one for each sequence and {head}{others}")
 
 
 def _check_call(config, query, key, value, lengths, sink, captured, dtype):

@@ -254,9 +254,9 @@ def test_kv_cache():
                 assert made == [("empty", output.shape, "float16"), ("empty", lse.shape, "float32"), ("stream", 0)], made
     few = make((3, 1, 7, 128), "float16")
     kv_cache = dict(call=flash.flash_attn_with_kvcache, cache_seqlens=lengths, block_table=table)
-    expect_error(ValueError, "query has 7 heads, key has 2", few, cases[0][0], cases[0][0], **kv_cache)
+    expect_error(ValueError, "q has 7 heads, k_cache has 2", few, cases[0][0], cases[0][0], **kv_cache)
     odd = fake_torch.Tensor(make((9, 16, 2, 132), "float16").array[..., :128], half, 0)
-    expect_error(ValueError, "key has stride 132 in dimension", make((3, 1, 8, 128), "float16"), odd, odd, **kv_cache)
+    expect_error(ValueError, "k_cache has stride 132 in dimension 1; on a GPU", make((3, 1, 8, 128), "float16"), odd, odd, **kv_cache)
 
 
 def test_serving():

@@ -338,5 +338,5 @@ def test_places():
     torch = pytest.importorskip("torch")
     query = torch.zeros(3, 8, HEADS, DIM)
     elsewhere = torch.ones(3, dtype=torch.bool, device="meta")
-    with pytest.raises(ValueError, match="a tensor is on meta, query on cpu; they must be on one device"):
+    with pytest.raises(ValueError, match="a tensor is on meta, q on cpu; they must be on one device"):
         flash.flash_attn_func(query, query, query, causal=elsewhere)

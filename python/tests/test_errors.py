@@ -132,3 +132,65 @@ def test_diagnostics():
     text += " -> tensor<2x8x12xf32>\n  return %o : tensor<2x8x12xf32>\n}"
     with pytest.raises(flash.CompileError, match=r"program:2:8: error: 'flash.attention' op"):
         flash.compile(text)
+
+
+ROWS, KEYS = zeros(2, 3, 4, 16), zeros(2, 9, 2, 16)
+USED, OFFSETS = np.array([9, 9], dtype=np.int32), np.array([0, 9, 18])
+FLASH_CALLS = [
+    (dict(q=zeros(2, 3, 3, 16)), ValueError, "q has 3 heads, {k} has 2; the former"),
+    (dict(k=zeros(2, 9, 2, 8)), ValueError, "{k} has head dimension 8, q has 16; they must agree"),
+    (dict(v=zeros(2, 9, 1, 16)), ValueError, "{v} has 1 heads, {k} has 2; they must agree"),
+    (dict(v=zeros(2, 8, 2, 16)), ValueError, "{v} has length 8, {k} has 9; they must agree"),
+    # Shapes are those of the caller's arrays.
+    (
+        dict(k=KEYS.astype(np.float16)),
+        TypeError,
+        "{k} is float16 of shape (2, 9, 2, 16), q float32 of shape (2, 3, 4, 16); the dtypes must agree: cast {k} by .astype(q.dtype)",
+    ),
+    (dict(learnable_sink=zeros(3)), ValueError, "learnable_sink is float32 of shape (3,); expected floating-point numbers of shape (4,), one for each query"),
+    (dict(softmax_scale="1"), TypeError, "softmax_scale is a str; expected a number"),
+    (dict(q=zeros(3, 4, 16)), ValueError, "q has 3 dimensions; expected"),
+]
+
+
+@pytest.mark.parametrize("changes, error, message", FLASH_CALLS)
+@pytest.mark.parametrize("has_lengths", [False, True])
+def test_names_of_flash_attention(changes, error, message, has_lengths):
+    """Errors have the names of the caller's arguments."""
+    call = {"q": ROWS, "k": KEYS, "v": KEYS, **changes}
+    with pytest.raises(error) as raised:
+        flash.flash_attn_func(**call)
+    assert str(raised.value).startswith(message.format(k="k", v="v"))
+    call.update(k_cache=call.pop("k"), v_cache=call.pop("v"), cache_seqlens=USED if has_lengths else None)
+    with pytest.raises(error) as raised:
+        flash.flash_attn_with_kvcache(**call)
+    assert str(raised.value).startswith(message.format(k="k_cache", v="v_cache"))
+
+
+def test_names_of_packed_rows():
+    q, k = zeros(6, 4, 16), zeros(18, 2, 16)
+    at = np.array([0, 3, 6], dtype=np.int32)
+    for changes, message in [
+        (dict(v=k[1:]), "v has length 17, k has 18; they must agree"),
+        (dict(cu_seqlens_k=OFFSETS + 2**32), "cu_seqlens_k[0] is 4294967296; offsets do not decrease and are from 0 to 18, the rows of k"),
+        (dict(q=zeros(2, 3, 4, 16)), "q is float32 of shape (2, 3, 4, 16); with cu_seqlens_q it is (rows of all sequences, heads, head dimension)"),
+        (dict(cu_seqlens_k=None), "k has 3 dimensions; without cu_seqlens_k it is (batch, length, heads, head dimension)"),
+    ]:
+        with pytest.raises(ValueError) as error:
+            flash.flash_attn_varlen_func(**{**dict(q=q, k=k, v=k, cu_seqlens_q=at, cu_seqlens_k=OFFSETS), **changes})
+        assert str(error.value) == message
+    # The names of torch.nn.attention.varlen.
+    with pytest.raises(ValueError, match="^value has length 17, key has 18; they must agree"):
+        flash.varlen_attn(q, k, k[1:], at, OFFSETS, enable_gqa=True)
+    with pytest.raises(TypeError, match="^cache_seqlens is a bool; expected an array of int32"):
+        flash.flash_attn_with_kvcache(ROWS, KEYS, KEYS, cache_seqlens=True)
+
+
+def test_errors_of_functions_of_flash_attention():
+    """Words of other errors stay."""
+
+    def mask(b, h, q, k):
+        raise ValueError("the key and a value have no scale")
+
+    with pytest.raises(ValueError, match="^the key and a value have no scale$"):
+        flash.flash_attn_func(ROWS, KEYS, KEYS, mask=mask)

@@ -461,9 +461,9 @@ def test_flash_attention_refuses(rng):
         with pytest.raises(kind, match=match):
             flash.flash_attn_varlen_func(*arrays, *offsets, 60, 62, **options)
     # Without the batch, heads of the one rank are lengths of the other.
-    with pytest.raises(ValueError, match="q has 3 dimensions; without offsets it is .batch, length, heads, head dimension"):
+    with pytest.raises(ValueError, match="q has 3 dimensions; expected .batch, length, heads, head dimension"):
         flash.flash_attn_func(arrays[0], arrays[0], arrays[0])
-    with pytest.raises(ValueError, match="v is a list; without offsets it is"):
+    with pytest.raises(ValueError, match="v is a list; without cu_seqlens_k it is"):
         flash.flash_attn_varlen_func(arrays[0], arrays[1][None], [0.0], cu_seqlens_q=offsets[0])
     with pytest.raises(ValueError, match="neither cu_seqlens_q nor cu_seqlens_k is given; call flash_attn_func"):
         flash.flash_attn_varlen_func(*arrays)

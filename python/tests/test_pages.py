@@ -616,9 +616,9 @@ def test_kv_cache_refuses(rng):
            **rows, k_cache=uneven[0], v_cache=uneven[1], cache_batch_idx=lengths * 0)
     # What attention refuses, or the compiler.
     room = dict(cache_seqlens=lengths * 0 + 1, block_table=np.abs(table) % 20)
-    refuse(TypeError, "key is float32 .*, query float16 .*; the dtypes must agree", **room, q=q.astype(np.float16))
-    refuse(ValueError, "query has 3 heads, key has 2", **room, q=q[:, :, :3])
-    refuse(ValueError, "key has head dimension 64, query has 32", **room, q=q[..., :32])
+    refuse(TypeError, "k_cache is float32 .*, q float16 .*; the dtypes must agree", **room, q=q.astype(np.float16))
+    refuse(ValueError, "q has 3 heads, k_cache has 2", **room, q=q[:, :, :3])
+    refuse(ValueError, "k_cache has head dimension 64, q has 32", **room, q=q[..., :32])
     refuse(ValueError, "sink is float32 of shape .3,.", **room, learnable_sink=np.zeros(3, np.float32))
     refuse(ValueError, "alibi_slopes has size 3 in dimension 0, where h goes from 0 to 3", **room, alibi_slopes=np.zeros(3, np.float32))
     refuse(flash.TraceError, "the truth of a traced value is known only when the kernel runs", **room, score=lambda s, b, h, q, k: s if s > 0 else -s)

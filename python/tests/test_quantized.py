@@ -81,7 +81,7 @@ def test_packed_keys():
     options = dict(query_offsets=np.array([0, 3, 9], np.int32), key_offsets=offsets, mask=flash.causal())
     expected = flash.attention(q, dequantize(k, of_rows, q.dtype), dequantize(v, of_rows, q.dtype), **options)
     assert same(flash.attention(q, k, v, key_scale=scales, value_scale=scales, **options), expected)
-    with pytest.raises(ValueError, match=r"key_scale has the shape \(2, 50, 1\); expected a number, \(2, 2\), one for each sequence and key head$"):
+    with pytest.raises(ValueError, match=r"key_scale has the shape \(2, 50, 1\); expected a number or one element, \(2, 2\), one for each sequence and key head$"):
         flash.attention(q, k, v, key_scale=np.ones((2, 50, 1), np.float32), value_scale=1, **options)
 
 
@@ -103,6 +103,14 @@ def test_doors_of_flash_attention():
     scale = rng.uniform(0.5, 2, (2, 2)).astype(np.float32)
     expected = flash.flash_attn_func(q, dequantize(k, scale[:, None, :, None], q.dtype), v.astype(np.float16), causal=True)
     assert same(flash.flash_attn_func(q, k, v, causal=True, k_descale=scale), expected)
+    # As in FlashAttention, which has no int8.
+    assert same(flash.flash_attn_func(q, k, v), flash.flash_attn_func(q, k.astype(q.dtype), v.astype(q.dtype)))
+    with pytest.raises(ValueError, match="^v is int8, and k_descale and v_descale are left out"):
+        flash.flash_attn_func(q, k.astype(q.dtype), v.view(np.int8))
+    with pytest.raises(TypeError, match="k_descale is a bool; expected a number or an array"):
+        flash.flash_attn_func(q, k, v, k_descale=True)
+    with pytest.raises(ValueError, match=r"^k_descale has the shape \(2, 40, 2\); .* or \(2, 2, 40\), one for each row of k$"):
+        flash.flash_attn_func(q, k, v, k_descale=np.ones((2, 40, 2), np.float32))
     with pytest.raises(ValueError, match="q_descale is given, and it is the scale of queries of 8 bits in a batch"):
         flash.flash_attn_func(q, k, v, q_descale=scale, k_descale=scale)
     k, v, _, table, lengths = make_pages(rng, F8)
@@ -141,7 +149,7 @@ def test_cache(element, place):
         assert same(flash.flash_attn_with_kvcache(q[:1], k, v, cache_seqlens=lengths[:1] + 3, **first, **apart)[0], both[0])
     # What is wrong is said with the names that callers know, before something is written.
     before = k.copy()
-    with pytest.raises(ValueError, match=r"^k_descale has the shape \(3,\); expected a number, \(2, 2\), one for each sequence and key head"):
+    with pytest.raises(ValueError, match=r"^k_descale has the shape \(3,\); expected a number or one element, \(2, 2\), one for each sequence and key head"):
         flash.flash_attn_with_kvcache(q, k, v, *new, cache_seqlens=lengths - 3, k_descale=np.ones(3, np.float32), v_descale=1, **where)
     with pytest.raises(ValueError, match="q_descale is given, and it is the scale of queries of 8 bits in a batch"):
         flash.flash_attn_with_kvcache(q, k, v, cache_seqlens=lengths, q_descale=1, k_descale=1, **where)
@@ -155,6 +163,14 @@ def test_cache(element, place):
     with pytest.raises(ValueError, match="out has the shape"):
         flash.flash_attn_with_kvcache(q, k, v, *new, cache_seqlens=lengths - 3, k_descale=1, out=np.empty((2, 3, 4, 8), np.float16), **where)
     assert same(k, before)
+    # Scales that are left out are 1 where FlashAttention has the elements.
+    unscaled = dict(cache_seqlens=lengths, causal=True, **where)
+    if element is F8:
+        as_16 = [x.astype(q.dtype) for x in (k, v)]
+        assert same(flash.flash_attn_with_kvcache(q, k, v, **unscaled), flash.flash_attn_with_kvcache(q, *as_16, **unscaled))
+    else:
+        with pytest.raises(ValueError, match="^k_cache is int8, and k_descale and v_descale are left out"):
+            flash.flash_attn_with_kvcache(q, k, v, **unscaled)
     # One of them has 16 bits, and no scale.
     options.update(v_descale=float(scales[1]))
     got = flash.flash_attn_with_kvcache(q, wide[0], v, wide[2], new[1], **options)
@@ -179,7 +195,7 @@ def arrays(**changes):
         (dict(key=np.zeros((1, 2, 8, 16), np.uint8)), TypeError, "key has the dtype uint8, and key_scale is given; float8_e4m3fn .* and int8 are"),
         (dict(key=np.zeros((1, 2, 8, 16), np.float16)), TypeError, "key has the dtype float16, and key_scale is given"),
         (dict(value=np.zeros((1, 2, 8, 16), np.float32), value_scale=None), TypeError, "value has the dtype float32, query float16; they must agree"),
-        (dict(key_scale=np.ones((3,), np.float32)), ValueError, r"key_scale has the shape \(3,\); expected a number, \(1, 2\), one for .* or \(1, 2, 8\), one for each row of key"),
+        (dict(key_scale=np.ones((3,), np.float32)), ValueError, r"key_scale has the shape \(3,\); expected a number or one element, \(1, 2\), one for .* or \(1, 2, 8\), one for each row of key"),
         (dict(key_scale=np.ones((1, 3), np.float32)), ValueError, r"key_scale has the shape \(1, 3\)"),
         (dict(key_scale=np.ones((1, 2), np.int32)), TypeError, "key_scale has the dtype int32; expected floating-point numbers"),
         (dict(key_scale="1"), TypeError, "key_scale is a str; expected a number or an array"),
@@ -289,7 +305,7 @@ def test_queries_of_flash_attention():
     one = [x.astype(ml_dtypes.bfloat16) for x in (q, k, v)]
     assert same(flash.flash_attn_func(q, k, v), flash.flash_attn_func(*one))
     for count in (0, 2, 7):
-        with pytest.raises(ValueError, match=rf"q_descale has the shape \(2, {count}\); expected a number, \(2, 6\), one for each sequence and head"):
+        with pytest.raises(ValueError, match=rf"q_descale has the shape \(2, {count}\); expected a number or one element, \(2, 6\), one for each sequence and head"):
             flash.flash_attn_func(q, k, v, q_descale=np.ones((2, count), np.float32))
 
 

@@ -972,7 +972,7 @@ def test_caches_of_8_bits(device, dtype):
 def test_scale_is_where_queries_are():
     query, key = torch.zeros(1, 1, 2, 16).half(), torch.zeros(1, 5, 2, 16, dtype=torch.int8)
     value, before = key.clone(), key.clone()
-    with pytest.raises(ValueError, match="^k_descale is on meta, query on cpu; they must be on one device"):
+    with pytest.raises(ValueError, match="^k_descale is on meta, q on cpu; they must be on one device"):
         options = dict(cache_seqlens=torch.zeros(1, dtype=torch.int32), k_descale=torch.ones(1, device="meta"))
         flash.flash_attn_with_kvcache(query, key, value, key[:, :1] + 1, key[:, :1] + 1, **options)
     assert torch.equal(key, before) and torch.equal(value, before)
