@@ -25,6 +25,11 @@ _kernels = {}
 _MAX_KERNELS = 512
 
 
+def get_step(is_gpu):
+    """What head dimensions are multiples of: tensor cores multiply 16 columns of what was 8 bits."""
+    return 16 if is_gpu else 8
+
+
 def _is_recorded(query):
     if not is_tensor(query):
         return False
@@ -244,9 +249,10 @@ def attend(
         quantized.pop()
     prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed, schedule)
     dims = query.shape[-1], value.shape[-1]
+    step = get_step(is_tensor(query) and query.is_cuda)
     for name, dim in zip(("query", "value"), dims):
-        if not 1 <= dim <= LARGEST_DIM or dim % 8:
-            raise ValueError(f"{name} has head dimension {dim}; with key_scale or value_scale multiples of 8 up to {LARGEST_DIM} are possible")
+        if not 1 <= dim <= LARGEST_DIM or dim % step:
+            raise ValueError(f"{name} has head dimension {dim}; with key_scale or value_scale multiples of {step} up to {LARGEST_DIM} are possible")
     _check_call(prepared.config, query, key, value, lengths, sink, captured + packing.get_arrays(*arrays), dtype)
     if checking.is_on:
         # What is read does not depend on elements.

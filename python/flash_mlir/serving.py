@@ -24,7 +24,7 @@ from .expressions import is_array
 from .flash_attn import check_causal, choose_schedule, get_mask, get_score
 from .kv_cache import get_mask_of_leftpad
 from .operands import LARGEST_DIM
-from .quantized import QUANTIZED
+from .quantized import QUANTIZED, get_step
 
 __all__ = [
     "Call",
@@ -481,7 +481,7 @@ def prepare(
         raise ValueError("keys is left out, and calls of decode and mixed have a cache; give the rows that it has room for")
     if cache_dtype is None and cache_scales != "tensor":
         raise ValueError(f"cache_scales is {cache_scales!r} without cache_dtype, of which it says what has scales; give both or none")
-    quantized = None if cache_dtype is None else _read_quantization(cache_dtype, cache_scales, name, (head_dim, value_dim), calls)
+    quantized = None if cache_dtype is None else _read_quantization(cache_dtype, cache_scales, name, (head_dim, value_dim), calls, device)
     bounds = _list("sequences", sequences), None if keys is None else _list("keys", keys)
     prepared = Prepared(heads, key_heads, head_dim, name, value_dim, page_size, *bounds, device, quantized)
     with compilation.act("allow"):
@@ -503,15 +503,16 @@ def _get_name(dtype):
     return str(getattr(dtype, "__name__", dtype)).rpartition(".")[2]
 
 
-def _read_quantization(cache_dtype, scales, dtype, dims, calls):
+def _read_quantization(cache_dtype, scales, dtype, dims, calls, device):
     """What programs have of the keys and of the values of a cache of 8 bits: the element, and what has a scale."""
     element = QUANTIZED.get(_get_name(cache_dtype))
     if element is None:
         raise ValueError(f"cache_dtype is {cache_dtype!r}; expected one of {', '.join(QUANTIZED)}, or None for a cache of dtype")
     if dtype == "float32":
         raise ValueError("dtype is float32, and a cache of 8 bits is of queries of float16 or bfloat16")
-    if any([dim % 8 for dim in dims]):
-        raise ValueError(f"head_dim and value_dim are {dims[0]} and {dims[1]}; with cache_dtype multiples of 8 are possible")
+    step = get_step(getattr(_find_device(device)[1], "target", "cpu") != "cpu")
+    if any([dim % step for dim in dims]):
+        raise ValueError(f"head_dim and value_dim are {dims[0]} and {dims[1]}; with cache_dtype multiples of {step} are possible here")
     if all([call.kind == "prefill" for call in calls]):
         raise ValueError("cache_dtype is given, and calls of prefill have no cache; leave it out, or prepare decode or mixed")
     pair = tuple(scales) if isinstance(scales, (tuple, list)) else (scales, scales)

@@ -317,6 +317,8 @@ def test_arguments():
     refuse(ValueError, "cache_dtype is 'float16'; expected one of float8_e4m3fn, int8", 4, 2, 64, "float16", calls, cache_dtype="float16")
     refuse(ValueError, "dtype is float32, and a cache of 8 bits", 4, 2, 64, "float32", calls, cache_dtype="int8")
     refuse(ValueError, "value_dim are 64 and 60; with cache_dtype multiples of 8", 4, 2, 64, "float16", calls, value_dim=60, cache_dtype="int8")
+    on_tensor_cores = dict(cache_dtype="int8", device=flash.compiler.Machine("sm_90a"))
+    refuse(ValueError, "value_dim are 24 and 24; with cache_dtype multiples of 16", 4, 2, 24, "float16", calls, **on_tensor_cores)
     refuse(ValueError, "calls of prefill have no cache", 4, 2, 64, "float16", [serving.prefill(9)], cache_dtype="int8")
     refuse(ValueError, "cache_scales is 'page'; expected one of tensor, head, row", 4, 2, 64, "float16", calls, cache_dtype="int8", cache_scales="page")
     refuse(ValueError, "cache_scales is None; expected one of", 4, 2, 64, "float16", calls, cache_dtype="int8", cache_scales=None)
