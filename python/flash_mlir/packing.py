@@ -101,16 +101,20 @@ _MODULES = "builtins", "flash_mlir.errors"
 
 
 #: Names of `attention` that are words, too: what stands before and behind them where they are names.
-_OPERANDS = "query", "key", "value", "sink", "scale"
+_WORDS = "query", "key", "value", "sink", "scale"
 _BEFORE = re.compile(r"(^|, |\(|\b(of|that|as|and|cast) )\Z")
 _BEHIND = re.compile(r" (is|has|on|by|requires) | has\Z|\.dtype| \w+ of shape |[;,.]|\Z")
+#: What is said of an array that a function reads, which may have any name.
+_OF_READ = re.compile(r" has size | is read ")
 
 
 def _is_name(match):
     before, behind = match.string[: match.start()], match.string[match.end() :]
+    if _OF_READ.match(behind):
+        return False
     if match[0] == "lengths":  # Arrays of lengths are the subject.
         return not before
-    return match[0] not in _OPERANDS or bool(_BEFORE.search(before) and _BEHIND.match(behind))
+    return match[0] not in _WORDS or bool(_BEFORE.search(before) and _BEHIND.match(behind))
 
 
 def rename(error, swapped=(), **names):

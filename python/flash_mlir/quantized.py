@@ -75,10 +75,8 @@ def _get_result_dtype(query, out):
     return numpy.dtype(sys.modules["ml_dtypes"].bfloat16)
 
 
-def _check_multiplied(elements, packed, scales, quantized, scale):
+def _check_multiplied(elements, scales, quantized, scale):
     """Raises an error for queries of 8 bits beside keys, values or scales that are not multiplied with them."""
-    if packed is not None:
-        raise ValueError("query is float8_e4m3fn, and there are arrays of sequences; queries of 8 bits are of a batch: leave these arrays out")
     if scale is not None and not scale > 0:
         raise ValueError(f"scale is {scale}; beside queries of 8 bits it is positive")
     for name, (_, of_rows) in zip((*_OPERANDS, "query"), quantized):
@@ -102,6 +100,8 @@ def _check_operands(query, key, value, packed, scales):
             expected = "(rows, heads, head dimension)" if is_packed else "(batch, heads, length, head dimension), or pages"
             raise ValueError(f"{name} has {len(array.shape)} dimensions; with key_scale or value_scale it is {expected}")
         elements[name] = get_dtype(array)
+    if elements["query"] == _MULTIPLIED and packed is not None:
+        raise ValueError("query is float8_e4m3fn, and there are arrays of sequences; queries of 8 bits are of a batch: leave these arrays out")
     if elements["query"] == _MULTIPLIED and scales["query"] is None:
         raise ValueError("query is float8_e4m3fn, and query_scale, by which it is dequantized, is missing")
     if elements["query"] != _MULTIPLIED and scales["query"] is not None:
@@ -244,7 +244,7 @@ def attend(
         quantized.append((QUANTIZED.get(elements[name]) if of_rows else None, of_rows))
     dtype = _get_result_dtype(query, out)
     if query_scale is not None:
-        _check_multiplied(elements, packed, scales, quantized, scale)
+        _check_multiplied(elements, scales, quantized, scale)
     else:
         quantized.pop()
     prepared, captured, lengths = prepare(mask, score, scale, lengths, sink is not None, return_lse, None, packed, schedule)

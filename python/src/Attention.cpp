@@ -165,9 +165,17 @@ static bool hasKernelStrides(const Array &array) {
   return fits;
 }
 
+/// A flash_mlir.Attention, and functions of other libraries' names, take none.
+static constexpr char takesScales[] =
+    "the function flash_mlir.attention takes one";
+
 void Attention::checkAttention(const Array &query, const Array &key,
                                const Array &value) const {
   bool isFloat = query.element <= FLASH_F64;
+  if (query.element == FLASH_F8E4M3FN)
+    raise(PyExc_TypeError, "query is ", query.describe(),
+          ", and query_scale, by which it is dequantized, is missing; ",
+          takesScales);
   if (!isFloat || (query.element == FLASH_F64 && query.device >= 0))
     raise(PyExc_TypeError, "query is ", query.describe(),
           "; float16, bfloat16 and float32 are possible",
@@ -177,7 +185,7 @@ void Attention::checkAttention(const Array &query, const Array &key,
     checkPlace(name, *array, query);
     if (array->element == FLASH_F8E4M3FN || array->hasType(FLASH_I8))
       raise(PyExc_TypeError, name, " is ", array->describe(), ", and ", name,
-            "_scale, by which it is dequantized, is missing");
+            "_scale, by which it is dequantized, is missing; ", takesScales);
     if (!array->hasType(query.element))
       raise(PyExc_TypeError, name, " is ", array->describe(), ", query ",
             query.describe(), "; the dtypes must agree: cast ", name,

@@ -194,3 +194,6 @@ def test_errors_of_functions_of_flash_attention():
 
     with pytest.raises(ValueError, match="^the key and a value have no scale$"):
         flash.flash_attn_func(ROWS, KEYS, KEYS, mask=mask)
+    key = zeros(4)
+    with pytest.raises(ValueError, match="^key has size 4 in dimension 0, where k goes from 0 to 8"):
+        flash.flash_attn_func(ROWS, KEYS, KEYS, score=lambda s, b, h, q, k: s + key[k])

@@ -113,6 +113,9 @@ def test_doors_of_flash_attention():
         flash.flash_attn_func(q, k, v, k_descale=np.ones((2, 40, 2), np.float32))
     with pytest.raises(ValueError, match="q_descale is given, and it is the scale of queries of 8 bits in a batch"):
         flash.flash_attn_func(q, k, v, q_descale=scale, k_descale=scale)
+    packed = [x.astype(F8)[0] for x in (q, k, v)]
+    with pytest.raises(ValueError, match="^q is float8_e4m3fn, and there are arrays of sequences; queries of 8 bits are of a batch"):
+        flash.flash_attn_varlen_func(*packed, np.array([0, 3]), np.array([0, 40]))
     k, v, _, table, lengths = make_pages(rng, F8)
     rows = rng.standard_normal((11, 4, 32)).astype(np.float16)
     options = dict(cu_seqlens_q=np.array([0, 4, 5, 11], np.int32), seqused_k=lengths, block_table=table, causal=True)
@@ -274,6 +277,10 @@ def test_pytorch():
         torch.testing.assert_close(flash.attention(q, k, v, **options), expected)
     with pytest.raises(TypeError, match="and key_scale, by which it is dequantized, is missing"):
         flash.attention(q.detach(), k, v)
+    with pytest.raises(TypeError, match="and key_scale, .* is missing; the function flash_mlir.attention takes one"):
+        flash.Attention(flash.causal())(q.detach(), k, v)
+    with pytest.raises(TypeError, match="query is float8_e4m3fn of shape .* and query_scale, by which it is dequantized, is missing"):
+        flash.attention(k, k, v)
 
 
 @pytest.mark.parametrize("dtype", [None, *FACTORS])
