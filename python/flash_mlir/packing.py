@@ -103,7 +103,7 @@ _MODULES = "builtins", "flash_mlir.errors"
 #: Names of `attention` that are words, too: what stands before and behind them where they are names.
 _WORDS = "query", "key", "value", "sink", "scale"
 _BEFORE = re.compile(r"(^|, |\(|\b(of|that|as|and|cast) )\Z")
-_BEHIND = re.compile(r" (is|has|on|by|requires) | has\Z|\.dtype| \w+ of shape |[;,.]|\Z")
+_BEHIND = re.compile(r" (is|has|on|by|requires) | has\Z|\.dtype| \w+( of shape |;)|[;,.]|\Z")
 #: What is said of an array that a function reads, which may have any name.
 _OF_READ = re.compile(r" has size | is read ")
 

@@ -311,6 +311,8 @@ def test_queries_of_flash_attention():
     assert same(flash.flash_attn_func(q, k, v, causal=True, **dict(zip(names, scales))), flash.flash_attn_func(*wide, causal=True))
     one = [x.astype(ml_dtypes.bfloat16) for x in (q, k, v)]
     assert same(flash.flash_attn_func(q, k, v), flash.flash_attn_func(*one))
+    with pytest.raises(TypeError, match="^k has the dtype bfloat16, q float8_e4m3fn; they must agree$"):
+        flash.flash_attn_func(q, *one[1:])
     for count in (0, 2, 7):
         with pytest.raises(ValueError, match=rf"q_descale has the shape \(2, {count}\); expected a number or one element, \(2, 6\), one for each sequence and head"):
             flash.flash_attn_func(q, k, v, q_descale=np.ones((2, count), np.float32))

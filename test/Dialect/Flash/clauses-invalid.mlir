@@ -23,6 +23,15 @@ func.func @order(%scale: !t, %lengths: tensor<1xi32>) -> !t {
 // -----
 
 !t = tensor<1x1x4x8xf32>
+func.func @mask(%q: !t) -> !t {
+  // expected-error @below {{'flash.attention' has the mask 'causal', and masks are attributes; write '#flash.causal'}}
+  %o = flash.attention %q, %q, %q mask(causal) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+!t = tensor<1x1x4x8xf32>
 func.func @twice(%q: !t) -> !t {
   // expected-error @below {{has the clause 'mask' twice; its clauses are}}
   %o = flash.attention %q, %q, %q mask(#flash.causal) mask(#flash.causal) : (!t, !t, !t) -> !t

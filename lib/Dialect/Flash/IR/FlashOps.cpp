@@ -16,6 +16,23 @@ using namespace mlir;
 using namespace flash;
 using namespace flash::detail;
 
+/// Refuses the name of a mask alone, which is no attribute.
+static ParseResult parseMaskOfClause(OpAsmParser &parser,
+                                     MaskAttrInterface &mask) {
+  SMLoc begin = parser.getCurrentLocation();
+  StringRef word;
+  if (succeeded(parser.parseOptionalKeyword(&word)))
+    return parser.emitError(begin)
+           << "has the mask '" << word
+           << "', and masks are attributes; write '#flash." << word << "'";
+  return parser.parseAttribute(mask);
+}
+
+static void printMaskOfClause(OpAsmPrinter &printer, Operation *,
+                              MaskAttrInterface mask) {
+  printer << mask;
+}
+
 /// Results print as one type, or as a parenthesised pair with the log-sum-exp.
 static ParseResult parseAttentionResults(OpAsmParser &parser, Type &output,
                                          Type &lse) {

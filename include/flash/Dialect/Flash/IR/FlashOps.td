@@ -77,9 +77,11 @@ defvar Flash_attentionAttributes = (ins OptionalAttr<Flash_LeadingAttr>:$leading
     OptionalAttr<DenseI64ArrayAttr>:$block_sizes,
     OptionalAttr<DenseI64ArrayAttr>:$multiples,
     OptionalAttr<Flash_ScheduleAttr>:$schedule);
+def Flash_MaskClause
+    : Flash_Clause<"mask", "`(` custom<MaskOfClause>($mask)^ `)`">;
 defvar Flash_attentionClauses = [
   Flash_AttributeClause<"leading">, Flash_AttributeClause<"scale">,
-  Flash_AttributeClause<"mask">, Flash_ValueClause<"lengths">,
+  Flash_MaskClause, Flash_ValueClause<"lengths">,
   Flash_ValueClause<"query_lengths">, Flash_ValueClause<"key_lengths">,
   Flash_ValueClause<"sink">
 ];
@@ -623,7 +625,7 @@ def Flash_GuardOp : Flash_Op<"guard",
 
 def Flash_ClausesOfBlockMap : Flash_Clauses<[
   Flash_AttributeClause<"packed">, Flash_WordClause<"over_queries">,
-  Flash_AttributeClause<"mask">, Flash_ValueClause<"lengths">,
+  Flash_MaskClause, Flash_ValueClause<"lengths">,
   Flash_Clause<"given", [{`(` $given_tiles^ `,` $given_counts
     (`,` $given_ranks^)? `:` type($given_tiles) `,` type($given_counts)
     (`,` type($given_ranks)^)? `)`}]>,
