@@ -129,6 +129,7 @@ def Flash_AttentionOp : Flash_Op<"attention",
     dimension.
 
     Optional parts, in this order:
+      - `leading(batch)`: the first dimension of rank-3 operands is the batch;
       - `scale(x)`: default `1 / sqrt(D)`;
       - `mask(attr)`: any attribute with the mask interface, default full;
       - `lengths(%n : tensor<Bxi32>)`: masks the keys `j >= n[b]`. Values are clamped to `[0, Nk]`. The symbols
@@ -139,6 +140,23 @@ def Flash_AttentionOp : Flash_Op<"attention",
         such lengths;
       - `sink(%s : tensor<Hqxf32>)`: one extra logit per query head in the
         denominator;
+      - `blocks(%tiles, %counts : ...)`: the key tiles that are not empty under the mask, as
+        a `flash.block_map` in the same function lists them for the tiles of the
+        schedule. The map must have the same mask, lengths and kept elements. Only
+        the listed tiles are visited, which changes the speed, and not the result;
+      - `blocks(%list, %counts : ...) of [M, N]`: lists of blocks of `M` queries and
+        `N` keys that the caller gives. They change the result: keys of blocks that
+        are not listed take no part. `list : [B or 1, Hq or 1, nq ceildiv M, n]` has
+        for each block of queries the numbers of its blocks of keys, first the
+        partial ones; `n` is any number. `counts : [B or 1, Hq or 1, nq ceildiv M, 2]`
+        has the number of its partial blocks, and the number of all its blocks;
+        later entries of `list` have any value. In a partial block, the elements take
+        part that `mask` and the region keep. In the other blocks, all elements take
+        part that exist and that `lengths` does not mask. The entries of each kind
+        are in any order, and no block is listed twice. Where reads are checked
+        (`flash-assert-reads`), other lists are errors; elsewhere the result is
+        undefined, but nothing outside of the tensors is read. The sizes of tiles of
+        the schedule divide the sizes of blocks;
       - `precision(tf32)`: both products may round their f32 operands to tf32,
         10 bits of mantissa, which takes a third of the work of tensor cores.
         Without it they are as accurate as f32 arithmetic. The tiled programs of
@@ -156,24 +174,7 @@ def Flash_AttentionOp : Flash_Op<"attention",
         ... flash.yield %r : f32 }`: modifies each score. The region may use
         elementwise `arith` and `math` ops, `tensor.extract` and `tensor.dim`,
         and values from outside. `flash.yield %r keep %k : f32` masks the elements
-        whose `%k` is false, in addition to `mask` and `lengths`;
-      - `blocks(%tiles, %counts : ...)`: the key tiles that are not empty under the mask, as
-        a `flash.block_map` in the same function lists them for the tiles of the
-        schedule. The map must have the same mask, lengths and kept elements. Only
-        the listed tiles are visited, which changes the speed, and not the result;
-      - `blocks(%list, %counts : ...) of [M, N]`: lists of blocks of `M` queries and
-        `N` keys that the caller gives. They change the result: keys of blocks that
-        are not listed take no part. `list : [B or 1, Hq or 1, nq ceildiv M, n]` has
-        for each block of queries the numbers of its blocks of keys, first the
-        partial ones; `n` is any number. `counts : [B or 1, Hq or 1, nq ceildiv M, 2]`
-        has the number of its partial blocks, and the number of all its blocks;
-        later entries of `list` have any value. In a partial block, the elements take
-        part that `mask` and the region keep. In the other blocks, all elements take
-        part that exist and that `lengths` does not mask. The entries of each kind
-        are in any order, and no block is listed twice. Where reads are checked
-        (`flash-assert-reads`), other lists are errors; elsewhere the result is
-        undefined, but nothing outside of the tensors is read. The sizes of tiles of
-        the schedule divide the sizes of blocks.
+        whose `%k` is false, in addition to `mask` and `lengths`.
 
     Example:
 
