@@ -64,8 +64,10 @@ struct Candidate {
   std::optional<int64_t> stages = {}, ctasPerSm = {};
 };
 constexpr Candidate candidates[] = {
-    {64, 0, unlimited, 192, 128, pingPong | ScheduleFeatures::Persistent},
-    {104, 0, unlimited, 128, 128, pingPong | ScheduleFeatures::Persistent},
+    {72, 0, unlimited, 192, 128, pingPong | ScheduleFeatures::Persistent},
+    {96, 2048, unlimited, 192, 96, pingPong | ScheduleFeatures::Persistent},
+    {96, 0, unlimited, 128, 128, pingPong | ScheduleFeatures::Persistent},
+    {104, 0, unlimited, 192, 96, pingPong | ScheduleFeatures::Persistent},
     {128, 2048, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
     {128, 0, unlimited, 128, 128, pingPong | ScheduleFeatures::Persistent},
     {192, 0, unlimited, 128, 96, pingPong | ScheduleFeatures::Persistent},
@@ -79,7 +81,10 @@ constexpr Candidate maskedCandidates[] = {
     {64, 0, 768, 128, 128, pingPong | ScheduleFeatures::Persistent},
     {56, 0, unlimited, 192, 96, pingPong | ScheduleFeatures::Persistent},
     {64, 0, unlimited, 192, 128, pingPong | ScheduleFeatures::Persistent},
-    {104, 0, unlimited, 128, 128, pingPong | ScheduleFeatures::Persistent},
+    {72, 0, unlimited, 192, 96, pingPong | ScheduleFeatures::Persistent},
+    {96, 1024, unlimited, 192, 96, pingPong | ScheduleFeatures::Persistent},
+    {96, 0, unlimited, 128, 128, pingPong | ScheduleFeatures::Persistent},
+    {104, 0, unlimited, 192, 96, pingPong | ScheduleFeatures::Persistent},
     {128, 3072, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
     {128, 0, unlimited, 128, 128, pingPong | ScheduleFeatures::Persistent},
     {192, 0, unlimited, 128, 96, pingPong | ScheduleFeatures::Persistent},
