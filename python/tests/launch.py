@@ -256,7 +256,7 @@ def test_kv_cache():
     kv_cache = dict(call=flash.flash_attn_with_kvcache, cache_seqlens=lengths, block_table=table)
     expect_error(ValueError, "q has 7 heads, k_cache has 2", few, cases[0][0], cases[0][0], **kv_cache)
     odd = fake_torch.Tensor(make((9, 16, 2, 132), "float16").array[..., :128], half, 0)
-    expect_error(ValueError, "k_cache has stride 132 in dimension 1; on a GPU", make((3, 1, 8, 128), "float16"), odd, odd, **kv_cache)
+    expect_error(ValueError, "k_cache has stride 132 in dimension 2; on a GPU", make((3, 1, 8, 128), "float16"), odd, odd, **kv_cache)
 
 
 def test_serving():
@@ -396,7 +396,7 @@ def test_causal_sequences():
         attend(make((9,), "int32"))
     assert {event[0] for event in events} == {"empty", "stream"}, events
     for causal in (make((9,), "int32").array, np.ones(9, bool)):
-        expect_error(ValueError, "causal is on the CPU, query on cuda:0", tokens, key, key, call=flash.flash_attn_with_kvcache,
+        expect_error(ValueError, "causal is on the CPU, q on cuda:0", tokens, key, key, call=flash.flash_attn_with_kvcache,
                      cache_seqlens=lengths, block_table=table, causal=causal)
 
 

@@ -331,7 +331,7 @@ def test_refused():
     expect_error(TypeError, "the dtypes must agree", change(key=wide))
     expect_error(TypeError, "cache_seqlens has the dtype int64; expected int32", change(lengths=make((3,), "int64")))
     expect_error(ValueError, "cache_seqlens is of 4 sequences, and q of 3", change(lengths=make((4,), "int32")))
-    expect_error(ValueError, "value is on cuda:1, query on cuda:0", change(value=make((20, 16, 2, 128), "float16", 1)))
+    expect_error(ValueError, "v_cache is on cuda:1, q on cuda:0", change(value=make((20, 16, 2, 128), "float16", 1)))
     misplaced = fake_torch.Tensor(make((2 * 20 * 16 * 128 + 4,), "float16").array[4:].reshape(20, 16, 2, 128), half, 0)
     expect_error(ValueError, "key starts at an address that is not a multiple of 16 bytes", change(key=misplaced))
     expect_error(ValueError, "softcap is 'x'", lambda: call_kv_cache(**arrays, softcap="x"))
