@@ -365,6 +365,18 @@ void Specialize::fixTypes(AttentionOp op) {
   refineOperands(op, *sizes, {heads, queries});
 }
 
+/// The first columns of `rows`, as many as `type` has; sizes may be open.
+static Value takeColumns(OpBuilder &b, Value rows, RankedTensorType type) {
+  if (rows.getType() == type)
+    return rows;
+  SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0)),
+      strides(type.getRank(), b.getIndexAttr(1)),
+      sizes = tensor::getMixedSizes(b, rows.getLoc(), rows);
+  sizes.back() = b.getIndexAttr(type.getShape().back());
+  return tensor::ExtractSliceOp::create(b, rows.getLoc(), type, rows, offsets,
+                                        sizes, strides);
+}
+
 /// A function that computes `op` for tensors of typical sizes; null where the
 /// sizes are not known, or none that the op can have.
 func::FuncOp Specialize::copyForCalls(AttentionOp op) {
@@ -405,17 +417,8 @@ func::FuncOp Specialize::copyForCalls(AttentionOp op) {
     mapping.map(each, body->getArgument(llvm::find(from, each) - from.begin()));
   auto copy = cast<AttentionOp>(b.clone(*op, mapping));
   copy->setOperands(body->getArguments().take_front(op->getNumOperands()));
-  b.setInsertionPoint(copy);
-  // A tile of keys has these values, too.
-  if (areColumnsOfKeys(op.getKey(), op.getValue())) {
-    auto type = cast<RankedTensorType>(copy.getValue().getType());
-    SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0)),
-        strides(type.getRank(), b.getIndexAttr(1));
-    copy.getValueMutable().assign(tensor::ExtractSliceOp::create(
-        b, op.getLoc(), type, copy.getKey(), offsets,
-        getAsIndexOpFoldResult(b.getContext(), type.getShape()), strides));
-  }
   // The models know of elements that are converted as they are read.
+  b.setInsertionPoint(copy);
   for (auto [rows, argument] :
        {std::pair(Value(op.getQuery()), body->getArgument(0)),
         std::pair(Value(op.getKey()), body->getArgument(1)),
@@ -431,6 +434,10 @@ func::FuncOp Specialize::copyForCalls(AttentionOp op) {
         argument.getArgNumber(),
         DequantizeOp::create(b, op.getLoc(), type, argument, scale));
   }
+  // A tile of keys has these values, too.
+  if (areColumnsOfKeys(op.getKey(), op.getValue()))
+    copy.getValueMutable().assign(
+        takeColumns(b, copy.getKey(), copy.getValue().getType()));
   func.setFunctionType(b.getFunctionType(body->getArgumentTypes(), {}));
   b.setInsertionPointToEnd(body);
   // Among packed sequences of a few queries in the mean may be a prompt, for
