@@ -7,6 +7,7 @@
 
 #include "CallSizes.h"
 
+#include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -152,7 +153,11 @@ FailureOr<CallAxes> CallAxes::of(func::FuncOp func) {
     // Where keys and values have these sizes: of pages, the table has two.
     SmallVector<std::pair<Value, int64_t>> batches = {{query, 0}}, ofKeys, keys;
     bool isPaged = false;
-    for (Value each : {op.getKey(), op.getValue()}) {
+    // Values that are columns of the keys have their sizes.
+    SmallVector<Value> keysAndValues = {op.getKey()};
+    if (!areColumnsOfKeys(op.getKey(), op.getValue()))
+      keysAndValues.push_back(op.getValue());
+    for (Value each : keysAndValues) {
       UnpageOp unpage = getUnpage(each);
       isPaged |= unpage != nullptr;
       batches.emplace_back(unpage ? unpage.getTable() : each, 0);
