@@ -34,13 +34,17 @@
 // KEYS:         %[[NK:.*]] = tensor.dim %{{.*}}, %c2
 // KEYS-NOT:     arith.remui
 // KEYS:         arith.cmpi uge, %[[NK]], %c1
-// KEYS:         arith.cmpi ule, %[[NK]], %c1023
+// KEYS:         arith.cmpi ule, %[[NK]], %c511
 // KEYS:         scf.if
 // KEYS:           flash.attention {{.*}} num_splits = 1>)
-// KEYS-DAG:       arith.cmpi uge, %[[NK]], %c8192
-// KEYS-DAG:       arith.cmpi ule, %[[NK]], %c131071
+// KEYS-DAG:       arith.cmpi uge, %[[NK]], %c4096
+// KEYS-DAG:       arith.cmpi ule, %[[NK]], %c81919
 // KEYS:           scf.if
-// KEYS:             flash.attention {{.*}} split_ctas =
+// KEYS:             flash.attention {{.*}} key_tile = 64, {{.*}} split_ctas =
+// KEYS:             arith.cmpi uge, %[[NK]], %c81920
+// KEYS:             arith.cmpi ule, %[[NK]], %c131071
+// KEYS:             scf.if
+// KEYS:               flash.attention {{.*}} key_tile = 128, {{.*}} split_ctas =
 
 // What versions with the same schedule state of lengths makes four of one.
 
