@@ -141,8 +141,9 @@ def CheckHost : Pass<"flash-check-host", "::mlir::func::FuncOp"> {
     pipelines of GPUs and by those that emulate them. The host side of a GPU
     program computes sizes, makes views, allocates and launches; any op that
     computes the elements of a tensor, or depends on them, is an error. So are
-    loops, branches, calls, and results that are memory of an argument. Emulations may check lists of blocks
-    (`flash.check_blocks`), with the option `emulated`.
+    loops, branches, calls, results that are memory of an argument, and slices with gaps between the elements of a row.
+    Emulations may check lists of blocks (`flash.check_blocks`), with the option `emulated`; as nothing checks strides
+    in an emulated call, slices that may have such gaps are errors there, too.
 
     ```mlir
     // error: 'linalg.matmul' op runs on the CPU only: of a program, attention,

@@ -88,6 +88,30 @@ static LogicalResult verifyReturn(func::ReturnOp op) {
   return success();
 }
 
+/// Kernels take rows whose elements lie behind each other. Where that is known
+/// when a call is made only, the call checks it, and emulations do not.
+static LogicalResult verifySlice(tensor::ExtractSliceOp op, bool emulated) {
+  int64_t last = op.getSourceType().getRank() - 1;
+  if (op->use_empty() || op.getType().getRank() == 0)
+    return success();
+  bool isKnown, hasGaps;
+  if (op.getDroppedDims().test(last)) {
+    int64_t columns = op.getSourceType().getDimSize(last);
+    isKnown = !ShapedType::isDynamic(columns);
+    hasGaps = columns != 1;
+  } else {
+    std::optional<int64_t> step =
+        getConstantIntValue(op.getMixedStrides().back());
+    isKnown = step.has_value();
+    hasGaps = step != 1;
+  }
+  if (!hasGaps || (!isKnown && !emulated))
+    return success();
+  return op.emitOpError(isKnown ? "leaves gaps" : "may leave gaps")
+         << " between the elements of a row, and a GPU takes rows without "
+            "them: copy what is sliced, or use --target=cpu";
+}
+
 namespace {
 struct CheckHost : flash::impl::CheckHostBase<CheckHost> {
   using Base::Base;
@@ -102,6 +126,8 @@ struct CheckHost : flash::impl::CheckHostBase<CheckHost> {
                                                                        *op) {
       if (auto exit = dyn_cast<func::ReturnOp>(op))
         return WalkResult(verifyReturn(exit));
+      if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
+        return WalkResult(verifySlice(slice, emulated));
       if (!computesTensor(op) || (emulated && isa<CheckBlocksOp>(op)))
         return WalkResult::advance();
       emitError(getLocation(op))
