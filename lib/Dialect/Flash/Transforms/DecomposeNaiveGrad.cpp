@@ -54,10 +54,16 @@ struct Block : NaivePosition {
 
 /// A part of a tensor.
 struct Slice {
-  SmallVector<OpFoldResult> offsets, sizes;
+  Slice(ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes)
+      : offsets(offsets), sizes(sizes) {
+    // The size of a cast's result may be a value that is constant.
+    (void)foldDynamicIndexList(this->sizes);
+  }
   SmallVector<OpFoldResult> strides(Builder &b) const {
     return SmallVector<OpFoldResult>(offsets.size(), b.getIndexAttr(1));
   }
+
+  SmallVector<OpFoldResult> offsets, sizes;
 };
 
 class NaiveGradient : NaiveBuilder {

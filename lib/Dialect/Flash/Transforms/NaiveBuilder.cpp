@@ -175,6 +175,8 @@ Value NaiveBuilder::slice(Value tensor, Value batch, OpFoldResult head,
   auto type = cast<RankedTensorType>(tensor.getType());
   SmallVector<OpFoldResult> offsets = {batch, head, row};
   SmallVector<OpFoldResult> sizes = {one, one, count};
+  // The size of a cast's result may be a value that is constant.
+  (void)foldDynamicIndexList(sizes);
   SmallVector<int64_t> shape = {
       getConstantIntValue(count).value_or(ShapedType::kDynamic)};
   if (type.getRank() == 4) {
