@@ -334,8 +334,7 @@ def flash_attn_with_kvcache(
     if not is_eager:
         lengths = append()
         options = dict(mask=mask, score=score, scale=softmax_scale, sink=learnable_sink, schedule=schedule)
-        names = dict(_NAMES, page_table="block_table")
-        return attend_rows(q, k_cache, v_cache, (None, None), options, False, return_softmax_lse, table, lengths, out, names=names)
+        return attend_rows(q, k_cache, v_cache, (None, None), options, False, return_softmax_lse, table, lengths, out, names=_NAMES)
     try:
         captured, of_mask = (), None
         if variant is None:

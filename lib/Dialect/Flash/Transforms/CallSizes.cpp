@@ -8,6 +8,7 @@
 #include "CallSizes.h"
 
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
+#include "flash/Support/StripCasts.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -136,9 +137,7 @@ FailureOr<size_t> CallAxes::add(AttentionOp op, StringRef name,
 
 /// The view of keys or values that are in pages; else null.
 static UnpageOp getUnpage(Value tensor) {
-  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
-    tensor = cast.getSource();
-  return UnpageOp::ofRows(tensor);
+  return UnpageOp::ofRows(stripCasts(tensor));
 }
 
 FailureOr<CallAxes> CallAxes::of(func::FuncOp func) {

@@ -15,6 +15,7 @@
 #include "flash/Schedule/Models.h"
 #include "flash/Schedule/Warpgroups.h"
 #include "flash/Support/ElementType.h"
+#include "flash/Support/StripCasts.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -83,21 +84,14 @@ static Type getElementInMemory(Value rows) {
   return getElementTypeOrSelf(rows);
 }
 
-/// What the casts are of, which change nothing but what is known of sizes.
-static Value skipCasts(Value tensor) {
-  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
-    tensor = cast.getSource();
-  return tensor;
-}
-
 bool flash::areColumnsOfKeys(Value key, Value value) {
-  key = skipCasts(key);
-  value = skipCasts(value);
+  key = stripCasts(key);
+  value = stripCasts(value);
   if (value == key)
     return true;
   // Lengths of keys and values agree, so that it has all rows.
   auto slice = value.getDefiningOp<tensor::ExtractSliceOp>();
-  return slice && skipCasts(slice.getSource()) == key &&
+  return slice && stripCasts(slice.getSource()) == key &&
          slice.hasUnitStride() &&
          llvm::all_of(slice.getMixedOffsets(), isZeroInteger);
 }

@@ -8,6 +8,7 @@
 #include "DeviceCondition.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Support/StripCasts.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -15,7 +16,6 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 
@@ -96,9 +96,8 @@ LogicalResult Chooser::endUnless(DeviceCondition &condition, bool isThen,
 /// The memory that a tensor is, written by a kernel, below casts; null if it is
 /// something else.
 static memref::AllocOp getMemory(Value tensor) {
-  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
-    tensor = cast.getSource();
-  auto memory = tensor.getDefiningOp<bufferization::ToTensorOp>();
+  auto memory =
+      flash::stripCasts(tensor).getDefiningOp<bufferization::ToTensorOp>();
   if (!memory)
     return {};
   return getAllocation(memory.getBuffer());
