@@ -29,6 +29,17 @@ int64_t countValueBlocks(const Problem &problem, const Schedule &schedule);
 /// where the keys are in shared memory.
 bool haveKeysValues(const Problem &problem, int64_t valueColumns);
 
+/// Whether there are so few tiles of queries, one for four multiprocessors,
+/// that the blocks of all their splits run at once.
+inline bool areFewTiles(const Machine &target, int64_t tiles) {
+  return 4 * tiles <= target.multiprocessors;
+}
+
+/// Whether keys are split by what lengths may be, with tiles of so many queries
+/// (`fitToLengths`), unless the schedule says how they are split.
+bool splitsByLengths(const Problem &problem, const Machine &target,
+                     int64_t queryTile);
+
 /// Chooses split-KV where the tiles of queries may be few, for warps without
 /// roles. Tiles become smaller where that makes a CTA for more of the
 /// multiprocessors, or fewer partial results because there are fewer splits.
@@ -42,8 +53,6 @@ int64_t getFillingBlocks(const Machine &target, int64_t queryTile);
 /// Why the target's tensor cores do not multiply the problem's elements; empty
 /// if they do, and for the CPU.
 std::string findElementFault(const Problem &problem, const Machine &target);
-/// Whether the target and the problem allow products of warpgroups.
-bool canHaveRoles(const Problem &problem, const Machine &target);
 /// Whether warpgroups can have tiles of such sizes, 0 for any.
 bool canBeWarpgroupTiles(int64_t queryTile, int64_t keyTile);
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FewRows.h"
 #include "ModelParts.h"
 #include "flash/Schedule/SplitKV.h"
 #include "flash/Schedule/ValueColumns.h"
@@ -154,6 +155,9 @@ static Schedule chooseTiles(const Problem &problem, const Machine &target,
                             const Schedule &given) {
   if (!target.isGpu())
     return chooseCpuSchedule(problem);
+  if (std::optional<Schedule> ofFewRows =
+          chooseForFewRows(problem, target, given))
+    return *ofFewRows;
   // Given tiles may be such that only warps without roles can have them.
   bool hasRoles = given.features
                       ? given.hasRoles()

@@ -24,8 +24,11 @@ constexpr int64_t registersBesideTiles = 32;
 constexpr int64_t leastKeyTile = 16;
 // Elements of 8 bits that a thread copies at once, 16 bytes.
 constexpr int64_t quantizedColumns = 16;
-// Blocks of one warp that convert keys and values on a multiprocessor.
-constexpr int64_t mostQuantizedBlocks = 12;
+// Blocks of one warp that convert keys and values on a multiprocessor, and how
+// many there are, with how many stages, if tiles of queries are few
+// (docs/lab/2026-11-30-blocks-of-one-warp.md).
+constexpr int64_t mostQuantizedBlocks = 12, blocksOfFewTiles = 4,
+                  stagesOfFewTiles = 2;
 /// What a thread needs is such that the registers of a multiprocessor are
 /// enough for so many warps.
 int64_t countWarpsPerMultiprocessor(const Machine &target) {
@@ -97,18 +100,24 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
     *schedule.queryTile /= 2;
   chooseSplitKV(problem, target, schedule);
   // One warp waits for its copies and converts them itself: many small blocks
-  // do both at the same time (docs/lab/2026-11-28-caches-of-8-bits.md).
+  // do both at the same time (docs/lab/2026-11-28-caches-of-8-bits.md). Of few
+  // tiles the combination of so many splits would take longer.
   if (problem.isDequantized() && *schedule.queryTile == rowsOfWarp) {
     schedule.keyTile = leastKeyTile;
+    std::optional<int64_t> tiles = problem.countQueryTiles(rowsOfWarp);
+    bool areFew = tiles && target.copies >= TileCopies::Async &&
+                  areFewTiles(target, *tiles);
     Schedule staged = schedule;
-    staged.stages = 1;
-    int64_t blocks = mostQuantizedBlocks;
+    staged.stages = areFew ? stagesOfFewTiles : 1;
+    int64_t blocks = areFew ? blocksOfFewTiles : mostQuantizedBlocks;
     while (blocks > countWarpsPerMultiprocessor(target) &&
            getSharedBytes(problem, staged) > getSharedLimit(target, blocks))
       --blocks;
-    if (schedule.splitCtas)
+    if (schedule.splitCtas) {
+      schedule.stages = staged.stages;
       schedule.splitCtas =
           std::min(target.multiprocessors * blocks, mostSplitCtas);
+    }
   }
   return schedule;
 }

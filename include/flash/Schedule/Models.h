@@ -32,6 +32,10 @@ constexpr int64_t mostPackedQueries = 32;
 int64_t choosePackedHeads(const Problem &problem, const Machine &target,
                           const Schedule &given);
 
+/// Whether warps can have roles: whether the target has products of warpgroups
+/// and bulk copies, and the problem elements that these take.
+bool canHaveRoles(const Problem &problem, const Machine &target);
+
 /// The schedule that the model of the target proposes for an attention, with
 /// `Problem::packedHeads` as the number of packed heads. `given` has the keys
 /// that are fixed already. The model takes some of them into account, such as

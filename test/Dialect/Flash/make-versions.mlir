@@ -23,7 +23,7 @@
 // CHECK:         arith.cmpi eq, %[[REST]], %c0
 // CHECK:         scf.if %{{.*}} -> (tensor<?x?x?x128xf16>, tensor<?x?x?xf32>) {
 // CHECK:           tensor.cast %[[Q]] : tensor<?x?x?x128xf16> to tensor<?x32x1x128xf16>
-// CHECK:           flash.attention {{.*}} schedule(<query_tile = 64, {{.*}}packed_heads = 4
+// CHECK:           flash.attention {{.*}} schedule(<query_tile = 16, {{.*}}packed_heads = 4
 // CHECK:         } else {
 // CHECK-NEXT:      flash.attention %[[Q]], %[[K]], %[[K]] lengths(
 // CHECK-NOT:       schedule
@@ -37,10 +37,14 @@
 // KEYS:         arith.cmpi ule, %[[NK]], %c511
 // KEYS:         scf.if
 // KEYS:           flash.attention {{.*}} num_splits = 1>)
-// KEYS-DAG:       arith.cmpi uge, %[[NK]], %c4096
+// KEYS-DAG:       arith.cmpi uge, %[[NK]], %c512
+// KEYS-DAG:       arith.cmpi ule, %[[NK]], %c8191
+// KEYS:           scf.if
+// KEYS:             flash.attention {{.*}}query_tile = 16, key_tile = 64, {{.*}} split_ctas =
+// KEYS-DAG:       arith.cmpi uge, %[[NK]], %c8192
 // KEYS-DAG:       arith.cmpi ule, %[[NK]], %c81919
 // KEYS:           scf.if
-// KEYS:             flash.attention {{.*}} key_tile = 64, {{.*}} split_ctas =
+// KEYS:             flash.attention {{.*}}query_tile = 64, key_tile = 64, {{.*}} split_ctas =
 // KEYS:             arith.cmpi uge, %[[NK]], %c81920
 // KEYS:             arith.cmpi ule, %[[NK]], %c131071
 // KEYS:             scf.if

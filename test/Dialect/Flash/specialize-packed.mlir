@@ -8,7 +8,7 @@
 !qs = tensor<?x?x?x128xbf16>
 // CHECK: func @attention(%{{.*}}: tensor<1x32x?x128xbf16>, %{{.*}}: tensor<1x8x?x128xbf16>,
 // CHECK: flash.unpack %{{.*}} -> tensor<?x32x?x128xbf16>
-// CHECK: %[[O:.*]] = flash.attention {{.*}} schedule(<query_tile = 64, {{.*}}packed_heads = 4, {{.*}}split_ctas = 132>)
+// CHECK: %[[O:.*]] = flash.attention {{.*}} schedule(<query_tile = 16, {{.*}}packed_heads = 4, {{.*}}features = none, {{.*}}split_ctas = 264>)
 // CHECK-NOT: tensor.cast %[[O]]
 // CHECK: flash.pack %[[O]]
 // LONG: flash.attention

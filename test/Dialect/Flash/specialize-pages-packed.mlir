@@ -14,9 +14,9 @@
 !rows = tensor<1x?x?x128xbf16>
 !cache = tensor<?x?x16x128xbf16>
 // CHECK: func @attention(%{{.*}}: tensor<1x32x?x128xbf16>, %{{.*}}: tensor<?x8x16x128xbf16>,
-// CHECK: flash.attention {{.*}} schedule(<query_tile = 64, {{.*}}packed_heads = 4, {{.*}}split_ctas = 132
-// TOKENS: flash.attention {{.*}} features = specialize_warps|overlap|bulk_store, {{.*}}split_keys = 2048>
-// DRAFTS: flash.attention {{.*}} num_splits = 1>
+// CHECK: flash.attention {{.*}} schedule(<query_tile = 16, {{.*}}packed_heads = 4, {{.*}}split_ctas = 132
+// TOKENS: flash.attention {{.*}} features = none, {{.*}}split_keys = 1024>
+// DRAFTS: flash.attention {{.*}} schedule(<query_tile = 64, {{.*}} features = specialize_warps{{.*}} num_splits = 1>
 // ANY: func @attention(%{{.*}}: tensor<1x32x?x128xbf16>, %{{.*}}: tensor<?x8x16x128xbf16>,
 // ANY: flash.unpage {{.*}} -> tensor<?x8x?x128xbf16>
 // OPEN: func @attention(%{{.*}}: tensor<1x?x?x128xbf16>, %{{.*}}: tensor<?x?x16x128xbf16>,

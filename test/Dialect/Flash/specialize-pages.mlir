@@ -8,7 +8,7 @@
 !cache = tensor<?x?x48x128xbf16>
 // CHECK: func @attention(%{{.*}}: tensor<?x32x1x128xbf16>, %{{.*}}: tensor<?x8x48x128xbf16>,
 // CHECK: flash.unpage %{{.*}} -> tensor<?x8x?x128xbf16>
-// CHECK: flash.attention {{.*}} schedule(<query_tile = 64, key_tile = {{48|96|144}}, {{.*}}packed_heads = 4, {{.*}}split_ctas = 132
+// CHECK: flash.attention {{.*}} schedule(<query_tile = 16, key_tile = 48, {{.*}}packed_heads = 4, {{.*}}split_ctas = 264
 // OPEN: flash.unpage %{{.*}} -> tensor<?x?x?x128xbf16>
 // OPEN-NOT: schedule
 func.func @attention(%q: !q, %k: !cache, %v: !cache, %table: tensor<?x?xi32>, %n: tensor<?xi32>) -> !q {

@@ -14,6 +14,7 @@
 #include "flash/Schedule/Models.h"
 #include "flash/Schedule/SizeClass.h"
 #include "flash/Schedule/SplitKV.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -519,18 +520,32 @@ LogicalResult Specialize::select(AttentionOp op) {
   // The copy need not have lengths.
   if (!given.blockMap && (op.getQueryLengths() || op.getKeyLengths()))
     given.blockMap = 0;
-  if (!given.isEmpty())
-    copy.setScheduleAttr(ScheduleAttr::get(&getContext(), given));
-  bool isScheduled = succeeded(runPipeline(pm, func));
-  func.walk([&](AttentionOp found) { copy = found; });
+  auto schedule = [&](const Schedule &known) {
+    if (!known.isEmpty())
+      copy.setScheduleAttr(ScheduleAttr::get(&getContext(), known));
+    bool isScheduled = succeeded(runPipeline(pm, func));
+    func.walk([&](AttentionOp found) { copy = found; });
+    return isScheduled;
+  };
+  bool arePacked = getProblem(op).hasPackedRows;
+  bool isScheduled = schedule(given);
   if (isScheduled) {
     Schedule chosen = copy.getSchedule()->getValue();
     Problem problem = getProblem(copy);
+    // A prompt may be among packed sequences of a few queries in the mean, for
+    // whose rows tiles of a warpgroup are faster than tiles of a warp.
+    if (arePacked && problem.queries != 1 && !given.features &&
+        !given.queryTile && !chosen.hasRoles() &&
+        canHaveRoles(problem, machine)) {
+      Schedule ofRoles = given;
+      ofRoles.queryTile = rowsOfWarpgroup;
+      isScheduled = schedule(ofRoles);
+      chosen = copy.getSchedule()->getValue();
+    }
     // The copy's rows lie neither behind each other nor in pages.
     fitTiles(op, problem, machine, given, chosen);
     if (chosen.splitCtas)
       openSplits(chosen, problem);
-    bool arePacked = getProblem(op).hasPackedRows;
     if (arePacked && !given.features &&
         chosen.has(ScheduleFeatures::Persistent)) {
       *chosen.features &= ~ScheduleFeatures::Persistent;
