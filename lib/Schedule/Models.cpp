@@ -172,7 +172,8 @@ static Schedule chooseTiles(const Problem &problem, const Machine &target,
   }
   Schedule schedule = chooseSm90Schedule(problem, target, given);
   // One warpgroup has none to alternate with.
-  if (given.queryTile == rowsOfWarpgroup)
+  if (given.queryTile == rowsOfWarpgroup &&
+      !schedule.has(ScheduleFeatures::DivideColumns))
     schedule.features = *schedule.features & ~ScheduleFeatures::PingPong;
   if (given.stages == 1 &&
       haveKeysValues(problem, getValueColumns(problem, schedule)))

@@ -174,10 +174,13 @@ std::string Schedule::findFault() const {
            "out";
   if (has(ScheduleFeatures::DivideColumns) &&
       (!has(ScheduleFeatures::SpecializeWarps) ||
-       has(ScheduleFeatures::LazyRescale | ScheduleFeatures::PingPong)))
+       has(ScheduleFeatures::LazyRescale)))
     return "divide_columns lets one of two warpgroups compute the scores for "
-           "both; it needs specialize_warps, and goes without lazy_rescale "
-           "and ping_pong";
+           "both; it needs specialize_warps, and goes without lazy_rescale";
+  if (has(ScheduleFeatures::DivideColumns) && has(ScheduleFeatures::PingPong) &&
+      has(ScheduleFeatures::Overlap))
+    return "warpgroups that divide columns alternate between tiles under "
+           "ping_pong; this goes without overlap";
   if (queryTile && getPackedHeads() > *queryTile)
     return llvm::formatv("packed_heads must be at most query_tile, which has a "
                          "row for each, got {0} and {1}",

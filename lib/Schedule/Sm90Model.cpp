@@ -173,7 +173,8 @@ static Schedule makeSchedule(const Candidate &candidate, int64_t queryTile) {
   schedule.features = candidate.features;
   schedule.stages = candidate.stages;
   schedule.ctasPerSm = candidate.ctasPerSm;
-  if (schedule.queryTile == rowsOfWarpgroup)
+  if (schedule.queryTile == rowsOfWarpgroup &&
+      !schedule.has(ScheduleFeatures::DivideColumns))
     schedule.features = *schedule.features & ~ScheduleFeatures::PingPong;
   return schedule;
 }
@@ -403,6 +404,14 @@ std::string flash::completeSm90Schedule(const Problem &problem,
       haveKeysValues(problem, valueColumns))
     return "overlap needs 2 stages where values are columns of the keys, got "
            "1; choose stages = 2, or leave overlap out of the features";
+  bool alternates = divides && schedule.has(ScheduleFeatures::PingPong);
+  if (alternates && !haveKeysValues(problem, valueColumns))
+    return "ping_pong beside divide_columns is of values that are columns of "
+           "the keys; leave one of the features out";
+  if (alternates && *schedule.stages % 2 != 0)
+    return formatv("ping_pong beside divide_columns takes tiles of keys in "
+                   "pairs, so stages must be even, got {0}",
+                   *schedule.stages);
   int64_t blocks = schedule.ctasPerSm.value_or(1);
   int64_t sharedBytesOfBlock = std::max<int64_t>(
       0, getSharedLimit(target, blocks) - barrierBytesPerBlock);

@@ -37,6 +37,8 @@ constexpr ScheduleFeatures roleFeatures[] = {
     overlapped,
     specialized,
     divided | ScheduleFeatures::Overlap | ScheduleFeatures::Persistent,
+    divided | ScheduleFeatures::PingPong | ScheduleFeatures::Persistent,
+    divided | ScheduleFeatures::PingPong,
     divided | ScheduleFeatures::Persistent,
     divided};
 

@@ -2,6 +2,7 @@
 // REQUIRES: ptxas
 // RUN: flash-opt %s --flash-gpu=target=sm_80 | flash-translate --ptxas --chip=sm_80 | FileCheck %s
 // RUN: flash-opt %s --flash-gpu=target=sm_90a | flash-translate --ptxas --chip=sm_90a | FileCheck %s
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule='schedule=features=specialize_warps|divide_columns|ping_pong|persistent|bulk_store' | flash-opt --flash-gpu=target=sm_90a | flash-translate --ptxas --chip=sm_90a | FileCheck %s
 // CHECK-DAG: few: {{.*}} spill stores 0
 // CHECK-DAG: many: {{.*}} spill stores 0
 // CHECK-DAG: pages: {{.*}} spill stores 0

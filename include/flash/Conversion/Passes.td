@@ -209,6 +209,8 @@ def LowerTileRoles : Pass<"tile-lower-roles", "::mlir::ModuleOp"> {
     arrival of each warp that reads or checks it the other. A stage of a `checked` ring has a third, for what
     the check found. A ring of two stages or more from which threads load, as statistics of rows, is full with the
     one that is filled before it in the same steps, if that is waited for first: both copies arrive at its mbarrier.
+    A tile that is a piece of the columns of memory, in a ring of one stage, has an mbarrier for each panel: the product that
+    sums over its columns begins when the first panel is there.
     The tensor maps with which copies are made become arguments of the kernel;
     the host makes them before the launch. A `tile.add_in_order` reads a tile at a known address:
     the result of a `tile.ring.wait` or a `tile.smem_view`; any other tile is an error.

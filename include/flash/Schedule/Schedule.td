@@ -101,7 +101,8 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     `features = none` is none of them,
     `features = -overlap|-ping_pong` for what is proposed without these two. With
     `divide_columns` two warpgroups of a block share 64 queries, whose scores one of them computes for both, and have half of the columns
-    of the values each (`tile-divide-columns`): blocks then have up to 512 columns. With `sum_diagonals` the program of
+    of the values each (`tile-divide-columns`): blocks then have up to 512 columns. With `divide_columns|ping_pong` each of them computes the scores of
+    every other tile of keys, if values are columns of the keys; `stages` is even then. With `sum_diagonals` the program of
     five products also adds up the gradients of scores by their distance, which gives the gradients of captured
     tensors that are read by distance and added to the score; these have no program of their own then.
 

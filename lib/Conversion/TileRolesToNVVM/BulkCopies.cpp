@@ -138,13 +138,19 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
   // Parts of a box outside of the memory count as copied.
   int64_t bytes =
       filled.getNumBytes() / filled.getRows() * box.outer * box.inner;
+  bool byPanels = ofPanels.contains(ring);
   bool isForAll = part && arrivesOnce(ring);
   if (isForAll)
     bytes *= ring.getNumCopies();
-  if (!isForAll || isConstantIntValue(part, 0))
-    NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full,
+  auto announce = [&](Value barrier, int64_t bytes) {
+    NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), barrier,
                                            i32(bytes), NVVM::MemScopeKind::CTA,
                                            /*relaxed=*/false, Value());
+  };
+  if (byPanels)
+    bytes /= stage.getNumPanels();
+  else if (!isForAll || isConstantIntValue(part, 0))
+    announce(full, bytes);
   SmallVector<Value> coordinates = {Value()};
   for (Value position : llvm::reverse(inMap))
     coordinates.push_back(toI32(position));
@@ -152,6 +158,10 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
       b.getContext(),
       static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
   for (int64_t panel = 0; panel < stage.getNumPanels(); ++panel) {
+    if (byPanels) {
+      full = getPanelBarrier(ring, panel);
+      announce(full, bytes);
+    }
     coordinates.front() = toI32(arith::AddIOp::create(
         b, loc, indices.back(), index(panel * stage.getPanelColumns())));
     Value offset = arith::AddIOp::create(b, loc, getStart(),

@@ -9,6 +9,7 @@
 
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
+#include "flash/Dialect/Tile/Utils/Panels.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -219,9 +220,25 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   joined = findJoinedRings(roles);
   kernel.walk(
       [&](RingOp ring) { numFullBarriers[ring] = ring.getNumFullBarriers(); });
+  Schedule schedule = getSchedule(kernel);
+  bool alternates = schedule.has(ScheduleFeatures::DivideColumns) &&
+                    schedule.has(ScheduleFeatures::PingPong);
+  kernel.walk([&](RingOp ring) {
+    if (arrivesByPanels(ring) && !joined.contains(ring))
+      ofPanels.insert(ring);
+    // Other kernels were not timed without the fence.
+    bool areLoaded =
+        alternates && llvm::all_of(ring->getUsers(), [](Operation *user) {
+          return !isa<RingWaitOp, RingPeekOp>(user) ||
+                 (!user->use_empty() &&
+                  llvm::all_of(user->getUsers(), llvm::IsaPred<LoadOp>));
+        });
+    if (areLoaded)
+      withoutFence.insert(ring);
+  });
   roles.walk([&](RingWaitOp wait) {
     if (roles.addsInOrder(roles.getRoleOf(wait)))
-      added.insert(wait.getRing().getDefiningOp<RingOp>());
+      withoutFence.insert(wait.getRing().getDefiningOp<RingOp>());
   });
   initializeBarriers();
   for (ClaimOp claim : claims)

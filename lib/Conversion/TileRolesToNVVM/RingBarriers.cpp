@@ -7,6 +7,8 @@
 
 #include "RoleLowering.h"
 
+#include "flash/Dialect/Tile/Utils/Panels.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -96,6 +98,13 @@ Value RoleLowering::getBarrier(RingOp ring, Value fill, Of kind) {
   return sharedPointer(arith::AddIOp::create(b, loc, offset, index(first)));
 }
 
+Value RoleLowering::getPanelBarrier(RingOp ring, int64_t panel) {
+  int64_t offset = *ring.getBarriers();
+  if (panel > 0)
+    offset += ring.getNumBarrierBytes() + (panel - 1) * barrierBytes;
+  return sharedPointer(index(offset));
+}
+
 Value RoleLowering::parity(int64_t numBarriers, Value fill) {
   Value phase = arith::DivUIOp::create(b, loc, fill, index(numBarriers));
   return toI32(arith::RemUIOp::create(b, loc, phase, index(2)));
@@ -151,6 +160,11 @@ void RoleLowering::initializeBarriers() {
       arrivals.push_back({Of::Empty, getNumReaders(ring)});
       if (ring.getChecked() || ring.getFinite())
         arrivals.push_back({Of::Checked, getNumCheckWarps(ring)});
+      if (ofPanels.contains(ring))
+        for (int64_t panel = 1; panel < ring.getStageType().getNumPanels();
+             ++panel)
+          NVVM::MBarrierInitOp::create(b, loc, getPanelBarrier(ring, panel),
+                                       i32(1), Value());
       for (int64_t stage = 0; stage < numFullBarriers.lookup(ring); ++stage)
         for (auto [kind, count] : arrivals)
           if (kind == Of::Full || stage < ring.getNumStages())
@@ -187,13 +201,74 @@ void RoleLowering::lowerPut(RingPutOp op) {
                 /*by_pairs=*/UnitAttr(),
                 alternates ? b.getUnitAttr() : UnitAttr());
   // Products read it, or bulk copies of a thread that has the fence.
-  if (!added.contains(ring))
+  if (!withoutFence.contains(ring))
     fenceForBulkCopies();
   arriveAsWarp(getBarrier(ring, op.getStep(), Of::Full));
 }
 
+/// Has the wait come behind the products that are started before the first
+/// reader of the tile.
+static void setInsertionBehindProducts(OpBuilder &b, RingWaitOp wait) {
+  Operation *reader = nullptr;
+  for (Operation *user : wait->getUsers()) {
+    user = wait->getBlock()->findAncestorOpInBlock(*user);
+    if (!reader || user->isBeforeInBlock(reader))
+      reader = user;
+  }
+  for (Operation *at = reader; at && at != wait; at = at->getPrevNode())
+    if (at != reader && isa<MmaAsyncOp>(at))
+      return b.setInsertionPointAfter(at);
+}
+
+void RoleLowering::waitForPanels(RingWaitOp op, RingOp ring) {
+  SmemType stage = ring.getStageType();
+  Value start = stageOffset(ring, op.getStep()),
+        phase = parity(ring, op.getStep());
+  MmaAsyncOp product = getProductOfPanels(op);
+  auto tileOfA =
+      product ? product.getA().getDefiningOp<SmemViewOp>() : SmemViewOp();
+  auto viewOf = [&](Value offset, SmemType tile, int64_t panel) {
+    auto type =
+        SmemType::get(b.getContext(), tile.getRows(), tile.getPanelColumns(),
+                      tile.getElementType(), tile.getSwizzle());
+    Value first = arith::AddIOp::create(b, loc, offset,
+                                        index(panel * tile.getPanelBytes()));
+    return SmemViewOp::create(b, loc, type, first);
+  };
+  if (tileOfA)
+    b.setInsertionPoint(product);
+  else
+    setInsertionBehindProducts(b, op);
+  Value sum = tileOfA ? product.getC() : Value();
+  MmaAsyncOp last;
+  for (int64_t panel = 0; panel < stage.getNumPanels(); ++panel) {
+    waitAt(getPanelBarrier(ring, panel), phase);
+    if (!tileOfA)
+      continue;
+    if (last)
+      sum = MmaWaitOp::create(b, loc, product.getType().getValue(), last);
+    auto ofPanel =
+        viewOf(tileOfA.getOffset(), tileOfA.getResult().getType(), panel);
+    last = MmaAsyncOp::create(b, loc, product.getType(), ofPanel,
+                              viewOf(start, stage, panel), /*panel=*/Value(),
+                              sum, /*transpose_a=*/false, /*transpose_b=*/true,
+                              product.getTf32(), /*warpgroup=*/true);
+  }
+  if (last) {
+    product.replaceAllUsesWith(last.getResult());
+    product.erase();
+  }
+  b.setInsertionPoint(op);
+}
+
 void RoleLowering::lowerWait(RingOpInterface op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
+  if (ofPanels.contains(ring)) {
+    waitForPanels(cast<RingWaitOp>(op), ring);
+    op->getResult(0).replaceAllUsesWith(SmemViewOp::create(
+        b, loc, ring.getStageType(), stageOffset(ring, op.getStep())));
+    return;
+  }
   Value fill = getOwnFillNumber(ring, op.getStep());
   // The ring that it is joined with has been waited for.
   if (!joined.contains(ring))

@@ -132,6 +132,11 @@ private:
   void lowerPut(RingPutOp op);
   /// Lowers a `tile.ring.wait` or a `tile.ring.peek`.
   void lowerWait(RingOpInterface op);
+  /// Waits for the panels of a tile. The first product that reads it waits for
+  /// each panel alone, between products of the panels.
+  void waitForPanels(RingWaitOp op, RingOp ring);
+  /// The barrier of a panel of the only stage.
+  Value getPanelBarrier(RingOp ring, int64_t panel);
   void lowerRelease(RingReleaseOp op);
 
   // FiniteChecks.cpp
@@ -222,9 +227,12 @@ private:
   JoinedRings joined;
   /// Whether one thread carries out each role.
   mlir::SmallVector<bool> areOfOneThread;
-  /// Rings with tiles that a role adds in order.
-  llvm::SmallDenseSet<RingOp> added;
+  /// The rings whose tiles no product reads that were put there: threads load
+  /// them, or a thread has the fence that adds them in order.
+  llvm::SmallDenseSet<RingOp> withoutFence;
   llvm::SmallDenseMap<RingOp, int64_t> numFullBarriers;
+  /// Rings whose panels have barriers of their own.
+  llvm::SmallDenseSet<RingOp> ofPanels;
   /// The claims of all roles.
   mlir::SmallVector<ClaimOp> claims;
   mlir::OpBuilder b;

@@ -143,12 +143,32 @@ convertWarpgroupMmaAsync(tile::MmaAsyncOp op, tile::MmaAsyncOp::Adaptor adaptor,
   return result;
 }
 
+/// Whether nothing needs the end of the product but another one of the same
+/// warps, which adds to its result: a warpgroup's products do that in the order
+/// of their start. In between there are only waits for tiles.
+static bool isAddedToByProduct(tile::MmaWaitOp op) {
+  if (!op->hasOneUse() || !op.getYounger().empty())
+    return false;
+  auto product = dyn_cast<tile::MmaAsyncOp>(*op->user_begin());
+  if (!product || !product.getWarpgroup() || product.getC() != op ||
+      product->getBlock() != op->getBlock() || isAddedBehind(product))
+    return false;
+  for (Operation *between = op->getNextNode(); between != product;
+       between = between->getNextNode())
+    if (!isMemoryEffectFree(between) &&
+        !isa<NVVM::MBarrierTryWaitParityOp>(between))
+      return false;
+  return true;
+}
+
 static FailureOr<Value>
 convertWarpgroupMmaWait(tile::MmaWaitOp op, tile::MmaWaitOp::Adaptor adaptor,
                         ThreadBuilder &t) {
   auto product = op.getPending().getDefiningOp<tile::MmaAsyncOp>();
   if (!product || !product.getWarpgroup())
     return failure();
+  if (isAddedToByProduct(op) && !isAddedBehind(product))
+    return adaptor.getPending();
   Value result =
       nvx::WarpgroupWaitOp::create(t.b, t.loc, adaptor.getPending().getType(),
                                    op.getYounger().size(), adaptor.getPending())

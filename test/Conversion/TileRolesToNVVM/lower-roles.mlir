@@ -1188,3 +1188,75 @@ func.func @outside() {
   }
   return
 }
+
+// -----
+
+// What threads load, and no product reads, needs no fence; it is left out where warpgroups alternate between tiles.
+
+!ring = !tile.ring<1, !tile.smem<8x8xf32, swizzle = 32>>
+!rows = tensor<64xf32, #tile.rows<4>>
+
+// CHECK-LABEL: gpu.func @put_rows(
+// CHECK:         tile.put
+// CHECK-NOT:     nvvm.fence.proxy
+// CHECK:         gpu.return
+gpu.module @m {
+  gpu.func @put_rows(%x: !rows) kernel attributes {flash.schedule = #flash.schedule<stages = 2, features = specialize_warps|divide_columns|ping_pong>} {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring {offset = 0, barriers = 256} : !ring
+    tile.warp_specialize @consumer(warps = 4, registers = 224) {
+      tile.ring.acquire %r[%c0] : !ring
+      tile.ring.put %x to %r[%c0] : !rows to !ring
+    } @second_consumer(warps = 4, registers = 224) {
+      %t = tile.ring.wait %r[%c0] : !ring
+      %y = tile.load %t : !tile.smem<8x8xf32, swizzle = 32> to tensor<64xf32, #tile.rows<4 from 4>>
+      tile.ring.release %r[%c0] : !ring
+    } @producer(warps = 1, registers = 24) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A piece of the columns of memory, in one stage, arrives panel by panel, and the product that sums over its columns begins
+// with the first one. Others wait for all of it.
+
+!memory = memref<?x576xf16, strided<[?, 1]>>
+!ring = !tile.ring<1, !tile.smem<64x128xf16, swizzle = 128>>
+!tile = !tile.smem<64x128xf16, swizzle = 128>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+!p = tensor<64x64xf16, #tile.fragment<4>>
+!sums = tensor<64x128xf32, #tile.fragment<4>>
+
+// CHECK-LABEL: gpu.func @panels(
+// CHECK-SAME:    %[[Q:[^ ]*]]: index
+// CHECK:         nvvm.setmaxregister increase
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         %[[FIRST:.*]] = tile.mma_async {{.*}} transpose_b warpgroup : !tile.smem<64x64xf16, swizzle = 128>, <64x64xf16, swizzle = 128>
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         %[[SUM:.*]] = tile.mma_wait %[[FIRST]]
+// CHECK:         tile.mma_async {{.*}} add %[[SUM]] transpose_b warpgroup : !tile.smem<64x64xf16, swizzle = 128>, <64x64xf16, swizzle = 128>
+// CHECK-NOT:     nvvm.mbarrier.try_wait.parity
+// CHECK:         tile.mma_async {{.*}} : tensor<64x64xf16, #tile.fragment<4>>, <64x128xf16, swizzle = 128>
+// CHECK:         nvvm.setmaxregister decrease
+// CHECK-COUNT-2: nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c8192
+gpu.module @m {
+  gpu.func @panels(%first: index, %m: !memory, %p: !p) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring {offset = 0, barriers = 32768} : !ring
+    tile.warp_specialize @consumer(warps = 4, registers = 224) {
+      %q = tile.smem_view %first : !tile
+      %k = tile.ring.wait %r[%c0] : !ring
+      %sp = tile.mma_async %q, %k transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp : !tile.pending<!scores>
+      %op = tile.mma_async %p, %k warpgroup : !p, !tile -> !tile.pending<!sums>
+      %o = tile.mma_wait %op : !tile.pending<!sums>
+      tile.ring.release %r[%c0] : !ring
+    } @producer(warps = 1, registers = 24) {
+      tile.ring.acquire %r[%c0] : !ring
+      tile.copy_async %m[%c0, %c0] to %r[%c0] : !memory to !ring
+    }
+    gpu.return
+  }
+}

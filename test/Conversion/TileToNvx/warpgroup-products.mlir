@@ -115,6 +115,28 @@ gpu.module @m {
     gpu.return
   }
 
+  // A product that only another one adds to is not waited for, unless something depends on its end.
+  // CHECK-LABEL: gpu.func @added(
+  // CHECK:       %[[A:.*]] = nvx.warpgroup_mma
+  // CHECK-NOT:   nvx.warpgroup_wait
+  // CHECK:       %[[B:.*]] = nvx.warpgroup_mma {{.*}} add %[[A]]
+  // CHECK:       nvx.warpgroup_wait 0 %[[B]]
+  // CHECK:       nvvm.barrier
+  // CHECK:       nvx.warpgroup_mma
+  // CHECK:       nvx.warpgroup_wait 0
+  gpu.func @added() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %t = tile.smem_view %c0 : !tile.smem<64x64xf16, swizzle = 128>
+    %a = tile.mma_async %t, %t transpose_b warpgroup : !tile.smem<64x64xf16, swizzle = 128>, !tile.smem<64x64xf16, swizzle = 128> -> !pending
+    %x = tile.mma_wait %a : !pending
+    %b = tile.mma_async %t, %t add %x transpose_b warpgroup : !tile.smem<64x64xf16, swizzle = 128>, !tile.smem<64x64xf16, swizzle = 128>, !scores -> !pending
+    %y = tile.mma_wait %b : !pending
+    nvvm.barrier
+    %c = tile.mma_async %t, %t add %y transpose_b warpgroup : !tile.smem<64x64xf16, swizzle = 128>, !tile.smem<64x64xf16, swizzle = 128>, !scores -> !pending
+    %z = tile.mma_wait %c : !pending
+    gpu.return
+  }
+
   // The lanes of a warp vote; of a tile, each of the last warps looks at a share.
   // CHECK-LABEL: gpu.func @votes(
   // CHECK:       nvvm.vote.sync

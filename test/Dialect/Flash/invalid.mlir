@@ -555,8 +555,13 @@ func.func private @f() attributes {m = #flash.schedule<features = persistent|cla
 
 // -----
 
-// expected-error @below {{divide_columns lets one of two warpgroups compute the scores for both; it needs specialize_warps, and goes without lazy_rescale and ping_pong}}
+// expected-error @below {{divide_columns lets one of two warpgroups compute the scores for both; it needs specialize_warps, and goes without lazy_rescale}}
 func.func private @f() attributes {m = #flash.schedule<features = specialize_warps|lazy_rescale|divide_columns>}
+
+// -----
+
+// expected-error @below {{warpgroups that divide columns alternate between tiles under ping_pong; this goes without overlap}}
+func.func private @f() attributes {m = #flash.schedule<features = specialize_warps|overlap|ping_pong|divide_columns>}
 
 // -----
 

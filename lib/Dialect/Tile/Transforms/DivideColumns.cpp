@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AlternateTiles.h"
+
 #include "flash/Conversion/FunctionPattern.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
@@ -355,8 +357,8 @@ struct DivideColumns : flash::tile::impl::DivideColumnsBase<DivideColumns> {
   }
 
   void runOnOperation() override {
-    if (!flash::getSchedule(getOperation())
-             .has(flash::ScheduleFeatures::DivideColumns))
+    flash::Schedule schedule = flash::getSchedule(getOperation());
+    if (!schedule.has(flash::ScheduleFeatures::DivideColumns))
       return;
     if (failed(check()))
       return signalPassFailure();
@@ -380,6 +382,15 @@ struct DivideColumns : flash::tile::impl::DivideColumnsBase<DivideColumns> {
                                       std::move(patterns))))
       return signalPassFailure();
     getOperation().walk(shareFirst);
+    if (!schedule.has(flash::ScheduleFeatures::PingPong) ||
+        alternateTiles(getOperation()))
+      return;
+    getOperation().emitWarning()
+        << "warpgroups do not alternate between tiles (ping_pong): there is no "
+           "pair of tiles, loops have choices, or other operations than "
+           "products read the tiles; one warpgroup computes all scores";
+    schedule.features = *schedule.features & ~flash::ScheduleFeatures::PingPong;
+    setSchedule(getOperation(), schedule);
   }
 
   /// Moves what scales the sums of a product to just before the product, and

@@ -59,6 +59,37 @@ static SmallVector<Kind> getKinds(ArrayRef<Operation *> sources) {
   return llvm::map_to_vector(sources, getKind);
 }
 
+/// The first of the sources of each kind, as many as there are in `kinds`.
+static SmallVector<Operation *> takeOfKinds(ArrayRef<Operation *> sources,
+                                            ArrayRef<Kind> kinds) {
+  SmallVector<Kind> left(kinds);
+  SmallVector<Operation *> taken;
+  for (Operation *source : sources)
+    if (auto *kind = llvm::find(left, getKind(source)); kind != left.end()) {
+      taken.push_back(source);
+      left.erase(kind);
+    }
+  return taken;
+}
+
+/// What both lists of kinds have, if they have the same kinds, though one may
+/// have some of them more often; nothing otherwise.
+static SmallVector<Kind> getCommonKinds(ArrayRef<Kind> a, ArrayRef<Kind> b) {
+  auto contains = [](ArrayRef<Kind> kinds) {
+    return
+        [kinds](const Kind &kind) { return llvm::is_contained(kinds, kind); };
+  };
+  if (!llvm::all_of(a, contains(b)) || !llvm::all_of(b, contains(a)))
+    return {};
+  SmallVector<Kind> left(b), common;
+  for (const Kind &kind : a)
+    if (auto *same = llvm::find(left, kind); same != left.end()) {
+      common.push_back(kind);
+      left.erase(same);
+    }
+  return common;
+}
+
 /// The last op of the block that uses the tile, itself or inside. A product
 /// uses it until it has been waited for.
 static Operation *getLastUser(Operation *source) {
@@ -119,7 +150,7 @@ static SmallVector<Site> getSites(Block &block, ArrayRef<Kind> kinds,
                                   ArrayRef<scf::ForOp> loops) {
   SmallVector<Site> sites, ofLoops;
   for (scf::ForOp loop : loops)
-    ofLoops.push_back({loop, getSources(*loop.getBody())});
+    ofLoops.push_back({loop, takeOfKinds(getSources(*loop.getBody()), kinds)});
   SmallVector<Operation *> step;
   auto *nextLoop = ofLoops.begin();
   for (Operation &op : block) {
@@ -310,7 +341,7 @@ static bool isOfSharedProduct(Operation *source) {
 namespace {
 struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   int64_t stages = 1, queryStages = 1;
-  bool isPersistent = false;
+  bool isPersistent = false, takesPairs = false;
 
   /// A ring for tiles like the source's, at the kernel's start. One stage is
   /// enough for what threads put there themselves, but for factors of products
@@ -428,18 +459,30 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
           });
       return expandSites(sites, stages, /*areBranches=*/true);
     }
-    SmallVector<scf::ForOp> loops;
     SmallVector<Kind> kinds = getKinds(getSources(*loop.getBody()));
+    // A loop over pairs of tiles has further rings for the second ones, beside
+    // those that it shares with a loop over a last tile.
+    if (takesPairs)
+      for (auto other : loop->getBlock()->getOps<scf::ForOp>())
+        if (SmallVector<Kind> common =
+                getCommonKinds(kinds, getKinds(getSources(*other.getBody())));
+            !common.empty())
+          kinds = common;
+    SmallVector<scf::ForOp> loops;
     // A tile that a persistent block takes is work of its own, with or without
     // loops.
     bool isInnermost = !isOverTiles;
     for (auto other : loop->getBlock()->getOps<scf::ForOp>()) {
       SmallVector<Kind> others = getKinds(getSources(*other.getBody()));
+      if (takesPairs)
+        others = getCommonKinds(kinds, others);
       if (!std::is_permutation(kinds.begin(), kinds.end(), others.begin(),
                                others.end()))
         continue;
       loops.push_back(other);
-      other.getBody()->walk([&](RingOpInterface) { isInnermost = false; });
+      other.getBody()->walk([&](RingOpInterface op) {
+        isInnermost &= op->getParentOfType<scf::ForOp>() == other;
+      });
     }
     SmallVector<Site> sites = getSites(*loop->getBlock(), kinds, loops);
     expandSites(sites, isInnermost ? stages : queryStages);
@@ -448,6 +491,11 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   void runOnOperation() override {
     flash::Schedule schedule = flash::getSchedule(getOperation());
     stages = schedule.stages.value_or(1);
+    // Each of two tiles of a step has half of the stages.
+    takesPairs = schedule.has(flash::ScheduleFeatures::DivideColumns) &&
+                 schedule.has(flash::ScheduleFeatures::PingPong);
+    if (takesPairs)
+      stages = std::max<int64_t>(1, stages / 2);
     queryStages = schedule.queryStages.value_or(1);
     isPersistent = schedule.has(flash::ScheduleFeatures::Persistent);
     getOperation().walk([](Operation *op) {

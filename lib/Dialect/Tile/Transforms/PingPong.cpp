@@ -43,8 +43,10 @@ static SmallVector<MmaAsyncOp> getGroup(MmaAsyncOp first) {
 namespace {
 struct PingPong : flash::tile::impl::PingPongBase<PingPong> {
   void runOnOperation() override {
-    if (!flash::getSchedule(getOperation())
-             .has(flash::ScheduleFeatures::PingPong))
+    flash::Schedule schedule = flash::getSchedule(getOperation());
+    // Warpgroups that divide columns are roles, which wait for what they share.
+    if (!schedule.has(flash::ScheduleFeatures::PingPong) ||
+        schedule.has(flash::ScheduleFeatures::DivideColumns))
       return;
     SmallVector<MmaAsyncOp> products;
     WalkResult walk = getOperation().walk([&](WarpSpecializeOp roles) {

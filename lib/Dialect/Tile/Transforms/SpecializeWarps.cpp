@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_SPECIALIZEWARPS
@@ -408,6 +409,15 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     roles.leaveRegisters(lastConsumer, producer, registersOfParts);
   if (ClaimOp claim = findClaim(kernel); claim && !claim.getShared().empty())
     roles.leaveRegisters(lastConsumer, producer, registersOfSharedScalars);
+  // Warpgroups that both compute scores need as many.
+  if (divides &&
+      flash::getSchedule(kernel).has(flash::ScheduleFeatures::PingPong)) {
+    int64_t ofBoth = llvm::alignDown(
+        (roles.getNumRegisters(0) + roles.getNumRegisters(lastConsumer)) / 2,
+        registerGranularity);
+    roles.setNumRegisters(0, ofBoth);
+    roles.setNumRegisters(lastConsumer, ofBoth);
+  }
   if (*adds && failed(slice(RoleSlice(nextBlock(), isAddition))))
     return failure();
   if (*diagonals) {

@@ -216,8 +216,32 @@ def DivideColumns : Pass<"tile-divide-columns", "::mlir::gpu::GPUFuncOp"> {
     %op0 = tile.mma_async %p, %kt add %c0 : ...
     %op1 = tile.mma_async %pt, %kt panel(%c4) add %c1 : ...
     ```
+
+    With `ping_pong` the two groups of warps alternate between tiles of keys whose first columns are the values. An
+    iteration of a loop over tiles gets two of them, and a loop behind it the tile that is left. The other warps
+    compute the scores of the second tile and what depends on them. They share with the first warps the factors
+    of rows, the probabilities and, for the next iteration, the maxima and the sums of rows, so tiles are still added up in
+    their order. They start the product of the first tile's probabilities behind the scores of the second tile, and
+    wait for it behind the exponentials. Tiles are fetched in pieces of columns: the values of either half, and the rest.
+    Each piece is free for a next tile when its last product has ended.
+
+    ```mlir
+    scf.for %j = %c0 to %middle step %c128 iter_args(%max0 = ...) {
+      %s0 = ... // scores of a tile, by the first warps
+      %max1 = arith.maxnumf %max0, %r0 : tensor<64xf32, #tile.rows<4>>
+      %p0 = tile.share ...
+      %a = tile.mma_async ... -> !tile.pending<tensor<64x256xf32, #tile.fragment<4>>>
+      %s1 = ... // scores of the next tile, by the other warps
+      %b = tile.mma_async %p0, ... -> !tile.pending<tensor<64x256xf32, #tile.fragment<4 from 4>>>
+      %max2 = arith.maxnumf %shared, %r1 : tensor<64xf32, #tile.rows<4 from 4>>
+      ...
+    }
+    ```
+
+    Where a loop has choices, as where tiles are checked, or where others than products read the tiles, columns are
+    divided alone, with a warning, and the kernel's schedule loses `ping_pong`.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
@@ -233,7 +257,8 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
     has inlined a loop of one iteration, its fetches, beside another loop, in a choice
     or one step behind the other, are steps of the same rings. `stages` of the kernel's `flash.schedule`
     is the number of stages of these rings, 1 if absent; `query_stages` that
-    of tiles which are fetched in a loop around others.
+    of tiles which are fetched in a loop around others. Where loops go over pairs of tiles (`tile-divide-columns` with
+    `ping_pong`), the rings of either tile have half of the stages, and a loop over one tile has the rings of the first.
 
     ```mlir
     scf.for %j = ... iter_args(%acc = ...) {
@@ -593,7 +618,7 @@ def DelayFinite : Pass<"tile-delay-finite", "::mlir::gpu::GPUFuncOp"> {
 def PingPong : Pass<"tile-ping-pong", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Let warpgroups alternate on the tensor cores";
   let description = [{
-    For kernels whose `flash.schedule` has `ping_pong`. While one warpgroup's
+    For kernels whose `flash.schedule` has `ping_pong` and not `divide_columns`. While one warpgroup's
     products run the others compute exponentials (FlashAttention-3, arXiv
     2407.08608, section 3.1): products that give scores, and those started with
     them, wait for the warpgroup's phase.
@@ -787,7 +812,9 @@ def AllocateSmem : Pass<"tile-allocate-smem", "::mlir::ModuleOp"> {
     Sets the `offset` of each `tile.ring`, a multiple of 1024 bytes as the
     widest swizzle needs, of what bulk stores go through and what warps exchange
     in a `tile.reduce_rows`, and the amount of dynamic shared memory in the
-    launches. A kernel that needs more than a block of the module's `flash.target`
+    launches. Two rings of one stage have the same memory if two roles put tiles of the same type into them
+    alternately: the one waits for the other's tile, and gives it back, before it puts its next, and the other puts its tile
+    when it has given back the one before. A kernel that needs more than a block of the module's `flash.target`
     may have is refused.
   }];
 }
