@@ -21,8 +21,6 @@ using namespace flash;
 // The rows of two warps, and the widest heads with which a warp has registers
 // for a tile of keys.
 static constexpr int64_t mostRows = 2 * rowsOfWarp, mostColumns = 256;
-// Blocks of one warp that convert keys and values, on a multiprocessor.
-static constexpr int64_t mostQuantizedBlocks = 12;
 // With fewer keys, a kernel ends before copies are what it waits for: of rows
 // that need splits to fill multiprocessors, and of more, for which a second
 // kernel costs more than splits save.

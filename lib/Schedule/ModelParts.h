@@ -17,6 +17,10 @@ namespace flash {
 /// A bound of the tables of models that bounds nothing.
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 
+/// The most blocks of one warp that convert keys and values on a
+/// multiprocessor.
+constexpr int64_t mostQuantizedBlocks = 12;
+
 /// Bytes of shared memory of a block: the tile of queries, and as many tiles of
 /// keys and of values as there are stages.
 int64_t getSharedBytes(const Problem &problem, const Schedule &schedule);

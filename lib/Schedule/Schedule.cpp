@@ -177,8 +177,7 @@ std::string Schedule::findFault() const {
        has(ScheduleFeatures::LazyRescale)))
     return "divide_columns lets one of two warpgroups compute the scores for "
            "both; it needs specialize_warps, and goes without lazy_rescale";
-  if (has(ScheduleFeatures::DivideColumns) && has(ScheduleFeatures::PingPong) &&
-      has(ScheduleFeatures::Overlap))
+  if (alternatesTiles() && has(ScheduleFeatures::Overlap))
     return "warpgroups that divide columns alternate between tiles under "
            "ping_pong; this goes without overlap";
   if (queryTile && getPackedHeads() > *queryTile)

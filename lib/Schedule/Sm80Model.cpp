@@ -24,11 +24,10 @@ constexpr int64_t registersBesideTiles = 32;
 constexpr int64_t leastKeyTile = 16;
 // Elements of 8 bits that a thread copies at once, 16 bytes.
 constexpr int64_t quantizedColumns = 16;
-// Blocks of one warp that convert keys and values on a multiprocessor, and how
-// many there are, with how many stages, if tiles of queries are few
+// How many blocks of one warp that convert keys and values there are on a
+// multiprocessor, with how many stages, if tiles of queries are few
 // (docs/lab/2026-11-30-blocks-of-one-warp.md).
-constexpr int64_t mostQuantizedBlocks = 12, blocksOfFewTiles = 4,
-                  stagesOfFewTiles = 2;
+constexpr int64_t blocksOfFewTiles = 4, stagesOfFewTiles = 2;
 /// What a thread needs is such that the registers of a multiprocessor are
 /// enough for so many warps.
 int64_t countWarpsPerMultiprocessor(const Machine &target) {

@@ -404,11 +404,10 @@ std::string flash::completeSm90Schedule(const Problem &problem,
       haveKeysValues(problem, valueColumns))
     return "overlap needs 2 stages where values are columns of the keys, got "
            "1; choose stages = 2, or leave overlap out of the features";
-  bool alternates = divides && schedule.has(ScheduleFeatures::PingPong);
-  if (alternates && !haveKeysValues(problem, valueColumns))
+  if (schedule.alternatesTiles() && !haveKeysValues(problem, valueColumns))
     return "ping_pong beside divide_columns is of values that are columns of "
            "the keys; leave one of the features out";
-  if (alternates && *schedule.stages % 2 != 0)
+  if (schedule.alternatesTiles() && *schedule.stages % 2 != 0)
     return formatv("ping_pong beside divide_columns takes tiles of keys in "
                    "pairs, so stages must be even, got {0}",
                    *schedule.stages);

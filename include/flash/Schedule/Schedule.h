@@ -66,6 +66,12 @@ struct Schedule {
   bool has(ScheduleFeatures feature) const {
     return features && bitEnumContainsAny(*features, feature);
   }
+  /// Whether two warpgroups that divide the columns of values alternate between
+  /// tiles of keys.
+  bool alternatesTiles() const {
+    return has(ScheduleFeatures::DivideColumns) &&
+           has(ScheduleFeatures::PingPong);
+  }
   /// Whether warps have roles. Every feature implies this.
   bool hasRoles() const {
     return features.value_or(ScheduleFeatures::None) != ScheduleFeatures::None;

@@ -220,9 +220,7 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   joined = findJoinedRings(roles);
   kernel.walk(
       [&](RingOp ring) { numFullBarriers[ring] = ring.getNumFullBarriers(); });
-  Schedule schedule = getSchedule(kernel);
-  bool alternates = schedule.has(ScheduleFeatures::DivideColumns) &&
-                    schedule.has(ScheduleFeatures::PingPong);
+  bool alternates = getSchedule(kernel).alternatesTiles();
   kernel.walk([&](RingOp ring) {
     if (arrivesByPanels(ring) && !joined.contains(ring))
       ofPanels.insert(ring);

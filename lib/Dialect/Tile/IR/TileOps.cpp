@@ -261,10 +261,12 @@ static LogicalResult verifyPut(Operation *op, RankedTensorType x, SmemType to) {
   return success();
 }
 
+/// How many elements of a vector of f32 lie in a row of shared memory.
+static constexpr int64_t inRow = 8;
+
 /// Whether a vector of f32 lies in the tile as `tile.load` and `tile.share`
-/// have it: eight in a row.
+/// have it.
 static bool holdsVector(SmemType tile, RankedTensorType vector) {
-  constexpr int64_t inRow = 8;
   return tile.getElementType().isF32() && vector.getElementType().isF32() &&
          tile.getColumns() == inRow &&
          vector.getDimSize(0) == tile.getRows() * inRow;
@@ -288,6 +290,16 @@ static LogicalResult verifyWholePut(Operation *op, RankedTensorType x,
   return op->emitOpError("fills a tile of as many rows and columns, a multiple "
                          "of 16, not ")
          << to << " with " << x;
+}
+
+void ShareOp::build(OpBuilder &b, OperationState &state, Value x) {
+  auto type = cast<RankedTensorType>(x.getType());
+  bool isVector = type.getRank() == 1;
+  build(b, state,
+        SmemType::get(
+            isVector ? type.getDimSize(0) / inRow : type.getDimSize(0),
+            isVector ? inRow : type.getDimSize(1), type.getElementType()),
+        x);
 }
 
 LogicalResult ShareOp::verify() {

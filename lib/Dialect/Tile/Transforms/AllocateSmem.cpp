@@ -90,9 +90,7 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
   Builder b(kernel.getContext());
   SmallVector<RingOp> rings, alone;
   kernel.walk([&](RingOp ring) { rings.push_back(ring); });
-  Schedule schedule = getSchedule(kernel);
-  bool alternates = schedule.has(ScheduleFeatures::DivideColumns) &&
-                    schedule.has(ScheduleFeatures::PingPong);
+  bool alternates = getSchedule(kernel).alternatesTiles();
   // Pieces of tiles leave no room for gaps before the large ones.
   if (alternates)
     llvm::stable_sort(rings, [](RingOp a, RingOp b) {

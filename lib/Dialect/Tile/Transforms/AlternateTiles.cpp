@@ -210,17 +210,9 @@ Value SecondTile::share(Value value) {
   for (Operation *user : value.getUsers())
     if (auto share = dyn_cast<ShareOp>(user))
       return known = share;
-  auto type = cast<RankedTensorType>(value.getType());
-  // Values of rows lie eight in a row.
-  constexpr int64_t inRow = 8;
-  auto smem = type.getRank() == 1
-                  ? SmemType::get(type.getDimSize(0) / inRow, inRow,
-                                  type.getElementType())
-                  : SmemType::get(type.getDimSize(0), type.getDimSize(1),
-                                  type.getElementType());
   OpBuilder b(value.getContext());
   b.setInsertionPointAfterValue(value);
-  return known = ShareOp::create(b, value.getLoc(), smem, value);
+  return known = ShareOp::create(b, value.getLoc(), value);
 }
 
 FailureOr<Value> SecondTile::handOver(Value value, int64_t firstWarp,

@@ -127,15 +127,7 @@ Value Divider::share(OpBuilder &b, Value tile) {
     return known;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointAfterValue(tile);
-  auto type = cast<RankedTensorType>(tile.getType());
-  // Values of rows lie eight in a row.
-  constexpr int64_t inRow = 8;
-  auto smem = type.getRank() == 1
-                  ? SmemType::get(type.getDimSize(0) / inRow, inRow,
-                                  type.getElementType())
-                  : SmemType::get(type.getDimSize(0), type.getDimSize(1),
-                                  type.getElementType());
-  return known = ShareOp::create(b, tile.getLoc(), smem, tile);
+  return known = ShareOp::create(b, tile.getLoc(), tile);
 }
 
 Value Divider::handOver(OpBuilder &b, Value tile, FragmentAttr other) {

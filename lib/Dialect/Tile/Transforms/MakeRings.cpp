@@ -492,8 +492,7 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     flash::Schedule schedule = flash::getSchedule(getOperation());
     stages = schedule.stages.value_or(1);
     // Each of two tiles of a step has half of the stages.
-    takesPairs = schedule.has(flash::ScheduleFeatures::DivideColumns) &&
-                 schedule.has(flash::ScheduleFeatures::PingPong);
+    takesPairs = schedule.alternatesTiles();
     if (takesPairs)
       stages = std::max<int64_t>(1, stages / 2);
     queryStages = schedule.queryStages.value_or(1);

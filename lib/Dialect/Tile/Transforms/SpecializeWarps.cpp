@@ -410,8 +410,7 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   if (ClaimOp claim = findClaim(kernel); claim && !claim.getShared().empty())
     roles.leaveRegisters(lastConsumer, producer, registersOfSharedScalars);
   // Warpgroups that both compute scores need as many.
-  if (divides &&
-      flash::getSchedule(kernel).has(flash::ScheduleFeatures::PingPong)) {
+  if (divides && flash::getSchedule(kernel).alternatesTiles()) {
     int64_t ofBoth = llvm::alignDown(
         (roles.getNumRegisters(0) + roles.getNumRegisters(lastConsumer)) / 2,
         registerGranularity);

@@ -7,7 +7,10 @@
 
 #include "flash/Dialect/Tile/Utils/Panels.h"
 
+#include "flash/Schedule/Warpgroups.h"
+
 using namespace mlir;
+using namespace flash;
 using namespace flash::tile;
 
 MmaAsyncOp flash::tile::getProductOfPanels(RingWaitOp wait) {
@@ -46,7 +49,6 @@ bool flash::tile::arrivesByPanels(RingOp ring) {
 }
 
 int64_t flash::tile::getNumPanelBarrierBytes(RingOp ring) {
-  constexpr int64_t barrierBytes = 8;
   return arrivesByPanels(ring)
              ? (ring.getStageType().getNumPanels() - 1) * barrierBytes
              : 0;

@@ -274,6 +274,7 @@ def Tile_ShareOp : Tile_Op<"share"> {
   }];
   let arguments = (ins Tile_AnyTensorOf<[Tile_FragmentTensor, Tile_RowsTensor]>:$x);
   let results = (outs Tile_SmemType:$result);
+  let builders = [OpBuilder<(ins "::mlir::Value":$x)>];
   let assemblyFormat = "$x attr-dict `:` type($x) `to` type($result)";
   let hasVerifier = 1;
 }
