@@ -36,6 +36,10 @@ constexpr int64_t quantizedKeysPerStep = 32, quantizedColumns = 16;
 // 2026-11-30-short-tiles-of-keys.md).
 constexpr int64_t shortKeyTile = 64, leastBytesOfShortTile = 16 << 10,
                   mostKeysInShortTiles = 4096;
+// With so many keys of a block, warpgroups that divide the columns of values
+// alternate between tiles: a pair of tiles begins later than one
+// (docs/lab, 2026-11-30-warpgroups-that-alternate.md).
+constexpr int64_t leastAlternatingKeys = 1536;
 // Shared memory that the barriers of a block's rings need, rounded up.
 constexpr int64_t barrierBytesPerBlock = 1024;
 // A panel of a tile in shared memory (128-byte swizzle), through which results
@@ -109,6 +113,24 @@ constexpr Candidate maskedQuantizedCandidates[] = {
     {largestHeadDim, 0, unlimited, 128, 64, quantizedPingPong}};
 } // namespace
 
+/// Whether warpgroups that divide the columns of values alternate between tiles
+/// of keys: where these are the values, too, there is no mask, and products
+/// take longer than reading the keys, as with more than half a tile of queries.
+static bool paysToAlternate(const Problem &problem, const Machine &target,
+                            const Schedule &schedule, const Schedule &given) {
+  std::optional<int64_t> rows = problem.countRows(),
+                         keys = problem.mostKeysPerQuery,
+                         tiles = problem.countQueryTiles(rowsOfWarpgroup);
+  if (!schedule.has(ScheduleFeatures::DivideColumns) ||
+      !haveKeysValues(problem, getValueColumns(problem, schedule)) ||
+      problem.isMasked || given.stages.value_or(2) % 2 != 0 || !rows ||
+      2 * *rows <= rowsOfWarpgroup || !keys || !tiles)
+    return false;
+  int64_t ofMultiprocessor = llvm::SaturatingMultiply<uint64_t>(*tiles, *keys) /
+                             target.multiprocessors;
+  return std::min(*keys, ofMultiprocessor) >= leastAlternatingKeys;
+}
+
 /// Tiles for wider heads than the candidates are of: of 64 queries, whose
 /// columns of values two warpgroups divide, or if they are too many blocks of
 /// one warpgroup, with as many keys as shared memory has room for; nothing if
@@ -130,6 +152,8 @@ static std::optional<Candidate> makeWideCandidate(const Problem &problem,
   // memory of the keys that are copied meanwhile.
   if (!haveKeysValues(problem, getValueColumns(problem, wanted)))
     wanted.features = *wanted.features | ScheduleFeatures::Overlap;
+  if (paysToAlternate(problem, target, wanted, given))
+    wanted.features = *wanted.features | ScheduleFeatures::PingPong;
   // Stages that leave room for no tile are a fault of the schedule, and no
   // reason for warps without roles.
   for (bool hasGivenStages : {true, false})

@@ -39,7 +39,7 @@ func.func @prefill(%q: tensor<4x16x4096x512xbf16>, %k: tensor<4x16x4096x512xbf16
 // SM80:         query_tile = 64, key_tile = 16, packed_heads = 64, value_columns = 256
 // SM90-LABEL: @decode
 // SM90:         query_tile = 64, key_tile = 64, packed_heads = 64, warps = 4, stages = 2
-// SM90-SAME:    features = specialize_warps|persistent|bulk_store|divide_columns
+// SM90-SAME:    features = specialize_warps|ping_pong|persistent|bulk_store|divide_columns
 // BLOCKS-LABEL: @decode
 // BLOCKS:       query_tile = 64, key_tile = 64, packed_heads = 64, value_columns = 256
 // BLOCKS-SAME:  features = specialize_warps|lazy_rescale
