@@ -33,9 +33,10 @@ constexpr int64_t extraQueriesPerStep = 75, extraKeysPerStep = 8;
 constexpr double usPerPair = 2.25e-5, usPerPairAndColumn = 2.8e-7;
 // For each wave behind the first.
 constexpr double usPerFurtherWave = 1.7;
-// With split-KV: the second kernel, and what it reads, the partial results in
-// f32.
-constexpr double usOfCombination = 2.4, usPerPartialByte = 0.52e-6;
+// With split-KV: the second kernel, what it reads, the partial results in f32,
+// and each split behind the ones that it reads at first.
+constexpr double usOfCombination = 2.4, usPerPartialByte = 0.52e-6,
+                 usPerFurtherSplit = 0.18;
 // A block without keys costs such a part of a step. Where the longest tiles go
 // first, all multiprocessors are as busy in the end but for a part of a step.
 constexpr double stepsOfEmptyBlock = 0.5, stepsOfLastTile = 0.75;
@@ -115,7 +116,8 @@ double Clock::getMicroseconds(const Schedule &schedule, int64_t splits) const {
   double us = countSteps(schedule, splits) * usPerStep +
               (countWaves(schedule, splits) - 1) * usPerFurtherWave;
   if (splits > 1)
-    us += usOfCombination + usPerPartialByte * splits * partialBytes;
+    us += usOfCombination + usPerPartialByte * splits * partialBytes +
+          usPerFurtherSplit * std::max<int64_t>(splits - mostSplitsAtOnce, 0);
   return us;
 }
 

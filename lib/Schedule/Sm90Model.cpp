@@ -114,17 +114,17 @@ constexpr Candidate maskedQuantizedCandidates[] = {
 } // namespace
 
 /// Whether warpgroups that divide the columns of values alternate between tiles
-/// of keys: where these are the values, too, there is no mask, and products
-/// take longer than reading the keys, as with more than half a tile of queries.
+/// of keys: where these are the values, too, there is no mask, and a key has so
+/// many queries that products take longer than reading it.
 static bool paysToAlternate(const Problem &problem, const Machine &target,
                             const Schedule &schedule, const Schedule &given) {
-  std::optional<int64_t> rows = problem.countRows(),
-                         keys = problem.mostKeysPerQuery,
+  std::optional<int64_t> keys = problem.mostKeysPerQuery,
                          tiles = problem.countQueryTiles(rowsOfWarpgroup);
   if (!schedule.has(ScheduleFeatures::DivideColumns) ||
       !haveKeysValues(problem, getValueColumns(problem, schedule)) ||
-      problem.isMasked || given.stages.value_or(2) % 2 != 0 || !rows ||
-      2 * *rows <= rowsOfWarpgroup || !keys || !tiles)
+      problem.isMasked || given.stages.value_or(2) % 2 != 0 ||
+      !problem.queries || !problem.group || !keys || !tiles ||
+      *problem.queries < llvm::divideCeil(rowsOfWarpgroup, *problem.group))
     return false;
   int64_t ofMultiprocessor = llvm::SaturatingMultiply<uint64_t>(*tiles, *keys) /
                              target.multiprocessors;

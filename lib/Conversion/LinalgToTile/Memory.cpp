@@ -305,14 +305,10 @@ static bool isAligned(const MemoryTile &tile, int64_t elements) {
                user->getParentOfType<scf::ForallOp>();
       }))
     return false;
-  auto isMultiple = [&](OpFoldResult value) {
-    std::optional<int64_t> known = getConstantIntValue(value);
-    return known && *known % elements == 0;
-  };
   return alloc.getType().getShape().back() % elements == 0 &&
          !alloc.getType().isDynamicDim(alloc.getType().getRank() - 1) &&
-         isMultiple(tile.offsets.back()) &&
-         isMultiple(tile.dims.back().existing);
+         isMultipleOf(tile.offsets.back(), elements) &&
+         isMultipleOf(tile.dims.back().existing, elements);
 }
 
 /// Whether a selection's bounds take long to compute: they are comparisons of

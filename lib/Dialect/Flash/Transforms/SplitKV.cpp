@@ -24,8 +24,9 @@ using namespace mlir;
 using namespace flash;
 
 // Rows that are combined in an iteration of the parallel loop, one by each
-// warp.
-static constexpr int64_t rowsOfCombination = 8;
+// warp, and their columns at most: as many as a thread has registers for of all
+// splits that it reads at a time.
+static constexpr int64_t rowsOfCombination = 8, columnsOfCombination = 128;
 
 /// `countSplits`, at run time.
 static Value emitCount(OpBuilder &b, Location loc, int64_t splitCtas,
@@ -134,7 +135,8 @@ flash::combineSplits(OpBuilder &b, Location loc, const KeySplits &splits,
   if (auto kernel = init.getDefiningOp<KernelOp>(); kernel && rowsOfView)
     init = kernel.getOuts()[cast<OpResult>(init).getResultNumber()];
   SmallVector<OpFoldResult> sizes = getInitSizes(b, loc, init);
-  OpFoldResult valueDim = sizes.pop_back_val();
+  int64_t allColumns = *getConstantIntValue(sizes.pop_back_val()),
+          columns = getDefaultValueColumns(allColumns, columnsOfCombination);
   // The last loop is over rows, also where they are the rows of a view.
   unsigned rowDim = alongHeads ? 1 : 2, loopDim = rowsOfView ? rowDim : 2;
   std::swap(sizes[rowDim], sizes[loopDim]);
@@ -143,12 +145,20 @@ flash::combineSplits(OpBuilder &b, Location loc, const KeySplits &splits,
   sizes[emptyDim] = splits.choose(b, loc, zero, sizes[emptyDim]);
   SmallVector<int64_t> steps(3, 1);
   steps[loopDim] = rowsOfCombination;
+  // Positions along the columns are the first ones of blocks.
+  SmallVector<OpFoldResult> ends(sizes);
+  if (columns < allColumns) {
+    ends.insert(ends.begin(), b.getIndexAttr(allColumns - columns + 1));
+    steps.insert(steps.begin(), *getValueBlockDistance(allColumns, columns));
+  }
   auto kernel =
-      KernelOp::create(b, loc, sizes, steps, inits, Schedule(), rowsOfView);
+      KernelOp::create(b, loc, ends, steps, inits, Schedule(), rowsOfView);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(kernel.getStore());
-  SmallVector<OpFoldResult> position =
-      getAsOpFoldResult(ValueRange(kernel.getPosition()));
+  ValueRange ofRows = ValueRange(kernel.getPosition()).take_back(3);
+  OpFoldResult firstColumn =
+      columns < allColumns ? OpFoldResult(kernel.getPosition().front()) : zero;
+  SmallVector<OpFoldResult> position = getAsOpFoldResult(ofRows);
   std::swap(position[rowDim], position[loopDim]);
   SmallVector<OpFoldResult> inMemory = position;
   OpFoldResult rows;
@@ -173,7 +183,7 @@ flash::combineSplits(OpBuilder &b, Location loc, const KeySplits &splits,
                                     b.getContext()),
         {position[1], sizes[1], left});
   } else {
-    rows = ofLoop.existing(b, loc, kernel.getPosition()[2]);
+    rows = ofLoop.existing(b, loc, ofRows[2]);
   }
   OpFoldResult count = countOf(b, cast<Value>(position[0]));
   auto sizeOf = [](OpFoldResult size) {
@@ -189,8 +199,8 @@ flash::combineSplits(OpBuilder &b, Location loc, const KeySplits &splits,
       extents.insert(extents.begin(), count);
     }
     if (withColumns) {
-      offsets.push_back(zero);
-      extents.push_back(valueDim);
+      offsets.push_back(firstColumn);
+      extents.push_back(b.getIndexAttr(columns));
     }
     return std::pair(offsets, extents);
   };
@@ -198,7 +208,7 @@ flash::combineSplits(OpBuilder &b, Location loc, const KeySplits &splits,
     auto [offsets, extents] = getPlace(/*ofSplits=*/true, withColumns);
     SmallVector<int64_t> shape = {sizeOf(count), sizeOf(rows)};
     if (withColumns)
-      shape.push_back(sizeOf(valueDim));
+      shape.push_back(columns);
     return tensor::ExtractSliceOp::create(
         b, loc, RankedTensorType::get(shape, b.getF32Type()), tensor, offsets,
         extents, SmallVector<OpFoldResult>(offsets.size(), one));
@@ -208,7 +218,7 @@ flash::combineSplits(OpBuilder &b, Location loc, const KeySplits &splits,
     auto type = cast<RankedTensorType>(init.getType());
     SmallVector<int64_t> shape = {sizeOf(rows)};
     if (type.getRank() == 4)
-      shape.push_back(sizeOf(valueDim));
+      shape.push_back(columns);
     types.push_back(RankedTensorType::get(shape, type.getElementType()));
   }
   // If splits are few, one step reads all, whichever of them a batch has.
