@@ -29,19 +29,29 @@ func.func @splits(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1280x64xf16>, %v: t
 
 // -----
 
-// More than 128 columns are combined in blocks, by themselves.
+// More than 128 columns of few queries are combined in blocks, by themselves.
 
 // CHECK-LABEL: func @columns(
 // CHECK:         %[[PART:.*]]:2 = scf.forall
-// CHECK:         scf.forall (%[[C:.*]], %[[B:.*]], %[[H:.*]], %[[I:.*]]) = (0, 0, 0, 0) to (97, 2, 8, 128) step (96, 1, 1, 8)
+// CHECK:         scf.forall (%[[C:.*]], %[[B:.*]], %[[H:.*]], %[[I:.*]]) = (0, 0, 0, 0) to (97, 2, 8, 16) step (96, 1, 1, 8)
 // CHECK:           %[[OS:.*]] = tensor.extract_slice %[[PART]]#0[0, %[[B]], %[[H]], %[[I]], %[[C]]] [3, 1, 1, 8, 96]
 // CHECK:           %[[LS:.*]] = tensor.extract_slice %[[PART]]#1[0, %[[B]], %[[H]], %[[I]]] [3, 1, 1, 8]
 // CHECK:           %[[X:.*]] = flash.combine %[[OS]], %[[LS]] : (tensor<3x8x96xf32>, tensor<3x8xf32>) -> tensor<8x96xf16>
 // CHECK:           tensor.parallel_insert_slice %[[X]] into %{{.*}}[%[[B]], %[[H]], %[[I]], %[[C]]] [1, 1, 8, 96]
-func.func @columns(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1280x64xf16>, %v: tensor<2x2x1280x192xf16>) -> tensor<2x8x128x192xf16> {
-  %o = flash.attention %q, %k, %v schedule(<query_tile = 64, key_tile = 128, num_splits = 3>)
-      : (tensor<2x8x128x64xf16>, tensor<2x2x1280x64xf16>, tensor<2x2x1280x192xf16>) -> tensor<2x8x128x192xf16>
-  return %o : tensor<2x8x128x192xf16>
+func.func @columns(%q: tensor<2x8x16x64xf16>, %k: tensor<2x2x1280x64xf16>, %v: tensor<2x2x1280x192xf16>) -> tensor<2x8x16x192xf16> {
+  %o = flash.attention %q, %k, %v schedule(<query_tile = 16, key_tile = 128, num_splits = 3>)
+      : (tensor<2x8x16x64xf16>, tensor<2x2x1280x64xf16>, tensor<2x2x1280x192xf16>) -> tensor<2x8x16x192xf16>
+  return %o : tensor<2x8x16x192xf16>
+}
+
+// CHECK-LABEL: func @whole_rows(
+// CHECK:         scf.forall
+// CHECK:         scf.forall {{.*}} to (2, 8, 24) step (1, 1, 8)
+// CHECK:           flash.combine {{.*}} -> tensor<8x192xf16>
+func.func @whole_rows(%q: tensor<2x8x24x64xf16>, %k: tensor<2x2x1280x64xf16>, %v: tensor<2x2x1280x192xf16>) -> tensor<2x8x24x192xf16> {
+  %o = flash.attention %q, %k, %v schedule(<query_tile = 16, key_tile = 128, num_splits = 3>)
+      : (tensor<2x8x24x64xf16>, tensor<2x2x1280x64xf16>, tensor<2x2x1280x192xf16>) -> tensor<2x8x24x192xf16>
+  return %o : tensor<2x8x24x192xf16>
 }
 
 // -----

@@ -24,9 +24,12 @@ using namespace mlir;
 using namespace flash;
 
 // Rows that are combined in an iteration of the parallel loop, one by each
-// warp, and their columns at most: as many as a thread has registers for of all
-// splits that it reads at a time.
-static constexpr int64_t rowsOfCombination = 8, columnsOfCombination = 128;
+// warp. Of few queries a warp has so many columns at most: as many as a thread
+// has registers for of all splits that it reads at a time. The rows of many
+// queries fill a GPU, which takes less time for whole rows
+// (docs/lab/2026-11-30-combination-by-columns.md).
+static constexpr int64_t rowsOfCombination = 8, columnsOfCombination = 128,
+                         mostQueriesOfColumns = 16;
 
 /// `countSplits`, at run time.
 static Value emitCount(OpBuilder &b, Location loc, int64_t splitCtas,
@@ -136,7 +139,10 @@ flash::combineSplits(OpBuilder &b, Location loc, const KeySplits &splits,
     init = kernel.getOuts()[cast<OpResult>(init).getResultNumber()];
   SmallVector<OpFoldResult> sizes = getInitSizes(b, loc, init);
   int64_t allColumns = *getConstantIntValue(sizes.pop_back_val()),
-          columns = getDefaultValueColumns(allColumns, columnsOfCombination);
+          columns = allColumns;
+  std::optional<int64_t> queries = getConstantIntValue(sizes[2]);
+  if (queries && *queries <= mostQueriesOfColumns)
+    columns = getDefaultValueColumns(allColumns, columnsOfCombination);
   // The last loop is over rows, also where they are the rows of a view.
   unsigned rowDim = alongHeads ? 1 : 2, loopDim = rowsOfView ? rowDim : 2;
   std::swap(sizes[rowDim], sizes[loopDim]);

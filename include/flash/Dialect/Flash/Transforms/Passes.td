@@ -867,7 +867,7 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
     }
     ```
 
-    More than 128 columns are combined in blocks, by the first position of the second loop.
+    More than 128 columns of up to 16 queries are combined in blocks, by the first position of the second loop.
 
     If their number is known at run time only, the first loop writes the results
     itself where it is 1, and the second has no iteration.
