@@ -289,23 +289,28 @@ FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
   return arith::TruncFOp::create(b, loc, type, map).getResult();
 }
 
-/// Whether the rows of the tile start at multiples of `elements` and exist up
-/// to such a multiple: it is in memory that kernels alone write and read,
-/// packed.
-static bool isAligned(const MemoryTile &tile, int64_t elements) {
+/// The memory of the tile, packed, if kernels alone write and read it;
+/// otherwise null.
+static memref::AllocOp getMemoryOfKernels(const MemoryTile &tile) {
   auto written =
       stripCasts(tile.memory).getDefiningOp<bufferization::ToTensorOp>();
   auto alloc = written ? written.getBuffer().getDefiningOp<memref::AllocOp>()
                        : memref::AllocOp();
-  if (!alloc || !alloc.getType().getLayout().isIdentity())
-    return false;
   // What a function returns may lie anywhere.
-  if (!llvm::all_of(written->getUsers(), [](Operation *user) {
+  bool isOfKernels =
+      alloc && alloc.getType().getLayout().isIdentity() &&
+      llvm::all_of(written->getUsers(), [](Operation *user) {
         return isa<bufferization::ToBufferOp, tensor::DimOp>(user) ||
                user->getParentOfType<scf::ForallOp>();
-      }))
-    return false;
-  return alloc.getType().getShape().back() % elements == 0 &&
+      });
+  return isOfKernels ? alloc : memref::AllocOp();
+}
+
+/// Whether the rows of the tile start at multiples of `elements` and exist up
+/// to such a multiple.
+static bool isAligned(const MemoryTile &tile, int64_t elements) {
+  memref::AllocOp alloc = getMemoryOfKernels(tile);
+  return alloc && alloc.getType().getShape().back() % elements == 0 &&
          !alloc.getType().isDynamicDim(alloc.getType().getRank() - 1) &&
          isMultipleOf(tile.offsets.back(), elements) &&
          isMultipleOf(tile.dims.back().existing, elements);
@@ -388,10 +393,17 @@ FailureOr<Value> BlockConverter::readWarpRows(Value value,
                     return isPositive(dim.existing);
                   });
   int64_t vector = cast<tile::WarpRowsAttr>(type.getEncoding()).getVector();
-  bool aligned = type.getRank() == 2 && isAligned(*tile, vector);
+  bool isMatrix = type.getRank() == 2,
+       aligned = isMatrix && isAligned(*tile, vector),
+       isTested = (isMatrix && !aligned) ||
+                  ((address.existing || address.columns) && !nonempty);
+  // What kernels before this one have computed in parts is read in some parts
+  // at a time.
+  bool inOrder = !isTested && getMemoryOfKernels(*tile);
   return warpRows[value] = tile::ReadOp::create(
              b, value.getLoc(), type, address.memory, address.indices,
-             address.existing, address.columns, padding, aligned, nonempty);
+             address.existing, address.columns, padding, aligned, nonempty,
+             inOrder);
 }
 
 FailureOr<Value> BlockConverter::loadVector(Value value, RankedTensorType type,

@@ -170,6 +170,9 @@ static Value both(ThreadBuilder &t, Value x, Value y) {
   return arith::AndIOp::create(t.b, t.loc, x, y);
 }
 
+// Reads are volatile loads where they are in order: ptxas delays others behind
+// what needs the first of them, if that saves registers.
+
 /// A value for each row, for all lanes that share it.
 static Value readVector(ThreadBuilder &t, tile::ReadOp op, GlobalMemory &memory,
                         ArrayRef<Value> start, Value rows, Value padding) {
@@ -188,7 +191,8 @@ static Value readVector(ThreadBuilder &t, tile::ReadOp op, GlobalMemory &memory,
     indices.back() = t.add(start.back(), row);
     auto read = [&]() -> Value {
       return LLVM::LoadOp::create(t.b, t.loc, type.getElementType(),
-                                  memory.getAddress(t, indices));
+                                  memory.getAddress(t, indices),
+                                  /*alignment=*/0, op.getInOrder());
     };
     if (!exists)
       registers.push_back(read());
@@ -210,7 +214,8 @@ static Value getRegister(ThreadBuilder &t, ArrayRef<Value> elements) {
                                  t.pack(elements));
 }
 
-static Value readChunks(ThreadBuilder &t, WarpRowsAccess &access) {
+static Value readChunks(ThreadBuilder &t, WarpRowsAccess &access,
+                        bool inOrder) {
   SmallVector<Value> registers;
   for (int64_t index = 0; index < access.getNumRows(); ++index) {
     Value row = access.getRowToRead(index);
@@ -220,7 +225,7 @@ static Value readChunks(ThreadBuilder &t, WarpRowsAccess &access) {
         column = select(t, exists, column, t.constant(0));
       Value loaded = LLVM::LoadOp::create(
           t.b, t.loc, access.getChunkType(), access.getAddress(row, column),
-          /*alignment=*/access.getVector() * access.getElementBytes());
+          /*alignment=*/access.getVector() * access.getElementBytes(), inOrder);
       llvm::append_range(registers, t.unpack(loaded));
     }
   }
@@ -297,11 +302,11 @@ static FailureOr<Value> convertRead(tile::ReadOp op,
   Value whole = op.getAligned() ? Value() : access.hasWholeChunks();
   if (!op.getNonempty())
     whole = both(t, whole, access.isNonempty());
-  Value values = whole
-                     ? t.emitChoice(
-                           whole, result, [&] { return readChunks(t, access); },
+  auto read = [&] { return readChunks(t, access, op.getInOrder()); };
+  Value values =
+      whole ? t.emitChoice(whole, result, read,
                            [&] { return readElements(t, access, padding); })
-                     : readChunks(t, access);
+            : read();
   // Behind the choice: inside of it all would wait for what has been read,
   // before the next reads begin.
   return padding ? padChunks(t, access, values, padding) : values;

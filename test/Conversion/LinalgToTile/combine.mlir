@@ -1,6 +1,6 @@
 // The text of a combination as a kernel: each row is one warp's, and parts are read
 // before the first is needed, all of them if there are few, else eight at a time.
-// What kernels have written is known to be aligned, so no read waits for a question.
+// What kernels have written is known to be aligned, so no read waits for a question, and reads begin in their order.
 // RUN: flash-opt %s --flash-online-softmax --flash-tile --convert-flash-to-scf --cse --flash-decompose=guard-values=1 --cse --convert-linalg-to-tile --canonicalize --cse --split-input-file | FileCheck %s
 
 // CHECK-LABEL: func @three(
@@ -13,8 +13,8 @@
 // CHECK-LABEL: gpu.func @three_0(
 // CHECK-NOT:     scf.for
 // CHECK:         %[[N:.*]] = affine.min
-// CHECK-COUNT-3: tile.read %{{.*}} rows(%[[N]]) padding(%{{.*}} : f32) aligned nonempty : {{.*}} to tensor<8x64xf32, #tile.warp_rows<4, 4, 16>>
-// CHECK:         tile.read %{{.*}} rows(%[[N]]) padding(%{{.*}} : f32) nonempty : {{.*}} to tensor<8xf32, #tile.warp_rows<4, 1, 16>>
+// CHECK-COUNT-3: tile.read %{{.*}} rows(%[[N]]) padding(%{{.*}} : f32) aligned nonempty in_order : {{.*}} to tensor<8x64xf32, #tile.warp_rows<4, 4, 16>>
+// CHECK:         tile.read %{{.*}} rows(%[[N]]) padding(%{{.*}} : f32) nonempty in_order : {{.*}} to tensor<8xf32, #tile.warp_rows<4, 1, 16>>
 // CHECK-NOT:     tile.read
 // CHECK-COUNT-3: arith.maxnumf
 // CHECK-COUNT-3: math.fma
@@ -32,7 +32,7 @@ func.func @three(%q: tensor<1x2x100x64xf16>, %k: tensor<1x2x500x64xf16>) -> tens
 // they are read as other rows are.
 
 // CHECK-LABEL: gpu.func @packed_0(
-// CHECK-COUNT-3: tile.read %{{.*}} rows(%{{.*}}) padding(%{{.*}} : f32) nonempty : memref<{{.*}}, strided<[?, ?, ?, ?], {{.*}}> to tensor<8xf32, #tile.warp_rows<4, 1, 16>>
+// CHECK-COUNT-3: tile.read %{{.*}} rows(%{{.*}}) padding(%{{.*}} : f32) nonempty in_order : memref<{{.*}}, strided<[?, ?, ?, ?], {{.*}}> to tensor<8xf32, #tile.warp_rows<4, 1, 16>>
 // CHECK-NOT:     memref.load
 // CHECK:         gpu.return
 func.func @packed(%q: tensor<1x22x1x64xf16>, %k: tensor<1x2x500x64xf16>) -> tensor<1x22x1x64xf16> {

@@ -73,6 +73,19 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Reads that begin in their order are volatile.
+  // CHECK-LABEL: gpu.func @in_order(
+  // CHECK:         llvm.load volatile %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+  // CHECK:         llvm.load volatile %{{.*}} : !llvm.ptr<1> -> f32
+  gpu.func @in_order(%s: memref<?x?xf32, strided<[?, 1]>>, %l: memref<?xf32>, %i: index) kernel {
+    %x = tile.read %s[%i, %i] aligned in_order : memref<?x?xf32, strided<[?, 1]>> to tensor<8x128xf32, #tile.warp_rows<8, 4>>
+    %r = tile.read %l[%i] in_order : memref<?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
+    %b = tile.broadcast %r : tensor<8xf32, #tile.warp_rows<8, 1>> to tensor<8x128xf32, #tile.warp_rows<8, 4>>
+    %y = arith.mulf %x, %b : tensor<8x128xf32, #tile.warp_rows<8, 4>>
+    tile.store %y, %s[%i, %i] : tensor<8x128xf32, #tile.warp_rows<8, 4>> to memref<?x?xf32, strided<[?, 1]>>
+    gpu.return
+  }
+
   // Of 70 columns the last lanes have none in their third register: it is neutral
   // in a reduction, at the last column in a map, and is not stored.
   // CHECK-LABEL: gpu.func @part(

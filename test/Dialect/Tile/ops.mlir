@@ -254,8 +254,8 @@ func.func @columns(%p: memref<?x?x?x?xf16, strided<[?, ?, ?, 1]>>, %b: index, %h
 func.func @warp_rows(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32, strided<[?]>>, %i: index, %j: index, %m: index, %n: index, %p: f16, %q: f32, %lanes: tensor<8x32xf32, #tile.warp_rows<8, 1>>, %wide: tensor<2x128xf32, #tile.warp_rows<8, 1, 128>>) {
   // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) padding(%{{.*}} : f16) : memref<?x?xf16, {{.*}}> to tensor<8x500xf16, #tile.warp_rows<8, 8>>
   %x = tile.read %s[%i, %j] rows(%m) columns(%n) padding(%p : f16) : memref<?x?xf16, strided<[?, 1]>> to tensor<8x500xf16, #tile.warp_rows<8, 8>>
-  // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] columns(%{{.*}}) aligned nonempty : memref<?x?xf16
-  %a = tile.read %s[%i, %j] columns(%n) aligned nonempty : memref<?x?xf16, strided<[?, 1]>> to tensor<8x512xf16, #tile.warp_rows<8, 8>>
+  // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] columns(%{{.*}}) aligned nonempty in_order : memref<?x?xf16
+  %a = tile.read %s[%i, %j] columns(%n) aligned nonempty in_order : memref<?x?xf16, strided<[?, 1]>> to tensor<8x512xf16, #tile.warp_rows<8, 8>>
   // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x?xf16
   %b = tile.read %s[%i, %j] : memref<?x?xf16, strided<[?, 1]>> to tensor<8x3xf16, #tile.warp_rows<8, 2>>
   // CHECK: tile.read %{{.*}}[%{{.*}}] rows(%{{.*}}) padding(%{{.*}} : f32) nonempty : memref<?xf32, strided<[?]>> to tensor<8xf32, #tile.warp_rows<8, 1>>

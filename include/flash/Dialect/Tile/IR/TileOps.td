@@ -825,7 +825,8 @@ def Tile_ReadOp : Tile_Op<"read",
     of their size and `columns` is a multiple of their number, one by one elsewhere.
     `aligned` says that it is so everywhere, and `nonempty` that the first
     element exists, which can then be read instead of one that does not exist.
-    Each saves a test, and with both reads do not wait for those before them.
+    Each saves a test, and with both reads do not wait for those before them. `in_order` has reads begin in their
+    order, before what needs the first of them, whatever registers that takes.
 
     A vector has its elements from the last index on, a value for each row; they need
     not be next to each other.
@@ -838,12 +839,13 @@ def Tile_ReadOp : Tile_Op<"read",
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
                        Optional<Index>:$rows, Optional<Index>:$columns,
                        Optional<AnyTypeOf<[F16, BF16, F32]>>:$padding,
-                       UnitAttr:$aligned, UnitAttr:$nonempty);
+                       UnitAttr:$aligned, UnitAttr:$nonempty,
+                       UnitAttr:$in_order);
   let results = (outs Tile_WarpRowsTensor:$result);
   let assemblyFormat = [{
     $source `[` $indices `]` (`rows` `(` $rows^ `)`)?
     (`columns` `(` $columns^ `)`)? (`padding` `(` $padding^ `:` type($padding) `)`)?
-    (`aligned` $aligned^)? (`nonempty` $nonempty^)? attr-dict
+    (`aligned` $aligned^)? (`nonempty` $nonempty^)? (`in_order` $in_order^)? attr-dict
     `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
