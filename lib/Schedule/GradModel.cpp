@@ -343,7 +343,7 @@ struct Program {
   int64_t products;
   /// The columns of the gradients of queries where one program has all
   /// gradients: they go to others through shared memory as the gradients of
-  /// scores do; else 0.
+  /// scores do, in parts of columns that are one below the other; else 0.
   int64_t queryColumns = 0;
 
   int64_t getWarpgroups() const { return rows / rowsOfWarpgroup; }
@@ -389,9 +389,12 @@ static std::string findFault(const Problem &problem, const Machine &target,
                    available);
   int64_t bytes = program.rowBytes + program.stages * program.stepBytes;
   if (program.queryColumns > 0)
-    bytes += stagesOfSharedProducts *
-                 problem.getTileBytes(program.rows, program.step) +
-             program.step * program.queryColumns * bytesOfSum;
+    bytes +=
+        stagesOfSharedProducts *
+            problem.getTileBytes(program.rows, program.step) +
+        getSharedTileBytes(program.rows,
+                           program.step * program.queryColumns / program.rows,
+                           bytesOfSum);
   int64_t limit = std::max<int64_t>(0, getSharedLimit(target, blocks) -
                                            barrierBytesPerBlock);
   if (bytes > limit)
@@ -426,11 +429,14 @@ static llvm::SmallVector<Program> getPrograms(const Problem &problem,
                     getBytes(queryStep),
                     /*products=*/2};
   if (schedule.isFused()) {
-    // A transposed sum has a row for each of the tile.
-    ofKeys.queryColumns = queryStep == keyTile ? problem.headDim : keyTile;
-    // Without the keys that are not finite, where some are left out.
-    if (problem.isMasked || problem.masksInRegion || problem.hasLengths)
-      ofKeys.rowBytes += problem.getTileBytes(keyTile, problem.headDim);
+    ofKeys.queryColumns = problem.headDim;
+    int64_t rowBytes = problem.headDim * problem.getElementBytes();
+    // Where some are left out also without the keys that are not finite.
+    if (!problem.isMasked && !problem.masksInRegion && !problem.hasLengths)
+      ofKeys.rowBytes -= problem.getTileBytes(keyTile, problem.headDim);
+    ofKeys.rowBytes += getSharedTileBytes(
+        keyTile, problem.headDim, problem.getElementBytes(),
+        getSwizzleOfParts(rowBytes, rowBytes * queryStep / keyTile));
     return {ofKeys};
   }
   if (schedule.keyPrograms.value_or(1) == 1)

@@ -18,6 +18,18 @@ namespace flash {
 constexpr int64_t getSwizzle(int64_t rowBytes) {
   return rowBytes <= 32 ? 32 : rowBytes <= 64 ? 64 : 128;
 }
+/// The largest swizzle with which panels of such a tile make up parts of its
+/// columns, of `partBytes`: 16, with which each chunk of 16 bytes has a panel,
+/// is none.
+constexpr int64_t getSwizzleOfParts(int64_t rowBytes, int64_t partBytes) {
+  int64_t swizzle = getSwizzle(rowBytes);
+  while (swizzle > 16 && partBytes % swizzle != 0)
+    swizzle /= 2;
+  return swizzle;
+}
+/// How many panels of `swizzle` bytes there are. Products read multiples of 32
+/// bytes of a row.
+int64_t getSharedTilePanels(int64_t rowBytes, int64_t swizzle);
 /// The distance in bytes from the start of a tile in shared memory to the first
 /// address at which another tile can start. The tile is stored as panels of
 /// `swizzle` bytes of each row, and the distance is a multiple of eight rows of

@@ -255,10 +255,11 @@ LogicalResult BlockConverter::convertLinalg(linalg::LinalgOp op) {
       return refuse(op, "it gives one element; tiles have rows");
   if (op.getNumReductionLoops() == 0)
     return convertElementwise(op);
+  if (op.getNumLoops() >= 3 &&
+      (isa<linalg::ContractionOpInterface>(op.getOperation()) ||
+       linalg::isaContractionOpInterface(op)))
+    return convertProduct(op);
   if (op.getNumLoops() == 3)
-    return isa<linalg::ContractionOpInterface>(op.getOperation()) ||
-                   linalg::isaContractionOpInterface(op)
-               ? convertProduct(op)
-               : convertSumOfTerms(op);
+    return convertSumOfTerms(op);
   return convertReduction(op);
 }

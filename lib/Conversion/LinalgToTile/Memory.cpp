@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockConverter.h"
+#include "flash/Schedule/SharedTile.h"
 #include "flash/Support/ElementType.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -110,6 +111,21 @@ BlockConverter::getAddress(const MemoryTile &tile, ArrayRef<int64_t> shape) {
   return address;
 }
 
+/// The matrix in shared memory. If warpgroups divide its columns, each part
+/// begins with a panel.
+static tile::SmemType getSharedType(Value matrix) {
+  auto type = cast<RankedTensorType>(matrix.getType());
+  int64_t bytes = type.getElementTypeBitWidth() / 8, rows = type.getDimSize(0),
+          columns = type.getDimSize(1), swizzle = getSwizzle(columns * bytes);
+  for (Operation *user : matrix.getUsers())
+    if (auto parts = dyn_cast<tensor::ExpandShapeOp>(user);
+        parts && isPartsOfColumns(parts))
+      swizzle = getSwizzleOfParts(
+          columns * bytes, parts.getResultType().getShape().back() * bytes);
+  return tile::SmemType::get(matrix.getContext(), rows, columns,
+                             type.getElementType(), swizzle);
+}
+
 FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
   if (Value known = fetched.lookup(value))
     return known;
@@ -154,8 +170,7 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
       cast<RankedTensorType>(first.memory.getType()).getRank() >
           tile::StoreBulkOp::getMaxRank(ofSomeRows))
     return Value();
-  auto shape =
-      tile::SmemType::get(type.getDimSize(0), columns, type.getElementType());
+  tile::SmemType shape = getSharedType(value);
 
   // Another value of the program may be the same tile, for example as keys and
   // as values where only the padding is written twice.
@@ -722,6 +737,7 @@ LogicalResult BlockConverter::convertZeroNonfinite(ZeroNonfiniteOp op) {
   // Others want the tile as it is.
   Operation *finite = b.clone(*copied->getDefiningOp());
   cast<tile::FetchOp>(finite).setFinite(true);
+  finite->getResult(0).setType(getSharedType(op.getResult()));
   fetched[op.getResult()] = finite->getResult(0);
   return success();
 }

@@ -39,6 +39,16 @@ bool flash::isRowView(Operation *op) {
   return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op);
 }
 
+bool flash::isPartsOfColumns(tensor::ExpandShapeOp op) {
+  constexpr int64_t bitsOfChunk = 128;
+  RankedTensorType type = op.getResultType();
+  SmallVector<ReassociationIndices> ofColumns = {{0}, {1, 2}};
+  return op.getReassociationIndices() == ofColumns &&
+         op.getSrcType().hasStaticShape() &&
+         type.getShape().back() * type.getElementTypeBitWidth() % bitsOfChunk ==
+             0;
+}
+
 SmallVector<Value> flash::getParts(Value tile) {
   auto concat = tile.getDefiningOp<tensor::ConcatOp>();
   if (concat && concat.getDim() == 0)

@@ -95,6 +95,10 @@ bool isMultipleOf(mlir::OpFoldResult index, int64_t factor);
 /// dimensions, or taken apart.
 bool isRowView(mlir::Operation *op);
 
+/// Whether the operation takes the columns of a matrix apart into parts of
+/// multiples of 16 bytes, which panels in shared memory can make up.
+bool isPartsOfColumns(mlir::tensor::ExpandShapeOp op);
+
 /// The slice of an output of `loop`, or the output, that `tensor` is after
 /// tiles or elements were inserted into it, one after the other, in loops or
 /// not; null if it is none. It is not in registers: each tile is stored to the

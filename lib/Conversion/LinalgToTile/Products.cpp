@@ -24,29 +24,49 @@ struct Contraction {
   OpOperand *a = nullptr, *b = nullptr, *init = nullptr;
   /// Whether the inner dimension of `a` is its first, and of `b` its second.
   bool transposedA = false, transposedB = false;
+  /// A fourth loop goes over parts of the columns of `b`, which have rows of
+  /// their own in the result: what is computed besides has three dimensions.
+  std::optional<unsigned> part = {};
 };
 } // namespace
 
-/// Three loops, including one reduction, over two matrices; or nothing.
+/// Three loops, including one reduction, over two matrices, or four where
+/// columns have parts; or nothing.
 static std::optional<Contraction> match(linalg::LinalgOp op) {
-  if (op.getNumLoops() != 3 || op.getNumReductionLoops() != 1 ||
-      op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1)
+  if ((op.getNumLoops() != 3 && op.getNumLoops() != 4) ||
+      op.getNumReductionLoops() != 1 || op.getNumDpsInputs() != 2 ||
+      op.getNumDpsInits() != 1)
     return std::nullopt;
   Contraction found;
-  for (unsigned loop = 0; loop < 3; ++loop)
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
     if (op.getIteratorTypesArray()[loop] == utils::IteratorType::reduction)
       found.inner = loop;
-  for (OpOperand &operand : op->getOpOperands()) {
-    AffineMap map = op.getMatchingIndexingMap(&operand);
-    if (map.getNumResults() != 2 || !map.isProjectedPermutation())
+  for (OpOperand &operand : op->getOpOperands())
+    if (!op.getMatchingIndexingMap(&operand).isProjectedPermutation())
       return std::nullopt;
-  }
   found.init = op.getDpsInitOperand(0);
   AffineMap map = op.getMatchingIndexingMap(found.init);
-  found.row = map.getDimPosition(0);
-  found.column = map.getDimPosition(1);
+  unsigned dims = map.getNumResults();
+  if (op.getNumLoops() != dims + 1)
+    return std::nullopt;
+  if (dims == 3)
+    found.part = map.getDimPosition(0);
+  found.row = map.getDimPosition(dims - 2);
+  found.column = map.getDimPosition(dims - 1);
   for (OpOperand *input : op.getDpsInputOperands()) {
     AffineMap map = op.getMatchingIndexingMap(input);
+    if (found.part && map.getNumResults() == 3 &&
+        map ==
+            AffineMap::get(4, 0,
+                           {getAffineDimExpr(found.inner, map.getContext()),
+                            getAffineDimExpr(*found.part, map.getContext()),
+                            getAffineDimExpr(found.column, map.getContext())},
+                           map.getContext())) {
+      found.b = input;
+      continue;
+    }
+    if (map.getNumResults() != 2)
+      return std::nullopt;
     unsigned first = map.getDimPosition(0), second = map.getDimPosition(1);
     auto has = [&](unsigned loop) { return first == loop || second == loop; };
     if (!has(found.inner))
@@ -66,16 +86,20 @@ static std::optional<Contraction> match(linalg::LinalgOp op) {
 
 /// Whether the tile is filled with zeros.
 static bool isZero(Value tile) {
+  if (auto expanded = tile.getDefiningOp<tensor::ExpandShapeOp>())
+    tile = expanded.getSrc();
   auto fill = tile.getDefiningOp<linalg::FillOp>();
   return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat());
 }
 
 FailureOr<Value> BlockConverter::share(Value registers, Operation *user) {
   auto type = cast<RankedTensorType>(registers.getType());
-  if (!isa<FloatType>(type.getElementType()) || type.getDimSize(1) % 16 != 0)
+  Type element = type.getElementType();
+  if (!isa<FloatType>(element) ||
+      type.getDimSize(1) % (element.isF32() ? 8 : 16) != 0)
     return refuse(user, "a tile that goes from registers through shared memory "
-                        "has elements of f16, bf16 or f32 and a multiple of 16 "
-                        "columns, not ")
+                        "has elements of f16 or bf16 and a multiple of 16 "
+                        "columns, or of f32 and a multiple of 8, not ")
            << type;
   auto shape = tile::SmemType::get(type.getDimSize(0), type.getDimSize(1),
                                    type.getElementType());
@@ -178,35 +202,25 @@ FailureOr<Value> BlockConverter::getFirstFactor(Value tile, bool transposed,
   return getRegisters(tile, VectorOf::Rows, transposed, user);
 }
 
-/// What is left of a tile of memory without columns of zeros behind it that its
-/// last panel in shared memory has anyway, from which warpgroups read it
-/// transposed; the tile itself if there are none.
-static Value dropColumnsOfPanel(Value tile, scf::ForallOp loop) {
-  auto pad = tile.getDefiningOp<tensor::PadOp>();
-  if (!pad || !pad.hasZeroLowPad() || !pad.getConstantPaddingValue() ||
-      !matchPattern(pad.getConstantPaddingValue(), m_AnyZeroFloat()))
-    return tile;
-  Value source = pad.getSource();
-  RankedTensorType type = pad.getSourceType(), padded = pad.getResultType();
-  auto finite = source.getDefiningOp<ZeroNonfiniteOp>();
-  if (type.getRank() != 2 || !type.hasStaticShape() ||
-      type.getDimSize(0) != padded.getDimSize(0) ||
-      !isMemoryTile(finite ? finite.getTile() : source, loop))
-    return tile;
-  auto shared = tile::SmemType::get(type.getDimSize(0), type.getDimSize(1),
-                                    type.getElementType());
-  return padded.getDimSize(1) <=
-                 static_cast<int64_t>(llvm::alignTo(type.getDimSize(1),
-                                                    shared.getPanelColumns()))
-             ? source
-             : tile;
-}
-
 LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
   std::optional<Contraction> product = match(op);
   if (!product)
     return refuse(op, "a product is of two matrices, without a batch");
-  FailureOr<RankedTensorType> type = getType(op->getResult(0), op);
+  Value result = op->getResult(0), factor = product->b->get();
+  if (product->part) {
+    auto stack = op->hasOneUse()
+                     ? dyn_cast<tensor::CollapseShapeOp>(*op->user_begin())
+                     : tensor::CollapseShapeOp();
+    auto parts = factor.getDefiningOp<tensor::ExpandShapeOp>();
+    if (!stack || !parts || !isPartsOfColumns(parts) ||
+        !isZero(product->init->get()) || !product->transposedA)
+      return refuse(op, "a product with parts of columns, multiples of 16 "
+                        "bytes, gives them one below the other, of a first "
+                        "operand that is transposed, and adds nothing");
+    result = stack.getResult();
+    factor = parts.getSrc();
+  }
+  FailureOr<RankedTensorType> type = getType(result, op);
   if (failed(type))
     return failure();
   auto getElement = [](OpOperand *operand) {
@@ -254,13 +268,11 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
              << type.getDimSize(0) << " of " << type;
   }
   FailureOr<Value> first =
-      transposesA
-          ? getSharedTile(dropColumnsOfPanel(product->a->get(), forall), op)
-          : getFirstFactor(product->a->get(), product->transposedA, op);
+      transposesA ? getSharedTile(product->a->get(), op)
+                  : getFirstFactor(product->a->get(), product->transposedA, op);
   if (failed(first))
     return failure();
   // A product over columns is over all that a tile in shared memory has.
-  Value factor = product->b->get();
   FailureOr<SharedColumns> second;
   if (!product->transposedB)
     second = getSharedColumns(factor, op);
@@ -272,9 +284,9 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
       b, op.getLoc(), tile::PendingType::get(b.getContext(), *type), *first,
       second->tile, second->panel, sum, transposesA, product->transposedB,
       /*tf32=*/precision && precision.getValue() == Precision::TF32,
-      /*warpgroup=*/false);
+      /*warpgroup=*/false, /*divide_columns=*/product->part.has_value());
   mapping.map(
-      op->getResult(0),
+      result,
       tile::MmaWaitOp::create(b, op.getLoc(), *type, pending).getResult());
   return success();
 }

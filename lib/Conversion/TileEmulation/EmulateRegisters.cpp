@@ -192,19 +192,24 @@ struct EmulateMap : OpConversionPattern<MapOp> {
 
 } // namespace
 
-/// The tile with rows of zeros behind its own: columns that are in the last
-/// panel of a transposed tile besides.
-static Value addRows(EmulationBuilder &b, Value tile, int64_t rows) {
+/// The tile's columns in parts, one below the other.
+static Value stackColumns(EmulationBuilder &b, Value tile, int64_t parts) {
   auto type = cast<RankedTensorType>(tile.getType());
-  if (type.getDimSize(0) == rows)
-    return tile;
-  RankedTensorType all =
-      RankedTensorType::get({rows, type.getDimSize(1)}, type.getElementType());
-  SmallVector<OpFoldResult> offsets(2, b.getIndexAttr(0)),
-      ones(2, b.getIndexAttr(1));
-  return tensor::InsertSliceOp::create(
-      b, tile, fill(b, all, arith::ConstantOp::create(b, b.getF32FloatAttr(0))),
-      offsets, tensor::getMixedSizes(b, b.getLoc(), tile), ones);
+  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1) / parts;
+  Value stack = createEmpty(
+      b, RankedTensorType::get({parts * rows, columns}, type.getElementType()));
+  auto indices = [&](ArrayRef<int64_t> values) {
+    return getAsIndexOpFoldResult(b.getContext(), values);
+  };
+  SmallVector<OpFoldResult> sizes = indices({rows, columns}),
+                            ones = indices({1, 1});
+  for (int64_t part = 0; part < parts; ++part) {
+    Value own = tensor::ExtractSliceOp::create(
+        b, tile, indices({0, part * columns}), sizes, ones);
+    stack = tensor::InsertSliceOp::create(
+        b, own, stack, indices({part * rows, 0}), sizes, ones);
+  }
+  return stack;
 }
 
 static SmallVector<Value> emulateMmaAsync(MmaAsyncOp op,
@@ -220,8 +225,7 @@ static SmallVector<Value> emulateMmaAsync(MmaAsyncOp op,
   if (isa<SmemType>(op.getA().getType())) {
     leaseOfA = operands.getA()[1];
     b.checkLease(leaseOfA);
-    a = addRows(b, readTile(b, a, op.getTransposeA(), f32, convert),
-                op.getResult().getType().getValue().getDimSize(0));
+    a = readTile(b, a, op.getTransposeA(), f32, convert);
   } else {
     auto type = cast<RankedTensorType>(a.getType());
     AffineMap map = b.getMultiDimIdentityMap(2);
@@ -232,24 +236,25 @@ static SmallVector<Value> emulateMmaAsync(MmaAsyncOp op,
   }
   b.checkLease(leaseOfB);
   b.note(leaseOfB);
+  RankedTensorType type = op.getResult().getType().getValue();
+  int64_t parts = op.getNumParts(), columnsOfPart = type.getDimSize(1);
   Value columns = operands.getB()[0];
   if (!op.getTransposeB())
     columns = takeColumns(b, columns, op.getB().getType(), operands.getPanel(),
-                          op.getResult().getType().getValue().getDimSize(1));
+                          parts * columnsOfPart);
   bool isInterleaved = !isa<SmemType>(op.getA().getType()) &&
                        op.getB().getType().getElementBytes() == 1;
   Value factor = isInterleaved
                      ? readInterleaved(b, columns, f32, convert)
                      : readTile(b, columns, op.getTransposeB(), f32, convert);
 
+  RankedTensorType whole = RankedTensorType::get(
+      {type.getDimSize(0) / parts, parts * columnsOfPart}, f32);
   Value sum;
-  if (op.getC()) {
+  if (op.getC())
     sum = operands.getC()[0];
-  } else {
-    RankedTensorType type = op.getResult().getType().getValue();
-    Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-    sum = fill(b, RankedTensorType::get(type.getShape(), f32), zero);
-  }
+  else
+    sum = fill(b, whole, arith::ConstantOp::create(b, b.getF32FloatAttr(0)));
   AffineExpr row, column, inner;
   bindDims(b.getContext(), row, column, inner);
   SmallVector<AffineMap> maps = AffineMap::inferFromExprList(
@@ -263,6 +268,8 @@ static SmallVector<Value> emulateMmaAsync(MmaAsyncOp op,
                           arith::MulFOp::create(b, elements[0], elements[1]);
                       return arith::AddFOp::create(b, elements[2], product);
                     });
+  if (parts > 1)
+    result = stackColumns(b, result, parts);
   return {result, leaseOfA, leaseOfB};
 }
 

@@ -38,7 +38,8 @@ Value RoleLowering::getTensorMap(Value source, SmemType stage, BoxRows rows) {
   auto swizzle =
       stage.getSwizzle() == 128  ? nvgpu::TensorMapSwizzleKind::SWIZZLE_128B
       : stage.getSwizzle() == 64 ? nvgpu::TensorMapSwizzleKind::SWIZZLE_64B
-                                 : nvgpu::TensorMapSwizzleKind::SWIZZLE_32B;
+      : stage.getSwizzle() == 32 ? nvgpu::TensorMapSwizzleKind::SWIZZLE_32B
+                                 : nvgpu::TensorMapSwizzleKind::SWIZZLE_NONE;
   auto type = nvgpu::TensorMapDescriptorType::get(
       b.getContext(), box, swizzle, nvgpu::TensorMapL2PromoKind::L2PROMO_256B,
       nvgpu::TensorMapOOBKind::OOB_ZERO,

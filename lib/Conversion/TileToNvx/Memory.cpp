@@ -597,13 +597,13 @@ static void putPairs(ThreadBuilder &t, tile::PutOp op,
                            chunk / chunksInPanel * stage.getPanelBytes());
       LLVM::StoreOp::create(t.b, t.loc, value, to, /*alignment=*/2 * bytes);
     };
-    if (!op.getAlternate()) {
-      for (int64_t block = 0; block < count; ++block)
-        store(block, chunkOfLane, getPair(block));
-      continue;
-    }
+    // Of a last panel that is not full some blocks have none to alternate with.
+    int64_t alternating =
+        op.getAlternate() ? llvm::alignDown(count, 2 * distance) : 0;
+    for (int64_t block = alternating; block < count; ++block)
+      store(block, chunkOfLane, getPair(block));
     Value zero = t.constant(0), further = t.constant(distance * chunksOfBlock);
-    for (int64_t block = 0; block < count; ++block) {
+    for (int64_t block = 0; block < alternating; ++block) {
       if (block % (2 * distance) >= distance)
         continue;
       Value here = getPair(block), there = getPair(block + distance);

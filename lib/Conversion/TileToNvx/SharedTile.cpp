@@ -77,7 +77,11 @@ MatrixAccess::MatrixAccess(ThreadBuilder t, tile::SmemType type, Value base,
                            Value laneRow, Value laneChunk)
     : t(t), type(type) {
   rowBase = t.advance(base, t.mul(laneRow, type.getSwizzle()));
-  swizzled = t.xorWith(t.mul(laneChunk, 16), getSwizzleOfRow(t, type, laneRow));
+  // Without a swizzle each chunk of a row has a panel.
+  swizzled =
+      type.getSwizzle() == 16
+          ? t.mul(laneChunk, type.getPanelBytes())
+          : t.xorWith(t.mul(laneChunk, 16), getSwizzleOfRow(t, type, laneRow));
 }
 
 Value MatrixAccess::getAddress(int64_t row, int64_t chunk) {

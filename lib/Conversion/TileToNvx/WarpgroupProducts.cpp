@@ -32,6 +32,9 @@ namespace {
 /// of one instruction, in bytes.
 constexpr int64_t rowsOfPattern = 8, stepBytes = 32;
 
+/// What a swizzle moves as a whole; a tile whose panels have no more has none.
+constexpr int64_t chunkBytes = 16;
+
 /// Steps of a product up to which the number of the warpgroup is the same value
 /// for all threads of a warp (nvx.warpgroup).
 constexpr int64_t mostStepsOfUniform = 8;
@@ -47,11 +50,17 @@ public:
   Value getDescriptor(ThreadBuilder t, Value base) const {
     // Address and distances are in units of 16 bytes.
     int64_t pattern = rowsOfPattern * type.getSwizzle();
-    // From one panel to the next; of no meaning where a panel is never left.
-    int64_t leading = isInner ? 16 : type.getPanelBytes();
+    // From one panel to the next; of no meaning where a panel is never left, as
+    // by the inner dimension of a swizzle.
+    bool isSwizzled = type.getSwizzle() > chunkBytes;
+    int64_t leading = isInner && isSwizzled ? chunkBytes : type.getPanelBytes();
+    // Along rows the two are exchanged where there is no swizzle.
+    if (!isInner && !isSwizzled)
+      std::swap(pattern, leading);
     int64_t mode = type.getSwizzle() == 128  ? 1
                    : type.getSwizzle() == 64 ? 2
-                                             : 3;
+                   : isSwizzled              ? 3
+                                             : 0;
     uint64_t constant = static_cast<uint64_t>(mode) << 62 |
                         static_cast<uint64_t>(pattern / 16) << 32 |
                         static_cast<uint64_t>(leading / 16) << 16;
@@ -70,13 +79,12 @@ public:
   /// What to add to it for the steps of the inner dimension.
   SmallVector<int64_t> getOffsets(int64_t steps) const {
     SmallVector<int64_t> offsets;
-    int64_t stepsInPanel = type.getSwizzle() / stepBytes;
     for (int64_t step = 0; step < steps; ++step)
-      offsets.push_back((isInner
-                             ? step % stepsInPanel * stepBytes +
-                                   step / stepsInPanel * type.getPanelBytes()
-                             : step * (stepBytes / type.getElementBytes()) *
-                                   type.getSwizzle()) /
+      offsets.push_back((isInner ? step * stepBytes % type.getSwizzle() +
+                                       step * stepBytes / type.getSwizzle() *
+                                           type.getPanelBytes()
+                                 : step * (stepBytes / type.getElementBytes()) *
+                                       type.getSwizzle()) /
                         16);
     return offsets;
   }
@@ -103,6 +111,12 @@ convertWarpgroupMmaAsync(tile::MmaAsyncOp op, tile::MmaAsyncOp::Adaptor adaptor,
   int64_t inner = op.getTransposeB() ? typeB.getColumns() : typeB.getRows();
   int64_t steps = llvm::divideCeil(inner * typeB.getElementBytes(), stepBytes);
 
+  // One value for all threads of a warp needs a register of its own, which
+  // programs with more steps do not have.
+  auto getWarpgroup = [&] {
+    return steps > mostStepsOfUniform ? t.div(t.thread(), threadsOfWarpgroup)
+                                      : t.warpgroup();
+  };
   Value a = adaptor.getA();
   DenseI64ArrayAttr offsetsA;
   if (auto typeA = dyn_cast<tile::SmemType>(op.getA().getType())) {
@@ -111,14 +125,9 @@ convertWarpgroupMmaAsync(tile::MmaAsyncOp op, tile::MmaAsyncOp::Adaptor adaptor,
         op.getTransposeA()
             ? rowsOfWarpgroup / typeA.getPanelColumns() * typeA.getPanelBytes()
             : rowsOfWarpgroup * typeA.getSwizzle();
-    if (op.getTransposeA() || typeA.getRows() != rowsOfWarpgroup) {
-      // One value for all threads of a warp needs a register of its own, which
-      // programs with more steps do not have.
-      Value warpgroup = steps > mostStepsOfUniform
-                            ? t.div(t.thread(), threadsOfWarpgroup)
-                            : t.warpgroup();
-      a = t.advance(a, t.mul(warpgroup, distance));
-    }
+    if (!op.getDivideColumns() &&
+        (op.getTransposeA() || typeA.getRows() != rowsOfWarpgroup))
+      a = t.advance(a, t.mul(getWarpgroup(), distance));
     Operand operand(typeA, /*isInner=*/!op.getTransposeA());
     a = operand.getDescriptor(t, a);
     offsetsA = t.b.getDenseI64ArrayAttr(operand.getOffsets(steps));
@@ -130,8 +139,12 @@ convertWarpgroupMmaAsync(tile::MmaAsyncOp op, tile::MmaAsyncOp::Adaptor adaptor,
     }
   }
   Operand operandB(typeB, /*isInner=*/op.getTransposeB());
+  Value panel = adaptor.getPanel();
+  if (op.getDivideColumns())
+    panel = t.mul(getWarpgroup(), op.getType().getValue().getDimSize(1) /
+                                      typeB.getPanelColumns());
   Value b = operandB.getDescriptor(
-      t, advanceToPanel(t, typeB, adaptor.getB(), adaptor.getPanel()));
+      t, advanceToPanel(t, typeB, adaptor.getB(), panel));
 
   NVVM::WgmmaFenceAlignedOp::create(t.b, t.loc);
   Value result = nvx::WarpgroupMmaOp::create(

@@ -183,33 +183,31 @@ func.func @transposed(%a: tensor<64x128xf16>, %b: tensor<64x32xf16>) -> tensor<1
 
 // -----
 
-#rows = affine_map<(i, j, k) -> (k, i)>
-#columns = affine_map<(i, j, k) -> (k, j)>
-#sums = affine_map<(i, j, k) -> (i, j)>
+#rows = affine_map<(p, i, j, k) -> (k, i)>
+#columns = affine_map<(p, i, j, k) -> (k, p, j)>
+#sums = affine_map<(p, i, j, k) -> (p, i, j)>
 
-// Columns of zeros behind a tile of memory are in its last panel anyway.
+// Parts of columns that are one below the other in the result are of warpgroups of their own,
+// and begin with panels.
 
-// CHECK-LABEL: gpu.func @columns_of_panel(
-// CHECK-DAG:     %[[A:.*]] = tile.fetch {{.*}} to <64x80xf16
-// CHECK-DAG:     %[[B:.*]] = tile.fetch {{.*}} to <64x32xf16
-// CHECK:         tile.mma_async %[[A]], %[[B]] transpose_a : {{.*}} -> <tensor<128x32xf32, #tile.fragment<8>>>
-func.func @columns_of_panel(%a: tensor<64x80xf16>, %b: tensor<64x32xf16>) -> tensor<128x32xf32> {
-  %none = arith.constant 0.0 : f16
+// CHECK-LABEL: gpu.func @parts(
+// CHECK-DAG:     %[[A:.*]] = tile.fetch {{.*}} to <64x64xf16, swizzle = 128>
+// CHECK-DAG:     %[[B:.*]] = tile.fetch {{.*}} to <64x96xf16, swizzle = 32>
+// CHECK:         tile.mma_async %[[A]], %[[B]] transpose_a divide_columns : {{.*}} -> <tensor<128x48xf32, #tile.fragment<8>>>
+func.func @parts(%a: tensor<64x64xf16>, %b: tensor<64x96xf16>) -> tensor<128x48xf32> {
   %zero = arith.constant 0.0 : f32
-  %out = tensor.empty() : tensor<128x32xf32>
-  %r = scf.forall (%i) in (1) shared_outs(%o = %out) -> (tensor<128x32xf32>) {
-    %e = tensor.empty() : tensor<128x32xf32>
-    %f = linalg.fill ins(%zero : f32) outs(%e : tensor<128x32xf32>) -> tensor<128x32xf32>
-    %w = tensor.pad %a low[0, 0] high[0, 48] {
-    ^bb0(%row: index, %column: index):
-      tensor.yield %none : f16
-    } : tensor<64x80xf16> to tensor<64x128xf16>
-    %p = linalg.contract indexing_maps = [#rows, #columns, #sums] ins(%w, %b : tensor<64x128xf16>, tensor<64x32xf16>) outs(%f : tensor<128x32xf32>) -> tensor<128x32xf32>
+  %out = tensor.empty() : tensor<128x48xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %out) -> (tensor<128x48xf32>) {
+    %e = tensor.empty() : tensor<2x64x48xf32>
+    %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x64x48xf32>) -> tensor<2x64x48xf32>
+    %bs = tensor.expand_shape %b [[0], [1, 2]] output_shape [64, 2, 48] : tensor<64x96xf16> into tensor<64x2x48xf16>
+    %p = linalg.contract indexing_maps = [#rows, #columns, #sums] ins(%a, %bs : tensor<64x64xf16>, tensor<64x2x48xf16>) outs(%f : tensor<2x64x48xf32>) -> tensor<2x64x48xf32>
+    %ps = tensor.collapse_shape %p [[0, 1], [2]] : tensor<2x64x48xf32> into tensor<128x48xf32>
     scf.forall.in_parallel {
-      tensor.parallel_insert_slice %p into %o[0, 0] [128, 32] [1, 1] : tensor<128x32xf32> into tensor<128x32xf32>
+      tensor.parallel_insert_slice %ps into %o[0, 0] [128, 48] [1, 1] : tensor<128x48xf32> into tensor<128x48xf32>
     }
   } {flash.schedule = #flash.schedule<warps = 8, features = specialize_warps>}
-  return %r : tensor<128x32xf32>
+  return %r : tensor<128x48xf32>
 }
 
 // -----

@@ -440,16 +440,16 @@ func.func @f(%x: tensor<16x16xf16>) -> tensor<16x16xf16> {
 
 // -----
 
-func.func @f(%x: tensor<16x16xf32>, %z: tensor<16x8xf32>) -> tensor<16x16xf32> {
+func.func @f(%x: tensor<16x16xf32>, %z: tensor<16x8xf16>) -> tensor<16x16xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<16x16xf32>
   %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
     %0 = tensor.empty() : tensor<16x16xf32>
     %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16x16xf32>) -> tensor<16x16xf32>
-    %y = arith.addf %z, %z : tensor<16x8xf32>
-    // expected-error @below {{'linalg.contract' op has no translation to a block program: a tile that goes from registers through shared memory has elements of f16, bf16 or f32 and a multiple of 16 columns, not 'tensor<16x8xf32, #tile.fragment<1>>'}}
+    %y = arith.addf %z, %z : tensor<16x8xf16>
+    // expected-error @below {{'linalg.contract' op has no translation to a block program: a tile that goes from registers through shared memory has elements of f16 or bf16 and a multiple of 16 columns, or of f32 and a multiple of 8, not 'tensor<16x8xf16, #tile.fragment<1>>'}}
     %2 = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
-        ins(%z, %y : tensor<16x8xf32>, tensor<16x8xf32>) outs(%1 : tensor<16x16xf32>) -> tensor<16x16xf32>
+        ins(%z, %y : tensor<16x8xf16>, tensor<16x8xf16>) outs(%1 : tensor<16x16xf32>) -> tensor<16x16xf32>
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
     }

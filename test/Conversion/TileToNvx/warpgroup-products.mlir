@@ -99,6 +99,31 @@ gpu.module @m {
     gpu.return
   }
 
+  // A tile without a swizzle, along its columns and along its rows, where the distances of panels
+  // and of eight rows are exchanged. Warpgroups that divide its columns begin five panels behind
+  // each other, and read the same first operand.
+  // CHECK-LABEL: gpu.func @parts(
+  // CHECK:       llvm.mlir.constant(34368126976 : i64)
+  // CHECK:       nvx.warpgroup_mma f16 %{{.*}} at [0, 256, 512, 768, 1024] : i64, %{{.*}} at [0, 2, 4, 6, 512] -> vector<32xf32>
+  // CHECK:       %[[NUMBER:.*]] = nvx.warpgroup
+  // CHECK-NOT:   arith.muli
+  // CHECK:       %[[WARPGROUP:.*]] = arith.index_castui %[[NUMBER]]
+  // CHECK:       %[[PANEL:.*]] = arith.muli %[[WARPGROUP]], %c5
+  // CHECK:       arith.muli %[[PANEL]], %c2048
+  // CHECK:       llvm.mlir.constant(549756338176 : i64)
+  // CHECK:       nvx.warpgroup_mma f16 %{{.*}} at [0, 128, 256, 384, 512, 640, 768, 896] : i64, %{{.*}} at [0, 16, 32, 48, 64, 80, 96, 112] transpose_a transpose_b -> vector<20xf32>
+  gpu.func @parts() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %a = tile.smem_view %c0 : !tile.smem<128x64xf16, swizzle = 128>
+    %b = tile.smem_view %c0 : !tile.smem<128x80xf16, swizzle = 16>
+    %c = tile.smem_view %c0 : !tile.smem<64x80xf16, swizzle = 128>
+    %s = tile.mma_async %b, %c transpose_b warpgroup : !tile.smem<128x80xf16, swizzle = 16>, !tile.smem<64x80xf16, swizzle = 128> -> !tile.pending<tensor<128x64xf32, #tile.fragment<8>>>
+    %p = tile.mma_async %a, %b transpose_a divide_columns warpgroup : !tile.smem<128x64xf16, swizzle = 128>, !tile.smem<128x80xf16, swizzle = 16> -> !tile.pending<tensor<128x40xf32, #tile.fragment<8>>>
+    %x = tile.mma_wait %s younger(%p : !tile.pending<tensor<128x40xf32, #tile.fragment<8>>>) : !tile.pending<tensor<128x64xf32, #tile.fragment<8>>>
+    %y = tile.mma_wait %p : !tile.pending<tensor<128x40xf32, #tile.fragment<8>>>
+    gpu.return
+  }
+
   // As many groups go on as there are younger products.
   // CHECK-LABEL: gpu.func @younger(
   // CHECK:       %[[A:.*]] = nvx.warpgroup_mma

@@ -287,11 +287,11 @@ func.func @pairs(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %do: tensor<16x64
 
 // All gradients: that of queries is a product of what scores have and of keys, of
 // which those that are not finite are left out where a mask leaves some out. Keys
-// that do not exist have no part in it.
+// that do not exist have no part in it. Its columns are in two parts.
 
-// CHECK-DAG:   #[[OFKEYS:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
-// CHECK-DAG:   #[[OFSCORES:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
-// CHECK-DAG:   #[[OFSUM:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
+// CHECK-DAG:   #[[OFSCORES:.*]] = affine_map<(d0, d1, d2, d3) -> (d3, d1)>
+// CHECK-DAG:   #[[OFKEYS:.*]] = affine_map<(d0, d1, d2, d3) -> (d3, d0, d2)>
+// CHECK-DAG:   #[[OFSUM:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>
 // CHECK-LABEL: func @all(
 // CHECK-SAME:    %[[K:[^:]*]]: tensor<32x64xf16>
 // CHECK:         %[[FINITE:.*]] = flash.zero_nonfinite %[[K]]
@@ -302,33 +302,16 @@ func.func @pairs(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %do: tensor<16x64
 // CHECK:         } -> tensor<32x48xf32>
 // CHECK:         } -> tensor<32x64xf32>
 // CHECK:         %[[DS:.*]] = arith.truncf %{{.*}} : tensor<32x16xf32> to tensor<32x16xf16>
-// CHECK:         linalg.contract indexing_maps = [#[[OFKEYS]], #[[OFSCORES]], #[[OFSUM]]] ins(%[[FINITE]], %[[DS]] : tensor<32x64xf16>, tensor<32x16xf16>) outs(%{{.*}} : tensor<64x16xf32>)
+// CHECK:         %[[PARTS:.*]] = tensor.expand_shape %[[FINITE]] {{\[\[}}0], [1, 2]] {{.*}} into tensor<32x2x32xf16>
+// CHECK:         %[[SUM:.*]] = linalg.contract indexing_maps = [#[[OFSCORES]], #[[OFKEYS]], #[[OFSUM]]] ins(%[[DS]], %[[PARTS]] : {{.*}}) outs(%{{.*}} : tensor<2x16x32xf32>)
+// CHECK:         tensor.collapse_shape %[[SUM]] {{\[\[}}0, 1], [2]] : tensor<2x16x32xf32> into tensor<32x32xf32>
 // TRANSPOSED-LABEL: func @all(
 func.func @all(%q: tensor<16x64xf16>, %k: tensor<32x64xf16>, %v: tensor<32x48xf16>, %do: tensor<16x48xf16>,
                %shift: tensor<16xf32>, %delta: tensor<16xf32>, %n: index, %dk: tensor<32x64xf32>,
-               %dv: tensor<32x48xf32>, %dq: tensor<64x16xf32>) -> (tensor<32x64xf32>, tensor<32x48xf32>, tensor<64x16xf32>) {
+               %dv: tensor<32x48xf32>, %dq: tensor<32x32xf32>) -> (tensor<32x64xf32>, tensor<32x48xf32>, tensor<32x32xf32>) {
   %0:3 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf16>, tensor<32x64xf16>,
           tensor<32x48xf16>, tensor<16x48xf16>, tensor<16xf32>, tensor<16xf32>)
-      outs(%dk, %dv, %dq : tensor<32x64xf32>, tensor<32x48xf32>, tensor<64x16xf32>) transposed
+      outs(%dk, %dv, %dq : tensor<32x64xf32>, tensor<32x48xf32>, tensor<32x32xf32>)
       at[0, 0, 0, 0] of[16, 32] keys(%n) scale(0.125) mask(#flash.causal)
-  return %0#0, %0#1, %0#2 : tensor<32x64xf32>, tensor<32x48xf32>, tensor<64x16xf32>
-}
-
-// -----
-
-// A transposed gradient with more rows than queries have columns: keys have columns of zeros there.
-
-// CHECK-LABEL: func @more_rows(
-// CHECK-SAME:    %[[K:[^:]*]]: tensor<32x40xf16>
-// CHECK:         %[[FINITE:.*]] = flash.zero_nonfinite %[[K]]
-// CHECK:         %[[WIDE:.*]] = tensor.pad %[[FINITE]] low[0, 0] high[0, 24] {
-// CHECK:         linalg.contract {{.*}} ins(%[[WIDE]], %{{.*}} : tensor<32x64xf16>, tensor<32x16xf16>) outs(%{{.*}} : tensor<64x16xf32>)
-// TRANSPOSED-LABEL: func @more_rows(
-func.func @more_rows(%k: tensor<32x40xf16>, %q: tensor<16x40xf16>, %shift: tensor<16xf32>, %delta: tensor<16xf32>,
-                     %dk: tensor<32x40xf32>, %dq: tensor<64x16xf32>) -> (tensor<32x40xf32>, tensor<32x40xf32>, tensor<64x16xf32>) {
-  %0:3 = flash.key_grad_step ins(%q, %k, %k, %q, %shift, %delta : tensor<16x40xf16>, tensor<32x40xf16>,
-          tensor<32x40xf16>, tensor<16x40xf16>, tensor<16xf32>, tensor<16xf32>)
-      outs(%dk, %dk, %dq : tensor<32x40xf32>, tensor<32x40xf32>, tensor<64x16xf32>) transposed
-      at[0, 0, 0, 0] of[16, 32] scale(0.125) mask(#flash.causal)
-  return %0#0, %0#1, %0#2 : tensor<32x40xf32>, tensor<32x40xf32>, tensor<64x16xf32>
+  return %0#0, %0#1, %0#2 : tensor<32x64xf32>, tensor<32x48xf32>, tensor<32x32xf32>
 }

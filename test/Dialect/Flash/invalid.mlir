@@ -2221,19 +2221,10 @@ func.func @packed_lists_of_queries() -> tensor<1x1x4x2xi32> {
 
 // -----
 
-func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<6x8xf32>, %dv: tensor<6x16xf32>, %dq: tensor<4x8xf32>) {
-  // expected-error @below {{gradient of the query must have type 'tensor<8x4xf32>', got 'tensor<4x8xf32>'}}
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<6x8xf32>, %dv: tensor<6x16xf32>, %dq: tensor<8x8xf32>) {
+  // expected-error @below {{gradient of the query must have type 'tensor<8x4xf32>', got 'tensor<8x8xf32>'}}
   %0:3 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
-      outs(%dk, %dv, %dq : tensor<6x8xf32>, tensor<6x16xf32>, tensor<4x8xf32>) transposed at[0, 0, 0, 0] of[4, 6] scale(1.0)
-  return
-}
-
-// -----
-
-func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<6x8xf32>, %dv: tensor<6x16xf32>) {
-  // expected-error @below {{has no gradient of the query that could be transposed}}
-  %0:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
-      outs(%dk, %dv : tensor<6x8xf32>, tensor<6x16xf32>) transposed at[0, 0, 0, 0] of[4, 6] scale(1.0)
+      outs(%dk, %dv, %dq : tensor<6x8xf32>, tensor<6x16xf32>, tensor<8x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
   return
 }
 

@@ -421,20 +421,25 @@ func.func @fused_lists_of_heads(%q: !q, %k: !k, %lse: !l, %kept: tensor<4xi1>) -
 // -----
 
 #schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 64, products = 5, stages = 2, features = specialize_warps>
-!q = tensor<2x4x512x128xf16>
+!q = tensor<2x4x512x80xf16>
 !l = tensor<2x4x512xf32>
 
-// Where steps are shorter, sums have a row for each column, and 32 are read at once.
+// Where steps are shorter, sums have parts of the columns one below the other, each of which is rounded.
 // Under a mask the last tiles of keys come first.
 
-// CHECK-DAG:   #[[SWAP:.*]] = affine_map<(d0, d1) -> (d1, d0)>
-// CHECK-LABEL: func @fused_transposed(
-// CHECK:         flash.key_grad_step {{.*}} tensor<128x64xf32>) transposed at
-// CHECK:         flash.parallel_add %{{.*}} to %{{.*}} counting %{{.*}} : tensor<2x4x8x128x64xf32>, tensor<2x4x16xi32>
+// CHECK-DAG:   #[[SECOND:.*]] = affine_map<(d0) -> (d0 mod 64 + 64)>
+// CHECK-LABEL: func @parts(
+// CHECK:         flash.key_grad_step {{.*}} : tensor<128x80xf32>, tensor<128x80xf32>, tensor<128x40xf32>) at
+// CHECK:         flash.parallel_add %{{.*}} to %{{.*}} counting %{{.*}} : tensor<2x4x8x128x40xf32>, tensor<2x4x16xi32>
 // CHECK:         tile.order = #tile.order<both_ways>
-// CHECK:         tensor.extract_slice %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, 0, %{{.*}}] [1, 1, 1, %{{.*}}, 32]
-// CHECK:         linalg.generic {indexing_maps = [#[[SWAP]], #{{.*}}]
-func.func @fused_transposed(%q: !q, %lse: !l) -> (!q, !q, !q) {
+// CHECK:         scf.forall {{.*}} step (1, 1, 16) shared_outs(%[[DQ:.*]] = %{{.*}})
+// CHECK:           tensor.extract_slice %{{.*}}[%{{.*}}, 0] [1, 1, 1, %{{.*}}, 40]
+// CHECK:           %[[FIRST:.*]] = arith.truncf
+// CHECK:           %[[ROW:.*]] = affine.apply #[[SECOND]]
+// CHECK:           tensor.extract_slice %{{.*}}[%{{.*}}, %[[ROW]], 0] [1, 1, 1, %{{.*}}, 40]
+// CHECK:           tensor.parallel_insert_slice %{{.*}} into %[[DQ]][%{{.*}}, 0] [1, 1, 16, 40]
+// CHECK:           tensor.parallel_insert_slice %{{.*}} into %[[DQ]][%{{.*}}, 40] [1, 1, 16, 40]
+func.func @parts(%q: !q, %lse: !l) -> (!q, !q, !q) {
   %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) schedule(#schedule)
       : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return %dq, %dk, %dv : !q, !q, !q
@@ -480,31 +485,12 @@ func.func @in_place(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
 
 // -----
 
-// Transposed sums have rows for all warpgroups of a tile of keys, also where there are fewer columns: nobody reads the others.
-
-// CHECK-LABEL: func @columns(
-// CHECK:         %[[ALL:.*]]:4 = scf.forall {{.*}} -> (tensor<2x4x512x80xf16>, tensor<2x4x512x80xf16>, tensor<2x4x8x128x64xf32>, {{.*}})
-// CHECK:           flash.key_grad_step {{.*}} : tensor<128x80xf32>, tensor<128x80xf32>, tensor<128x64xf32>) transposed
-// CHECK:         scf.forall {{.*}} step (1, 1, 32)
-// CHECK:           tensor.extract_slice %[[ALL]]#2[{{.*}}, 32] [1, 1, 1, 1, 1] : tensor<2x4x8x128x64xf32> to tensor<?x32xf32>
-// CHECK:           tensor.pad
-// CHECK:           } : tensor<?x32xf32> to tensor<80x32xf32>
 #schedule = #flash.schedule<query_tile = 64, key_tile = 128, products = 5, stages = 2, features = specialize_warps>
-!q = tensor<2x4x512x80xf16>
-!l = tensor<2x4x512xf32>
-func.func @columns(%q: !q, %lse: !l) -> (!q, !q, !q) {
-  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
-  return %0#0, %0#1, %0#2 : !q, !q, !q
-}
-
-// -----
-
-#schedule = #flash.schedule<query_tile = 64, key_tile = 128, products = 5, stages = 2, features = specialize_warps>
-!q = tensor<2x4x512x48xf16>
+!q = tensor<2x4x512x72xf16>
 !l = tensor<2x4x512xf32>
 
 func.func @fused_steps(%q: !q, %lse: !l) {
-  // expected-error @below {{cannot be tiled: products = 5 needs a query_step or a head dimension as long as the key_tile, 128, got 64 and 48; choose such tiles, or products = 7}}
+  // expected-error @below {{cannot be tiled: products = 5 needs a query_step that divides the key_tile, 128, into parts, and a head dimension of a multiple of 8 for each, got 64 and 72; choose such tiles, or products = 7}}
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return
 }
@@ -649,7 +635,7 @@ func.func @heads_with_roles(%q: !q, %lse: !l, %t: !t) -> !t {
 // CHECK-NOT:     flash.captured_grad_step
 // CHECK:         scf.forall {{.*}} -> (tensor<2x2x256x128xf16>, tensor<2x2x256x128xf16>, tensor<2x4x4x128x64xf32>, tensor<2x4x8xi32>, tensor<2x4x2x4x192xf32>)
 // CHECK:           %[[PART:.*]] = tensor.extract_slice %[[ALL:.*]][%{{.*}}, %{{.*}}, %{{.*}}, 0, 0] [1, 2, 1, 4, 192] [1, 1, 1, 1, 1] : tensor<2x4x2x4x192xf32> to tensor<2x4x192xf32>
-// CHECK:           %{{.*}}, %{{.*}}, %[[GRADS:.*]]:2 = flash.key_grad_step {{.*}} transposed score_grads
+// CHECK:           %{{.*}}, %{{.*}}, %[[GRADS:.*]]:2 = flash.key_grad_step {{.*}} score_grads
 // CHECK:           flash.insert_diagonals %[[GRADS]]#1 into %{{.*}}[%{{.*}}, %{{.*}}] : tensor<128x64xf16> into tensor<2x4x192xf32>
 // CHECK:           tensor.parallel_insert_slice %{{.*}} into %[[ALL]][%{{.*}}, %{{.*}}, %{{.*}}, 0, 0] [1, 2, 1, 4, 192]
 // CHECK:         scf.forall {{.*}} step (1, 1, 256)

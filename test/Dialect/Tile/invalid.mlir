@@ -61,8 +61,8 @@ func.func @f(%x: !tile.smem<0x8xf32, swizzle = 32>)
 
 // -----
 
-// expected-error @below {{the swizzle must be 32, 64 or 128 bytes, got 16}}
-func.func @f(%x: !tile.smem<16x8xf32, swizzle = 16>)
+// expected-error @below {{the swizzle must be 16, 32, 64 or 128 bytes, got 8}}
+func.func @f(%x: !tile.smem<16x8xf32, swizzle = 8>)
 
 // -----
 
@@ -744,7 +744,7 @@ func.func @f(%x: tensor<64x64xf16, #tile.fragment<4>>, %at: !tile.smem<64x64xf16
 // -----
 
 func.func @f(%x: tensor<64x16xf32, #tile.fragment<4>>, %at: !tile.smem<64x16xf32, swizzle = 64>) {
-  // expected-error @below {{alternates between columns of f32 that fill panels with a swizzle of 128 bytes, not}}
+  // expected-error @below {{alternates between columns of f32 that fill a panel with a swizzle of 128 bytes, not}}
   tile.put %x, %at {alternate, column = 0} : tensor<64x16xf32, #tile.fragment<4>> to !tile.smem<64x16xf32, swizzle = 64>
   return
 }
@@ -999,6 +999,24 @@ func.func @f(%a: !tile.smem<64x32xf16, swizzle = 64>, %b: !tile.smem<64x64xf16, 
   // expected-error @below {{gives a tile of 32 x 64, not 'tensor<64x64xf32, #tile.fragment<4>>'}}
   %d = tile.mma_async %a, %b transpose_a : !tile.smem<64x32xf16, swizzle = 64>, !tile.smem<64x64xf16, swizzle = 128>
       -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<128x64xf16, swizzle = 128>, %b: !tile.smem<128x80xf16, swizzle = 128>) {
+  // expected-error @below {{divides the columns of a second operand that is not transposed, from panels on, among warpgroups that multiply 64 rows in shared memory by them}}
+  %d = tile.mma_async %a, %b transpose_a divide_columns : !tile.smem<128x64xf16, swizzle = 128>, !tile.smem<128x80xf16, swizzle = 128>
+      -> !tile.pending<tensor<128x40xf32, #tile.fragment<8>>>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<128x64xf16, swizzle = 128>, %b: !tile.smem<128x80xf16, swizzle = 16>) {
+  // expected-error @below {{divides 80 columns of b, and gives 64}}
+  %d = tile.mma_async %a, %b transpose_a divide_columns : !tile.smem<128x64xf16, swizzle = 128>, !tile.smem<128x80xf16, swizzle = 16>
+      -> !tile.pending<tensor<128x32xf32, #tile.fragment<8>>>
   return
 }
 

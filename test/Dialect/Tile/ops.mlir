@@ -110,7 +110,7 @@ func.func @ring(%k: !memory, %b: index, %h: index, %j: index, %n: index, %t: ind
 // CHECK-LABEL: func @products(
 func.func @products(%q: tensor<128x64xf16, #tile.fragment<4>>, %kt: !tile.smem<128x64xf16, swizzle = 128>,
                     %vt: !tile.smem<64x128xf16, swizzle = 128>, %x: !tile.smem<16x8xf32, swizzle = 32>, %y: !tile.smem<8x64xf32, swizzle = 128>,
-                    %c: tensor<16x64xf32, #tile.fragment<1>>, %wt: !tile.smem<64x192xf16, swizzle = 128>, %kn: !tile.smem<128x40xf16, swizzle = 128>, %first: index) {
+                    %c: tensor<16x64xf32, #tile.fragment<1>>, %wt: !tile.smem<64x192xf16, swizzle = 128>, %kn: !tile.smem<128x80xf16, swizzle = 16>, %first: index) {
   // CHECK: tile.mma_async %{{.*}}, %{{.*}} transpose_b : tensor<128x64xf16, #tile.fragment<4>>, <{{.*}}> -> <tensor<128x128xf32, #tile.fragment<4>>>
   %s = tile.mma_async %q, %kt transpose_b : tensor<128x64xf16, #tile.fragment<4>>,
       !tile.smem<128x64xf16, swizzle = 128> -> !tile.pending<tensor<128x128xf32, #tile.fragment<4>>>
@@ -122,9 +122,9 @@ func.func @products(%q: tensor<128x64xf16, #tile.fragment<4>>, %kt: !tile.smem<1
   // CHECK: tile.mma_async %{{.*}}, %{{.*}} transpose_a transpose_b : !tile.smem<128x64xf16, swizzle = 128>, <64x128xf16, swizzle = 128> -> <tensor<64x64xf32, #tile.fragment<4>>>
   %ta = tile.mma_async %kt, %vt transpose_a transpose_b : !tile.smem<128x64xf16, swizzle = 128>,
       !tile.smem<64x128xf16, swizzle = 128> -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
-  // CHECK: tile.mma_async %{{.*}}, %{{.*}} transpose_a transpose_b : !tile.smem<128x40xf16, swizzle = 128>, <64x128xf16, swizzle = 128> -> <tensor<64x64xf32, #tile.fragment<4>>>
-  %tp = tile.mma_async %kn, %vt transpose_a transpose_b : !tile.smem<128x40xf16, swizzle = 128>,
-      !tile.smem<64x128xf16, swizzle = 128> -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+  // CHECK: tile.mma_async %{{.*}}, %{{.*}} transpose_a divide_columns : !tile.smem<128x64xf16, swizzle = 128>, <128x80xf16, swizzle = 16> -> <tensor<128x40xf32, #tile.fragment<8>>>
+  %tp = tile.mma_async %kt, %kn transpose_a divide_columns : !tile.smem<128x64xf16, swizzle = 128>,
+      !tile.smem<128x80xf16, swizzle = 16> -> !tile.pending<tensor<128x40xf32, #tile.fragment<8>>>
   // CHECK: tile.mma_wait %{{.*}} : <tensor<128x128xf32, #tile.fragment<4>>>
   %r = tile.mma_wait %s : !tile.pending<tensor<128x128xf32, #tile.fragment<4>>>
   // CHECK: tile.mma_async %{{.*}}, %{{.*}} add %{{.*}} tf32 : !tile.smem<{{.*}}>, <{{.*}}>, tensor<16x64xf32, #tile.fragment<1>> -> <tensor<16x64xf32, #tile.fragment<1>>>

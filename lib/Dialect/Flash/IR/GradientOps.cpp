@@ -228,17 +228,16 @@ LogicalResult KeyGradStepOp::inferReturnTypes(MLIRContext *,
 }
 
 LogicalResult KeyGradStepOp::verify() {
-  if (getTransposed() && !getQueryGrad())
-    return emitOpError("has no gradient of the query that could be transposed");
   if (getScoreGrads() && !getQueryGrad())
     return emitOpError("gives the gradients of scores beside that of the query "
                        "alone");
   SmallVector<int64_t> ofQuery(getQuery().getType().getShape());
-  if (getTransposed()) {
-    std::reverse(ofQuery.begin(), ofQuery.end());
+  // Columns may be in parts.
+  if (getQueryGrad()) {
     int64_t rows =
         cast<RankedTensorType>(getQueryGrad().getType()).getDimSize(0);
-    ofQuery[0] = std::max(ofQuery[0], rows);
+    if (rows % ofQuery[0] == 0 && ofQuery[1] % (rows / ofQuery[0]) == 0)
+      ofQuery = {rows, ofQuery[1] / (rows / ofQuery[0])};
   }
   if (getQueryGrad() && failed(verifyShape(*this, "gradient of the query",
                                            getQueryGrad().getType(), ofQuery)))

@@ -55,14 +55,14 @@ private:
   Value tookPart(ImplicitLocOpBuilder &at, Value p, Value query, Value key);
   /// Whether the gradient of its score is added up, or null if that of all is.
   Value isUsed(ImplicitLocOpBuilder &at, Value p, Value query, Value key);
-  /// The keys that the gradient of the queries is a sum of, with as many
-  /// columns as it has rows if it is transposed. What is not finite is left out
-  /// where this or another step with the same keys may leave some out: they
-  /// have the weight 0 then, and 0 * NaN is NaN.
+  /// The keys that the gradient of the queries is a sum of. What is not finite
+  /// is left out where this or another step with the same keys may leave some
+  /// out: they have the weight 0 then, and 0 * NaN is NaN.
   Value getKeysOfSum(KeyGradStepOp op, KeysOfSums &keysOfSums);
   /// `sum`, a row for each query, plus the product of `weights`, which have the
-  /// shape of scores, and the rows of keys; or what that is transposed.
-  Value addKeys(Value weights, Value keys, Value sum, bool transposed);
+  /// shape of scores, and the rows of keys. The sum may have its columns in
+  /// parts, one below the other.
+  Value addKeys(Value weights, Value keys, Value sum);
   /// A tile of scores in the type of the operands, with keys as rows.
   Value ofKeysAndQueries(Value x);
   Value zeroUnless(ImplicitLocOpBuilder &at, Value condition, Value value,
@@ -216,26 +216,19 @@ Value GradStepBuilder::getKeysOfSum(KeyGradStepOp op, KeysOfSums &keysOfSums) {
   Value &known = keysOfSums[keys];
   if (known)
     return known;
-  // Before the loop, where the tile is defined.
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointAfterValue(keys);
   known = keys;
-  if (llvm::any_of(keys.getUsers(), [](Operation *user) {
+  if (llvm::none_of(keys.getUsers(), [](Operation *user) {
         auto step = dyn_cast<KeyGradStepOp>(user);
         return step && leavesKeysOut(step);
       }))
-    known = ZeroNonfiniteOp::create(b, known);
-  SmallVector<int64_t> shape(keys.getType().getShape());
-  if (op.getTransposed())
-    shape[1] =
-        cast<RankedTensorType>(op.getQueryGrad().getType()).getDimSize(0);
-  return known = padToTile(b, b.getLoc(), known,
-                           tensor::getMixedSizes(b, b.getLoc(), keys), shape,
-                           b.getZeroAttr(keys.getType().getElementType()));
+    return known;
+  // Before the loop, where the tile is defined.
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(keys);
+  return known = ZeroNonfiniteOp::create(b, keys);
 }
 
-Value GradStepBuilder::addKeys(Value weights, Value keys, Value sum,
-                               bool transposed) {
+Value GradStepBuilder::addKeys(Value weights, Value keys, Value sum) {
   keys = operand(keys);
   if (auto type = cast<RankedTensorType>(keys.getType());
       !type.getElementType().isF32())
@@ -243,16 +236,39 @@ Value GradStepBuilder::addKeys(Value weights, Value keys, Value sum,
         b,
         cast<RankedTensorType>(weights.getType()).clone(type.getElementType()),
         weights);
-  // Loops over what the rows and the columns of the sum are, and over keys.
-  unsigned query = transposed ? 1 : 0, column = 1 - query, key = 2;
-  SmallVector<unsigned> dims(2);
-  dims[queryLoop()] = query;
-  dims[keyLoop()] = key;
-  AffineMap ofWeights = map(3, dims), ofKeys = map(3, {key, column}),
-            ofSum = map(3, {0, 1});
-  if (transposed)
-    return contract(keys, weights, sum, {ofKeys, ofWeights, ofSum});
-  return contract(weights, keys, sum, {ofWeights, ofKeys, ofSum});
+  auto type = cast<RankedTensorType>(sum.getType());
+  int64_t queries = step.getQuery().getType().getDimSize(0),
+          columns = type.getDimSize(1);
+  auto emit = [&](Value keys, Value sum, unsigned numParts) -> Value {
+    // Loops over parts, if there are several, what the rows and the columns of
+    // the sum are, and keys.
+    unsigned query = numParts, column = query + 1, key = query + 2,
+             loops = key + 1;
+    SmallVector<unsigned> dims(2), ofKeys = {key}, ofSum;
+    dims[queryLoop()] = query;
+    dims[keyLoop()] = key;
+    for (unsigned part = 0; part < numParts; ++part) {
+      ofKeys.push_back(part);
+      ofSum.push_back(part);
+    }
+    ofKeys.push_back(column);
+    ofSum.append({query, column});
+    return contract(weights, keys, sum,
+                    {map(loops, dims), map(loops, ofKeys), map(loops, ofSum)});
+  };
+  int64_t parts = type.getDimSize(0) / queries;
+  if (parts == 1)
+    return emit(keys, sum, 0);
+  auto keyType = cast<RankedTensorType>(keys.getType());
+  SmallVector<ReassociationIndices> ofColumns = {{0}, {1, 2}},
+                                    ofRows = {{0, 1}, {2}};
+  Value keysInParts = tensor::ExpandShapeOp::create(
+      b, keyType.clone({keyType.getDimSize(0), parts, columns}), keys,
+      ofColumns);
+  sum = tensor::ExpandShapeOp::create(b, type.clone({parts, queries, columns}),
+                                      sum, ofRows);
+  return tensor::CollapseShapeOp::create(b, type, emit(keysInParts, sum, 1),
+                                         ofRows);
 }
 
 Value GradStepBuilder::ofKeysAndQueries(Value x) {
@@ -295,8 +311,7 @@ LogicalResult GradStepBuilder::run(KeyGradStepOp op, KeysOfSums &keysOfSums) {
     if (op.getScoreGrads())
       scoreGrad = ofKeysAndQueries(*dx);
     auto addToQueries = [&] {
-      queryGrad = addKeys(*dx, getKeysOfSum(op, keysOfSums), queryGrad,
-                          op.getTransposed());
+      queryGrad = addKeys(*dx, getKeysOfSum(op, keysOfSums), queryGrad);
     };
     // dK is computed while a tile of dQ goes to the warps that add it up.
     if (queryGrad && !isLate)

@@ -15,6 +15,7 @@
 #include "flash/Schedule/Models.h"
 #include "flash/Schedule/Warpgroups.h"
 #include "flash/Support/ElementType.h"
+#include "flash/Support/HeadDim.h"
 #include "flash/Support/StripCasts.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -238,14 +239,15 @@ std::string flash::findFusionFault(AttentionGradOp op,
   if (!schedule.addsInOrder())
     return "";
   int64_t keyTile = *schedule.keyTile, queryStep = schedule.getQueryStep();
-  // Each warpgroup has 64 rows of a sum, of queries or of columns; of the last
-  // columns some may not exist.
-  int64_t columns = llvm::alignTo(op.getHeadDim(), rowsOfWarpgroup);
-  if (queryStep != keyTile && columns != keyTile)
+  // Each warpgroup has 64 rows of a sum: of queries, or of a part of their
+  // columns.
+  int64_t columns = headDimMultiple * keyTile / queryStep;
+  if (keyTile % queryStep != 0 || op.getHeadDim() % columns != 0)
     return llvm::formatv(
-        "products = 5 needs a query_step or a head dimension as long as the "
-        "key_tile, {0}, got {1} and {2}; choose such tiles, or products = 7",
-        keyTile, queryStep, op.getHeadDim());
+        "products = 5 needs a query_step that divides the key_tile, {0}, into "
+        "parts, and a head dimension of a multiple of {1} for each, got {2} "
+        "and {3}; choose such tiles, or products = 7",
+        keyTile, headDimMultiple, queryStep, op.getHeadDim());
   if (sumsDiagonals && (keyTile != rowsOfDiagonals ||
                         (queryStep != keyTile && 2 * queryStep != keyTile)))
     return llvm::formatv("sum_diagonals needs a key_tile of {0} and a "

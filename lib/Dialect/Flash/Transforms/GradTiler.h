@@ -86,16 +86,12 @@ private:
   // One program for the gradients of queries, keys and values
   //===--------------------------------------------------------------------===//
 
-  /// Whether sums of the gradients of queries have a row for each column.
-  bool areSumsTransposed() const {
-    return schedule.addsInOrder() && querySteps.tile != keys.tile;
-  }
-  /// The shape of a sum, which has rows for all warpgroups. A transposed sum
-  /// may have more rows than there are columns of queries; these are not read.
+  /// In how many parts the columns of a sum of the gradients of queries are:
+  /// it has rows for all warpgroups, and a step may have fewer queries.
+  int64_t getPartsOfSum() const { return keys.tile / querySteps.tile; }
+  /// The shape of a sum, with one part below the other.
   llvm::SmallVector<int64_t> getShapeOfSum() {
-    if (areSumsTransposed())
-      return {keys.tile, querySteps.tile};
-    return {querySteps.tile, op.getHeadDim()};
+    return {keys.tile, op.getHeadDim() / getPartsOfSum()};
   }
   /// The number of the tile that starts at `start`.
   mlir::OpFoldResult numberOf(mlir::Value start, const TiledDim &dim);

@@ -58,9 +58,8 @@ static Value emitShiftOfGrad(ImplicitLocOpBuilder &b, Value log2, bool isF32) {
       b, isAbove(arith::CmpFPredicate::OEQ, infinity), nothing, less);
 }
 
-/// Rows of dQ whose sums an iteration rounds. Of sums that are transposed
-/// these are neighbours in memory: 32 are a line of the cache.
-static constexpr int64_t sumRows = 16, transposedSumRows = 32;
+/// Rows of dQ whose sums an iteration rounds.
+static constexpr int64_t sumRows = 16;
 
 /// Heads whose sinks an iteration sums up, and the queries of a step.
 static constexpr int64_t sinkHeads = 8, sinkQueries = 256;
@@ -407,9 +406,9 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
       auto step = KeyGradStepOp::create(
           b, tile(op.getQuery()), key, value, tile(op.getOutputGrad()),
           statisticsOf(lseLog2OfSteps), statisticsOf(deltaOfSteps), keyGrad,
-          valueGrad, queryGrad, count, used, queryGrad && areSumsTransposed(),
-          sums.size() > 1, ValueRange{batch, head, at, start}, extents, open,
-          lengths, APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
+          valueGrad, queryGrad, count, used, sums.size() > 1,
+          ValueRange{batch, head, at, start}, extents, open, lengths,
+          APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
           op.getScheduleAttr());
       addScore(step);
       SmallVector<Value> grads;
@@ -610,11 +609,10 @@ Value GradTiler::extractDiagonals(Value all, ArrayRef<OpFoldResult> offsets,
 
 Value GradTiler::emitQueryGradOfSums() {
   Location loc = op.getLoc();
-  int64_t tile = areSumsTransposed() ? transposedSumRows : sumRows;
-  TiledDim rowTiles = {tile, queries.end, queries.multiple};
+  TiledDim rowTiles = {sumRows, queries.end, queries.multiple};
   SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, op.getQuery());
   ends.pop_back();
-  int64_t columns = op.getHeadDim();
+  int64_t parts = getPartsOfSum(), columns = op.getHeadDim() / parts;
   bool clears = clearsQueryGrad();
   auto body = [&](ValueRange position, ValueRange outputs) {
     SmallVector<Value> ofSums =
@@ -624,42 +622,34 @@ Value GradTiler::emitQueryGradOfSums() {
     Value count = tensor::ExtractOp::create(b, counts, ofSums);
     Value isSum = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, count,
                                         arith::ConstantIntOp::create(b, 0, 32));
-    OpFoldResult row = affine::makeComposedFoldedAffineApply(
-        b, loc, b.getAffineDimExpr(0) % querySteps.tile, {position[2]});
-    SmallVector<OpFoldResult> offsets = getAsOpFoldResult(ofSums);
-    offsets.append({row, index(0)});
-    SmallVector<int64_t> shape = {tile, columns};
-    AffineMap ofSum = map(2, {0, 1});
-    if (areSumsTransposed()) {
-      std::swap(offsets[3], offsets[4]);
-      std::swap(shape[0], shape[1]);
-      ofSum = map(2, {1, 0});
+    for (int64_t part = 0; part < parts; ++part) {
+      SmallVector<OpFoldResult> offsets = getAsOpFoldResult(ofSums);
+      offsets.append(
+          {affine::makeComposedFoldedAffineApply(
+               b, loc,
+               b.getAffineDimExpr(0) % querySteps.tile + part * querySteps.tile,
+               {position[2]}),
+           index(0)});
+      // Nobody has written what no tile of keys has added to.
+      Value rows =
+          arith::SelectOp::create(b, isSum, constant(sumRows), constant(0));
+      SmallVector<OpFoldResult> sizes = {index(1), index(1), index(1), rows,
+                                         index(columns)};
+      Value sum = tensor::ExtractSliceOp::create(
+          b,
+          RankedTensorType::get({ShapedType::kDynamic, columns},
+                                b.getF32Type()),
+          sums, offsets, sizes, SmallVector<OpFoldResult>(5, index(1)));
+      sum = padToTile(b, loc, sum, {rows, index(columns)}, {sumRows, columns},
+                      b.getF32FloatAttr(0));
+      Value grad = finish(sum, scale, clears ? asValue(existing) : Value());
+      storeRows(b, loc, grad, outputs[0], getAsOpFoldResult(position),
+                clears ? rowTiles.existing(b, loc, position[2]) : existing,
+                /*heads=*/1, parts > 1 ? constant(part * columns) : Value());
     }
-    // Nobody has written what no tile of keys has added to.
-    Value rows =
-        arith::SelectOp::create(b, isSum, constant(shape[0]), constant(0));
-    SmallVector<OpFoldResult> sizes = {index(1), index(1), index(1), rows,
-                                       index(shape[1])};
-    Value sum = tensor::ExtractSliceOp::create(
-        b,
-        RankedTensorType::get({ShapedType::kDynamic, shape[1]}, b.getF32Type()),
-        sums, offsets, sizes, SmallVector<OpFoldResult>(5, index(1)));
-    sum = padToTile(b, loc, sum, {rows, index(shape[1])}, shape,
-                    b.getF32FloatAttr(0));
-    Value grad = generic(
-        sum, empty({tile, columns}, elementType), {ofSum, map(2, {0, 1})},
-        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-          Value scaled =
-              arith::MulFOp::create(at, args[0], emitConstant(at, scale));
-          if (clears)
-            scaled = emitBefore(at, asValue(existing), scaled);
-          return {truncateF32(at, elementType, scaled)};
-        })[0];
-    storeRows(b, loc, grad, outputs[0], getAsOpFoldResult(position),
-              clears ? rowTiles.existing(b, loc, position[2]) : existing);
   };
   SmallVector<Value> results = parallelLoop(
-      ends, {1, 1, tile}, emptyLike(op.getQuery()), Schedule(), body,
+      ends, {1, 1, sumRows}, emptyLike(op.getQuery()), Schedule(), body,
       getRowsOfKernel(op.getQuery(), op.getQueryGrad(), op.getQueryLengths()));
   setOrderBesideGradients(results);
   return results[0];

@@ -272,6 +272,12 @@ static bool holdsVector(SmemType tile, RankedTensorType vector) {
          vector.getDimSize(0) == tile.getRows() * inRow;
 }
 
+/// What the columns of a fragment are a multiple of that is put into shared
+/// memory: matrices of 16 bits are stored two at a time.
+static int64_t getMultipleOfPut(RankedTensorType x) {
+  return x.getElementType().isF32() ? 8 : 16;
+}
+
 /// Checks a fragment or values of rows that fill a tile of shared memory.
 static LogicalResult verifyWholePut(Operation *op, RankedTensorType x,
                                     SmemType to) {
@@ -284,12 +290,13 @@ static LogicalResult verifyWholePut(Operation *op, RankedTensorType x,
   }
   if (failed(verifyPut(op, x, to)))
     return failure();
+  int64_t multiple = getMultipleOfPut(x);
   if (x.getDimSize(0) == to.getRows() && x.getDimSize(1) == to.getColumns() &&
-      to.getColumns() % 16 == 0)
+      to.getColumns() % multiple == 0)
     return success();
   return op->emitOpError("fills a tile of as many rows and columns, a multiple "
-                         "of 16, not ")
-         << to << " with " << x;
+                         "of ")
+         << multiple << ", not " << to << " with " << x;
 }
 
 void ShareOp::build(OpBuilder &b, OperationState &state, Value x) {
@@ -612,17 +619,19 @@ LogicalResult PutOp::verify() {
     return verifyWholePut(*this, x, to);
   if (failed(verifyPut(*this, x, to)))
     return failure();
+  int64_t multiple = getMultipleOfPut(x);
   if ((x.getDimSize(0) != to.getRows() && to.getRows() != rowsOfWarpgroup) ||
-      x.getDimSize(1) % 16 != 0 || to.getColumns() % 16 != 0)
-    return emitOpError("writes a multiple of 16 columns to the same rows, or "
-                       "64 of each warpgroup, not ")
-           << x << " to " << to;
+      x.getDimSize(1) % multiple != 0 || to.getColumns() % multiple != 0)
+    return emitOpError("writes a multiple of ")
+           << multiple
+           << " columns to the same rows, or 64 of each warpgroup, not " << x
+           << " to " << to;
   int64_t column = getColumn();
   if (column < 0 || column >= x.getDimSize(1) || column % 16 != 0)
     return emitOpError("begins at a multiple of 16 below ")
            << x.getDimSize(1) << ", got " << column;
   if (getAlternate() && !canAlternate(x, to))
-    return emitOpError("alternates between columns of f32 that fill panels "
+    return emitOpError("alternates between columns of f32 that fill a panel "
                        "with a swizzle of 128 bytes, not ")
            << x << " to " << to;
   return success();
@@ -630,9 +639,8 @@ LogicalResult PutOp::verify() {
 
 bool PutOp::canAlternate(RankedTensorType x, SmemType to) {
   return x.getRank() == 2 && x.getElementType().isF32() &&
-         to.getSwizzle() == 128 &&
-         x.getDimSize(1) % to.getPanelColumns() == 0 &&
-         to.getColumns() % to.getPanelColumns() == 0;
+         to.getSwizzle() == 128 && x.getDimSize(1) >= to.getPanelColumns() &&
+         to.getColumns() >= to.getPanelColumns();
 }
 
 LogicalResult ClearOp::verify() {
@@ -652,6 +660,12 @@ static LogicalResult verifyColumnsOf(Operation *op, SmemType tile, Value panel,
     return success();
   return op->emitOpError("takes ")
          << columns << " columns from column " << first << " on of " << tile;
+}
+
+int64_t MmaAsyncOp::getNumParts() {
+  return getDivideColumns()
+             ? getResult().getType().getValue().getDimSize(0) / rowsOfWarpgroup
+             : 1;
 }
 
 LogicalResult MmaAsyncOp::verify() {
@@ -724,12 +738,20 @@ LogicalResult MmaAsyncOp::verify() {
     return emitOpError("contracts rows of 16-bit elements, which are a "
                        "multiple of ")
            << rowMultiple << ", not " << inner;
-  // The result may also have the columns behind a transposed tile in its last
-  // panel.
-  if (auto tile = dyn_cast<SmemType>(getA().getType());
-      tile && getTransposeA() && result.getDimSize(0) > rows)
-    rows = std::min(result.getDimSize(0), static_cast<int64_t>(llvm::alignTo(
-                                              rows, tile.getPanelColumns())));
+  if (getDivideColumns()) {
+    if (!isa<SmemType>(getA().getType()) || rows != rowsOfWarpgroup ||
+        getTransposeB() || getPanel() || getC() ||
+        columns % b.getPanelColumns() != 0)
+      return emitOpError("divides the columns of a second operand that is not "
+                         "transposed, from panels on, among warpgroups that "
+                         "multiply 64 rows in shared memory by them");
+    rows *= getNumParts();
+    columns *= getNumParts();
+    if (columns != b.getColumns())
+      return emitOpError("divides ")
+             << b.getColumns() << " columns of b, and gives " << columns;
+    columns /= getNumParts();
+  }
   if (result.getDimSize(0) != rows || result.getDimSize(1) != columns)
     return emitOpError("gives a tile of ")
            << rows << " x " << columns << ", not " << result;

@@ -41,7 +41,8 @@ int64_t SmemType::getElementBytes() const {
 }
 
 int64_t SmemType::getNumPanels() const {
-  return llvm::divideCeil(getColumns(), getPanelColumns());
+  return flash::getSharedTilePanels(getColumns() * getElementBytes(),
+                                    getSwizzle());
 }
 
 int64_t SmemType::getAlignedBytes() const {
@@ -67,9 +68,9 @@ LogicalResult SmemType::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "rows and columns of a shared-memory tile must be "
                           "positive multiples of 8, got "
                        << rows << " x " << columns;
-  if (swizzle == 32 || swizzle == 64 || swizzle == 128)
+  if (swizzle == 16 || swizzle == 32 || swizzle == 64 || swizzle == 128)
     return success();
-  return emitError() << "the swizzle must be 32, 64 or 128 bytes, got "
+  return emitError() << "the swizzle must be 16, 32, 64 or 128 bytes, got "
                      << swizzle;
 }
 

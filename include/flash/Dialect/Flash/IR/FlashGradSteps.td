@@ -117,7 +117,7 @@ def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
     not be right for them.
 
     With a third output, `dq : [M, D]`, the step adds to the gradient of its queries, too, as
-    `flash.query_grad_step` does; with `transposed` the output is `[P, M]`, with `P >= D`, and its rows from `D` on stay what they are. `keys(n)`
+    `flash.query_grad_step` does; the output may have the columns in parts, one below the other, `[c M, D / c]`. `keys(n)`
     then leaves out the keys from the `n`-th on there. Such a step may give a fourth result,
     with `score_grads`: `dx` as keys by queries, `[N, M]`, in the type of the operands.
 
@@ -136,7 +136,7 @@ def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
   }];
   let arguments = !con(Flash_gradStepTiles, (ins Flash_F32Tile:$key_grad,
     Flash_F32Tile:$value_grad, Optional<Flash_F32Tile>:$query_grad,
-    Optional<Index>:$queries, Optional<Index>:$keys, UnitAttr:$transposed,
+    Optional<Index>:$queries, Optional<Index>:$keys,
     UnitAttr:$score_grads), Flash_gradStepClauses);
   let results = (outs Flash_F32Tile:$key_grad_out,
                       Flash_F32Tile:$value_grad_out,
@@ -144,7 +144,7 @@ def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
   let assemblyFormat = !strconcat(Flash_gradStepTilesFormat, [{
     `outs` `(` $key_grad `,` $value_grad (`,` $query_grad^)? `:`
     type($key_grad) `,` type($value_grad) (`,` type($query_grad)^)? `)`
-    (`transposed` $transposed^)? (`score_grads` $score_grads^)?
+    (`score_grads` $score_grads^)?
   }], Flash_gradStepPositionFormat, [{
     (`queries` `(` $queries^ `)`)?
     (`keys` `(` $keys^ `)`)?

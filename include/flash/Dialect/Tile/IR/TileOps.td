@@ -581,11 +581,12 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async",
     f32. The rows of a tile are spread over the warps.
 
     With `transpose_a`, for warpgroups only, `a : KxM` is in shared memory and has elements
-    of 16 bits. The result may then have more than M rows, as many as the panels of `a`
-    have columns. The additional rows are zeros if a copy from memory filled these columns, and
-    undefined otherwise. If K is the number of rows of a tile with 16-bit elements,
+    of 16 bits. If K is the number of rows of a tile with 16-bit elements,
     it is a multiple of 16, the number of rows that an instruction reads (PTX,
     `mma.m16n8k16`, `wgmma`).
+
+    With `divide_columns` every warpgroup multiplies all M rows of `a`, which are 64, by columns of `b` of its own, and has the product as
+    its rows of the result: of N columns of `b` and W warpgroups the result is `WMxN/W`. Each begins at a panel of `b`.
 
     Without `transpose_b` the product may use only some columns of `b`, for example if the first columns of the keys
     are the values. These columns start at a `panel` of the tile (see `!tile.smem`), by default at the first panel.
@@ -617,16 +618,18 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async",
   }];
   let arguments = (ins AnyTypeOf<[Tile_FragmentTensor, Tile_ProductSmem]>:$a,
     Tile_ProductSmem:$b, Optional<Index>:$panel, Optional<Tile_FragmentTensor>:$c, UnitAttr:$transpose_a,
-    UnitAttr:$transpose_b, UnitAttr:$tf32, UnitAttr:$warpgroup);
+    UnitAttr:$transpose_b, UnitAttr:$tf32, UnitAttr:$warpgroup, UnitAttr:$divide_columns);
   let results = (outs Tile_PendingType:$result);
   let assemblyFormat = [{
     $a `,` $b (`panel` `(` $panel^ `)`)? (`add` $c^)? (`transpose_a` $transpose_a^)?
-    (`transpose_b` $transpose_b^)? (`tf32` $tf32^)? (`warpgroup` $warpgroup^)? attr-dict `:` type($a) `,` type($b) (`,` type($c)^)? `->` type($result)
+    (`transpose_b` $transpose_b^)? (`tf32` $tf32^)? (`divide_columns` $divide_columns^)? (`warpgroup` $warpgroup^)? attr-dict `:` type($a) `,` type($b) (`,` type($c)^)? `->` type($result)
   }];
   let extraClassDeclaration = [{
     /// The number of rows that an instruction reads if it contracts the rows of
     /// a tile of 16-bit elements.
     static constexpr int64_t rowMultiple = 16;
+    /// Among how many warpgroups the columns of `b` are divided.
+    int64_t getNumParts();
   }];
   let hasVerifier = 1;
 }

@@ -20,12 +20,13 @@ def Tile_SmemType : Tile_Type<"Smem", "smem"> {
   let summary = "a tile in shared memory";
   let description = [{
     `!tile.smem<128x64xf16, swizzle = 128>`: 128 rows of 64 elements. The rows
-    are cut into panels of `swizzle` bytes (32, 64 or 128), which lie one after
+    are cut into panels of `swizzle` bytes (16, 32, 64 or 128), which lie one after
     the other; in a panel, row `r` starts at byte `r * swizzle`, and the bits 4
     and up of an address are combined by exclusive or with the bits 7 and up,
     so that eight rows of a column of 16-byte chunks fall into different banks
     (the swizzle modes of the tensor memory accelerator, PTX ISA, "Swizzling
-    Modes"). Columns up to the next multiple of 32 bytes exist and are zero.
+    Modes"). With 16 there is nothing to combine: eight rows of a panel lie side
+    by side. Columns up to the next multiple of 32 bytes exist and are zero.
   }];
   let parameters = (ins "int64_t":$rows, "int64_t":$columns,
                         "::mlir::Type":$elementType, "int64_t":$swizzle);
