@@ -96,8 +96,8 @@ static constexpr Candidate fusedCandidates[] = {
 
 static constexpr Gain gains[] = {
     {64, 512, 512, 4, {}, {}, 0, false, unlimited},
-    {80, {}, 2048, 16, 1024, 1024, 2000, false, 0},
-    {96, 8192, 2048, 16, 1024, 1024, 2000, false, 0},
+    {80, 1024, 2048, 16, 1024, 1024, 2000, false, 0},
+    {96, 1024, 2048, 16, 1024, 1024, 2000, false, 0},
     {112, 1024, 2048, 16, 1024, 1024, 2000, false, 0},
     {128, 1024, 2048, 16, 512, 1024, 500, true, 1, 1024}};
 
@@ -322,9 +322,11 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
       *schedule.features |= ScheduleFeatures::SumDiagonals;
   }
   // Masked programs have no registers left for it, and neither have programs of
-  // open sizes (as assembled, test/Ptxas). Their tiles are taken as they become
-  // free.
-  if (!problem.isMasked && problem.queries && problem.keys && !isFused)
+  // open sizes (as assembled, test/Ptxas). One program with a score function or
+  // lengths was not timed. Tiles are taken as they become free.
+  bool isPlain = !problem.hasScore && !problem.hasLengths;
+  if (!problem.isMasked && problem.queries && problem.keys &&
+      (isPlain || !isFused))
     *schedule.features |= ScheduleFeatures::Persistent;
   return schedule;
 }

@@ -7,8 +7,8 @@
 // RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=products=5,block_map=1" --split-input-file | FileCheck %s --check-prefix=LISTS
 // RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=products=5,key_tile=64,query_step=64,block_map=0" --split-input-file 2>&1 | FileCheck %s --check-prefix=HOLES
 
-// FUSED: schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 128, products = 5, stages = 2, features = specialize_warps|bulk_store>)
-// Up to D = 64 CTAs claim their tiles.
+// FUSED: schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 128, products = 5, stages = 2, features = specialize_warps|persistent|bulk_store>)
+// Up to D = 64 the product for dQ is deferred.
 // FUSED: schedule(<query_tile = 128, key_tile = 128, query_step = 128, key_step = 128, products = 5, stages = 2, features = specialize_warps|persistent|bulk_store|defer_products>)
 // FUSED-ROLES: 'flash.attention_grad' op cannot be scheduled: products = 5 needs the CPU, or specialize_warps, with the target sm_90a, elements of 16 bits and head dimensions up to 128; choose products = 7
 // FUSED-REGISTERS: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 128 and the gradients need 288 registers of a thread, and with 2 warpgroups there are 240

@@ -96,8 +96,8 @@ func.func @wide(%q: tensor<1x2x333x256xf32>, %l: tensor<1x2x333xf32>) -> tensor<
 
 // -----
 
-// One program by ranges of head dimensions: short heads have it as D = 64 does. From D = 80 on rows without a mask are longer, narrow windows and
-// lists of tiles have two, and so do dimensions that are no multiples of 16.
+// One program by ranges of head dimensions: short heads have it as D = 64 does. From D = 80 on blocks claim tiles where there is no mask and no score
+// function; narrow windows and lists of tiles have two programs, and so do dimensions that are no multiples of 16.
 
 !d32 = tensor<1x8x1024x32xbf16>
 !l1024 = tensor<1x8x1024xf32>
@@ -109,10 +109,11 @@ func.func @wide(%q: tensor<1x2x333x256xf32>, %l: tensor<1x2x333xf32>) -> tensor<
 // ROLES-LABEL: func @dims(
 // ROLES:         key_step = 128, products = 5
 // ROLES:         schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 64, stages
+// ROLES:         products = 5, stages = 2, features = specialize_warps|persistent|bulk_store>
+// ROLES:         products = 5, stages = 2, features = specialize_warps|bulk_store>
 // ROLES:         schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 64, stages
-// ROLES:         key_step = 128, products = 5
-// ROLES:         schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 64, stages
-// ROLES:         key_step = 128, products = 5
+// ROLES:         products = 5, stages = 2, features = specialize_warps|persistent|bulk_store>
+// ROLES:         products = 5, stages = 2, features = specialize_warps|bulk_store>
 func.func @dims(%a: !d32, %la: !l1024, %b: !d72, %c: !d80, %d: !d112, %l: !l4096) {
   %0:3 = flash.attention_grad %a, %a, %a, %a, %la, %a mask(#flash.causal) : (!d32, !d32, !d32, !d32, !l1024, !d32) -> (!d32, !d32, !d32)
   %1:3 = flash.attention_grad %b, %b, %b, %b, %l, %b mask(#flash.causal) : (!d72, !d72, !d72, !d72, !l4096, !d72) -> (!d72, !d72, !d72)
@@ -120,5 +121,10 @@ func.func @dims(%a: !d32, %la: !l1024, %b: !d72, %c: !d80, %d: !d112, %l: !l4096
   %3:3 = flash.attention_grad %c, %c, %c, %c, %l, %c mask(#flash.causal) : (!d80, !d80, !d80, !d80, !l4096, !d80) -> (!d80, !d80, !d80)
   %4:3 = flash.attention_grad %c, %c, %c, %c, %l, %c mask(#flash.window<left = 1000, right = 0>) : (!d80, !d80, !d80, !d80, !l4096, !d80) -> (!d80, !d80, !d80)
   %5:3 = flash.attention_grad %d, %d, %d, %d, %l, %d : (!d112, !d112, !d112, !d112, !l4096, !d112) -> (!d112, !d112, !d112)
+  %6:3 = flash.attention_grad %d, %d, %d, %d, %l, %d score {
+  ^bb0(%s: f32, %b0: index, %h: index, %i: index, %j: index):
+    %r = math.tanh %s : f32
+    flash.yield %r : f32
+  } : (!d112, !d112, !d112, !d112, !l4096, !d112) -> (!d112, !d112, !d112)
   return
 }
