@@ -124,7 +124,8 @@ static bool paysToAlternate(const Problem &problem, const Machine &target,
       !haveKeysValues(problem, getValueColumns(problem, schedule)) ||
       problem.isMasked || given.stages.value_or(2) % 2 != 0 ||
       !problem.queries || !problem.group || !keys || !tiles ||
-      *problem.queries < llvm::divideCeil(rowsOfWarpgroup, *problem.group))
+      std::min(*problem.queries, rowsOfWarpgroup) * *problem.group <
+          rowsOfWarpgroup)
     return false;
   int64_t ofMultiprocessor = llvm::SaturatingMultiply<uint64_t>(*tiles, *keys) /
                              target.multiprocessors;
