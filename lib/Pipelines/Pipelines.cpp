@@ -177,6 +177,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   pm.addPass(tile::createPersist());
   pm.addPass(tile::createDivideByReciprocals());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
+  kernel.addPass(tile::createMultiplyQuantized());
   kernel.addPass(tile::createDivideColumns());
   kernel.addPass(tile::createMakeRings());
   pm.addPass(tile::createSpecializeWarps());

@@ -59,7 +59,7 @@ int64_t flash::countBlocksAtOnce(const Problem &problem, const Machine &target,
   int64_t byMemory = (target.sharedBytesPerBlock + reserved) /
                      (getSharedBytes(problem, staged) + reserved);
   int64_t byRegisters = problem.isDequantized()
-                            ? mostQuantizedBlocks
+                            ? getQuantizedTiles(problem).blocks
                             : getFillingBlocks(target, *schedule.queryTile) /
                                   target.multiprocessors;
   return target.multiprocessors *

@@ -17,9 +17,12 @@ namespace flash {
 /// A bound of the tables of models that bounds nothing.
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 
-/// The most blocks of one warp that convert keys and values on a
-/// multiprocessor.
-constexpr int64_t mostQuantizedBlocks = 12;
+/// Tiles of blocks of one warp that convert keys and values, and how many
+/// blocks of a multiprocessor have registers for them.
+struct QuantizedTiles {
+  int64_t maxHeadDim, keyTile, stages, blocks;
+};
+const QuantizedTiles &getQuantizedTiles(const Problem &problem);
 
 /// Bytes of shared memory of a block: the tile of queries, and as many tiles of
 /// keys and of values as there are stages.

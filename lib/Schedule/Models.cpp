@@ -46,6 +46,14 @@ bool flash::haveKeysValues(const Problem &problem, int64_t valueColumns) {
                                                problem.getElementBytes());
 }
 
+/// Whether products convert the tiles of 8 bits that they read. Otherwise these
+/// become a tile that is multiplied: where warps share tiles, or products do
+/// (`tile-multiply-quantized`).
+static bool convertsInRegisters(const Schedule &schedule, bool areOfKeys) {
+  int64_t warps = schedule.warps.value_or(getDefaultWarps(*schedule.queryTile));
+  return !schedule.hasRoles() && warps == 1 && !areOfKeys;
+}
+
 int64_t flash::getSharedBytes(const Problem &problem,
                               const Schedule &schedule) {
   int64_t bytes = schedule.queryStages.value_or(1) *
@@ -65,9 +73,8 @@ int64_t flash::getSharedBytes(const Problem &problem,
        {std::pair(problem.keyElement, problem.headDim),
         {problem.valueElement, areOfKeys ? 0 : ofValues}}) {
     int64_t tile = problem.getTileBytes(*schedule.keyTile, columns);
-    // Tiles that are copied become one that is multiplied.
     bool isQuantized = element && element != problem.element;
-    if (isQuantized)
+    if (isQuantized && !convertsInRegisters(schedule, areOfKeys))
       bytes += tile;
     bytes +=
         *schedule.stages *

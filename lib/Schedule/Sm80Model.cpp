@@ -25,9 +25,16 @@ constexpr int64_t leastKeyTile = 16;
 // Elements of 8 bits that a thread copies at once, 16 bytes.
 constexpr int64_t quantizedColumns = 16;
 // How many blocks of one warp that convert keys and values there are on a
-// multiprocessor, with how many stages, if tiles of queries are few
+// multiprocessor if tiles of queries are few
 // (docs/lab/2026-11-30-blocks-of-one-warp.md).
-constexpr int64_t blocksOfFewTiles = 4, stagesOfFewTiles = 2;
+constexpr int64_t blocksOfFewTiles = 4;
+// Best first, as for candidates below
+// (docs/lab/2026-11-30-conversion-in-registers.md).
+constexpr QuantizedTiles quantizedTiles[] = {{64, 32, 1, 16},
+                                             {112, 64, 1, 8},
+                                             {128, 32, 2, 8},
+                                             {160, 32, 1, 8},
+                                             {largestHeadDim, 16, 2, 8}};
 /// What a thread needs is such that the registers of a multiprocessor are
 /// enough for so many warps.
 int64_t countWarpsPerMultiprocessor(const Machine &target) {
@@ -67,6 +74,13 @@ int64_t flash::getFillingBlocks(const Machine &target, int64_t queryTile) {
                              1, mostSplitCtas);
 }
 
+const QuantizedTiles &flash::getQuantizedTiles(const Problem &problem) {
+  int64_t dim = std::max(problem.headDim, problem.valueDim);
+  return *llvm::find_if(quantizedTiles, [&](const QuantizedTiles &tiles) {
+    return dim <= tiles.maxHeadDim;
+  });
+}
+
 Schedule flash::chooseSm80Schedule(const Problem &problem,
                                    const Machine &target) {
   int64_t dim = std::max(problem.headDim, problem.valueDim);
@@ -102,21 +116,19 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
   // do both at the same time (docs/lab/2026-11-28-caches-of-8-bits.md). Of few
   // tiles the combination of so many splits would take longer.
   if (problem.isDequantized() && *schedule.queryTile == rowsOfWarp) {
-    schedule.keyTile = leastKeyTile;
+    const QuantizedTiles &best = getQuantizedTiles(problem);
+    schedule.keyTile = best.keyTile;
     std::optional<int64_t> tiles = problem.countQueryTiles(rowsOfWarp);
     bool areFew = tiles && target.copies >= TileCopies::Async &&
                   areFewTiles(target, *tiles);
-    Schedule staged = schedule;
-    staged.stages = areFew ? stagesOfFewTiles : 1;
-    int64_t blocks = areFew ? blocksOfFewTiles : mostQuantizedBlocks;
+    schedule.stages = target.copies >= TileCopies::Async ? best.stages : 1;
+    int64_t blocks = areFew ? blocksOfFewTiles : best.blocks;
     while (blocks > countWarpsPerMultiprocessor(target) &&
-           getSharedBytes(problem, staged) > getSharedLimit(target, blocks))
+           getSharedBytes(problem, schedule) > getSharedLimit(target, blocks))
       --blocks;
-    if (schedule.splitCtas) {
-      schedule.stages = staged.stages;
+    if (schedule.splitCtas)
       schedule.splitCtas =
           std::min(target.multiprocessors * blocks, mostSplitCtas);
-    }
   }
   return schedule;
 }

@@ -35,15 +35,15 @@ static constexpr int64_t splitsOfShare = 8, splitsOfShareOfOneWarp = 4;
 // To start a block takes as long for splits without keys, so that these may not
 // be many; and a block with fewer keys is mostly a beginning.
 static constexpr int64_t mostSplitsOfBound = 16, leastSplitKeys = 1024;
-// The same for blocks of one warp: many are on a multiprocessor. What they
-// convert from 8 bits takes them longer, and where all blocks run at once, more
-// and shorter ones are faster
+// The same for blocks of one warp: many are on a multiprocessor
 // (docs/lab/2026-11-30-blocks-of-one-warp.md).
-static constexpr int64_t mostSplitsOfOneWarp = 24, splitKeysOfOneWarp = 1024,
-                         mostQuantizedSplits = 64, quantizedSplitKeys = 512,
-                         leastQuantizedSplitKeys = 256;
+static constexpr int64_t mostSplitsOfOneWarp = 24, splitKeysOfOneWarp = 1024;
 // Up to so many times as many keys, if all blocks then run at once.
 static constexpr double mostStretch = 1.5;
+// A block that converts keys and values from 8 bits takes long by itself. So
+// splits have such a part of the bound, between half as many keys and as many
+// (docs/lab/2026-11-30-conversion-in-registers.md).
+static constexpr int64_t quantizedSplitsOfBound = 16, mostQuantizedSplits = 64;
 // Bytes of keys and values, as they are multiplied, that are read for each byte
 // of partial results, which is written and read: these take 2 % of the time, or
 // 4 where keys and values are converted.
@@ -73,12 +73,13 @@ static std::optional<int64_t> chooseSplitKeysOfOneWarp(const Problem &problem,
                                                        const Schedule &schedule,
                                                        int64_t keysOfPartial) {
   bool isDequantized = problem.isDequantized();
-  int64_t keys = isDequantized ? quantizedSplitKeys : splitKeysOfOneWarp,
-          least = isDequantized ? leastQuantizedSplitKeys : keys,
+  int64_t keys = splitKeysOfOneWarp,
           most = isDequantized ? mostQuantizedSplits : mostSplitsOfOneWarp,
           blocks = countBlocksAtOnce(problem, target, schedule),
           keysOfShare =
               getShare(problem, tiles, blocks) / splitsOfShareOfOneWarp;
+  if (isDequantized)
+    keys = std::clamp(*problem.keys / quantizedSplitsOfBound, keys / 2, keys);
   // With so many keys all blocks run at once, as far as tiles are so few.
   int64_t keysAtOnce = unlimited;
   if (int64_t splits = blocks / tiles)
@@ -86,8 +87,8 @@ static std::optional<int64_t> chooseSplitKeysOfOneWarp(const Problem &problem,
   keysOfPartial = std::min(keysOfPartial, keysAtOnce);
   if (2 * std::max(keysOfShare, keysOfPartial) > *problem.keys)
     return std::nullopt;
-  if (keysAtOnce <= mostStretch * keys)
-    keys = std::max(keysAtOnce, least);
+  if (!isDequantized && keysAtOnce <= mostStretch * keys)
+    keys = std::max(keysAtOnce, keys);
   return roundUpSplitOfOneWarp(
       std::max({keys, *problem.keys / most, keysOfShare, keysOfPartial}));
 }

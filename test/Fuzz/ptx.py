@@ -220,7 +220,7 @@ class Blocks:
         if re.fullmatch(r"-?\d+", operand):
             value = int(operand) & 0xFFFFFFFFFFFFFFFF
         elif re.match("0[fx]", operand):
-            value = int(operand[2:], 16)
+            value = int(operand[2:].rstrip("U"), 16)
         elif operand == "%tid.x":
             return (threads % self.block_threads).astype(u64)
         elif operand == "%ctaid.x":
@@ -337,6 +337,9 @@ class Blocks:
         self.copies = rest
 
     def do_mov(self, name, operands, threads):
+        if name[-1] == "pred":
+            self.set(operands[0], threads, self.get(operands[1], threads))
+            return
         half = u64(int(name[-1][1:]) // 2)
         if operands[0][0] == "{":
             value = self.get(operands[1], threads)
@@ -377,6 +380,14 @@ class Blocks:
     def do_selp(self, name, operands, threads):
         x, y, condition = (self.get(operand, threads) for operand in operands[1:])
         self.set(operands[0], threads, np.where(condition, x, y))
+
+    def do_prmt(self, name, operands, threads):
+        low, high, bytes_of = (self.get(operand, threads) for operand in operands[1:])
+        both, value = (low & LOW) | (high << u64(32)), u64(0)
+        for i in range(4):
+            byte = both >> u64(8) * (bytes_of >> u64(4 * i) & u64(7)) & u64(0xFF)
+            value = value | byte << u64(8 * i)
+        self.set(operands[0], threads, value)
 
     def do_shl(self, name, operands, threads):
         x, count = (self.get(operand, threads) for operand in operands[1:])

@@ -156,6 +156,11 @@ mlir::Value readTile(mlir::ImplicitLocOpBuilder &b, mlir::Value buffer,
                      bool transpose, mlir::Type elementType,
                      ConvertElement convert);
 
+/// Fills a tile, a tensor or memory as for `createGeneric`, with the elements
+/// of a quantized one, each times the scale of its row.
+mlir::Value dequantize(EmulationBuilder &b, mlir::Region &scaleOfRow,
+                       mlir::Value tile, mlir::Value destination);
+
 /// Where a row of values of 8 bits is among the columns of what
 /// `flash.interleave` gives.
 mlir::Value emitInterleaved(mlir::ImplicitLocOpBuilder &b, mlir::Value index);

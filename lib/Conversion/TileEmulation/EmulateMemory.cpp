@@ -350,17 +350,13 @@ static SmallVector<Value> emulateShare(ShareOp op, ManyValues<ShareOp> operands,
   return asTile(b, type, memory);
 }
 
-/// Fills a tile with the elements of a quantized one, each times the scale of
-/// its row.
-template <typename Op>
-static void dequantize(EmulationBuilder &b, Op op, ValueRange tile,
-                       Value destination) {
-  b.checkLease(tile[1]);
-  Block &scale = op.getScale().front();
+Value flash::tile::dequantize(EmulationBuilder &b, Region &scaleOfRow,
+                              Value tile, Value destination) {
+  Block &scale = scaleOfRow.front();
   AffineMap all = b.getMultiDimIdentityMap(2);
-  Type type = cast<MemRefType>(destination.getType()).getElementType();
-  createGeneric(
-      b, tile[0], destination, {all, all},
+  Type type = getElementTypeOrSelf(destination.getType());
+  return createGeneric(
+      b, tile, destination, {all, all},
       [&](ImplicitLocOpBuilder &b, ValueRange elements) -> Value {
         IRMapping mapping;
         mapping.map(scale.getArgument(0), linalg::IndexOp::create(b, 0));
@@ -379,7 +375,8 @@ static SmallVector<Value> emulateDequantize(DequantizeOp op,
                                             EmulationBuilder &b) {
   SmemType type = op.getResult().getType();
   Value memory = allocate(b, type);
-  dequantize(b, op, operands.getTile(), memory);
+  b.checkLease(operands.getTile()[1]);
+  dequantize(b, op.getScale(), operands.getTile()[0], memory);
   return asTile(b, type, memory);
 }
 
@@ -474,7 +471,9 @@ emulateRingDequantize(RingDequantizeOp op,
                       ManyValues<RingDequantizeOp> operands,
                       EmulationBuilder &b) {
   b.call("start_put", getStep(operands));
-  dequantize(b, op, operands.getTile(), getStage(b, op, operands));
+  b.checkLease(operands.getTile()[1]);
+  dequantize(b, op.getScale(), operands.getTile()[0],
+             getStage(b, op, operands));
   b.call("end_put", getStep(operands));
   return {};
 }

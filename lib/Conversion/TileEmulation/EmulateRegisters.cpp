@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
@@ -212,6 +213,50 @@ static Value stackColumns(EmulationBuilder &b, Value tile, int64_t parts) {
   return stack;
 }
 
+/// The first operand of a product, in f32, and the lease of its tile, if it is
+/// one of shared memory.
+static std::pair<Value, Value> readFirst(EmulationBuilder &b, Type type,
+                                         ValueRange operand, bool transpose,
+                                         ConvertElement convert) {
+  Type f32 = b.getF32Type();
+  if (isa<SmemType>(type)) {
+    b.checkLease(operand[1]);
+    return {readTile(b, operand[0], transpose, f32, convert), operand[1]};
+  }
+  AffineMap map = b.getMultiDimIdentityMap(2);
+  auto tensor = cast<RankedTensorType>(operand[0].getType());
+  Value a = createGeneric(
+      b, operand[0], createEmpty(b, tensor.clone(f32)), {map, map},
+      [&](ImplicitLocOpBuilder &b, ValueRange x) { return convert(b, x[0]); });
+  return {a, arith::ConstantIntOp::create(b, 0, 64)};
+}
+
+/// The sums of the products of two matrices of f32, added to what there is: a
+/// matrix of `shape`.
+static Value multiply(EmulationBuilder &b, Value a, Value factor, ValueRange c,
+                      ArrayRef<int64_t> shape) {
+  Type f32 = b.getF32Type();
+  Value sum;
+  if (!c.empty()) {
+    sum = c[0];
+  } else {
+    Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+    sum = fill(b, RankedTensorType::get(shape, f32), zero);
+  }
+  AffineExpr row, column, inner;
+  bindDims(b.getContext(), row, column, inner);
+  SmallVector<AffineMap> maps = AffineMap::inferFromExprList(
+      ArrayRef<SmallVector<AffineExpr, 4>>{
+          {row, inner}, {inner, column}, {row, column}},
+      b.getContext());
+  return createGeneric(
+      b, {a, factor}, sum, maps,
+      [](ImplicitLocOpBuilder &b, ValueRange elements) -> Value {
+        Value product = arith::MulFOp::create(b, elements[0], elements[1]);
+        return arith::AddFOp::create(b, elements[2], product);
+      });
+}
+
 static SmallVector<Value> emulateMmaAsync(MmaAsyncOp op,
                                           ManyValues<MmaAsyncOp> operands,
                                           EmulationBuilder &b) {
@@ -219,58 +264,50 @@ static SmallVector<Value> emulateMmaAsync(MmaAsyncOp op,
   auto convert = [&](ImplicitLocOpBuilder &b, Value element) {
     return convertFactor(b, element, op.getTf32());
   };
-  Value none = arith::ConstantIntOp::create(b, 0, 64);
-  Value leaseOfA = none, leaseOfB = operands.getB()[1];
-  Value a = operands.getA()[0];
-  if (isa<SmemType>(op.getA().getType())) {
-    leaseOfA = operands.getA()[1];
-    b.checkLease(leaseOfA);
-    a = readTile(b, a, op.getTransposeA(), f32, convert);
-  } else {
-    auto type = cast<RankedTensorType>(a.getType());
-    AffineMap map = b.getMultiDimIdentityMap(2);
-    a = createGeneric(b, a, createEmpty(b, type.clone(f32)), {map, map},
-                      [&](ImplicitLocOpBuilder &b, ValueRange elements) {
-                        return convert(b, elements[0]);
-                      });
-  }
+  RankedTensorType type = op.getResult().getType().getValue();
+  int64_t parts = op.getNumParts(), columnsOfParts = parts * type.getDimSize(1);
+  auto [a, leaseOfA] = readFirst(b, op.getA().getType(), operands.getA(),
+                                 op.getTransposeA(), convert);
+  Value leaseOfB = operands.getB()[1];
   b.checkLease(leaseOfB);
   b.note(leaseOfB);
-  RankedTensorType type = op.getResult().getType().getValue();
-  int64_t parts = op.getNumParts(), columnsOfPart = type.getDimSize(1);
   Value columns = operands.getB()[0];
   if (!op.getTransposeB())
     columns = takeColumns(b, columns, op.getB().getType(), operands.getPanel(),
-                          parts * columnsOfPart);
+                          columnsOfParts);
   bool isInterleaved = !isa<SmemType>(op.getA().getType()) &&
                        op.getB().getType().getElementBytes() == 1;
   Value factor = isInterleaved
                      ? readInterleaved(b, columns, f32, convert)
                      : readTile(b, columns, op.getTransposeB(), f32, convert);
-
-  RankedTensorType whole = RankedTensorType::get(
-      {type.getDimSize(0) / parts, parts * columnsOfPart}, f32);
-  Value sum;
-  if (op.getC())
-    sum = operands.getC()[0];
-  else
-    sum = fill(b, whole, arith::ConstantOp::create(b, b.getF32FloatAttr(0)));
-  AffineExpr row, column, inner;
-  bindDims(b.getContext(), row, column, inner);
-  SmallVector<AffineMap> maps = AffineMap::inferFromExprList(
-      ArrayRef<SmallVector<AffineExpr, 4>>{
-          {row, inner}, {inner, column}, {row, column}},
-      b.getContext());
-  Value result =
-      createGeneric(b, {a, factor}, sum, maps,
-                    [](ImplicitLocOpBuilder &b, ValueRange elements) -> Value {
-                      Value product =
-                          arith::MulFOp::create(b, elements[0], elements[1]);
-                      return arith::AddFOp::create(b, elements[2], product);
-                    });
+  Value result = multiply(b, a, factor, operands.getC(),
+                          {type.getDimSize(0) / parts, columnsOfParts});
   if (parts > 1)
     result = stackColumns(b, result, parts);
   return {result, leaseOfA, leaseOfB};
+}
+
+static SmallVector<Value>
+emulateMmaQuantized(MmaQuantizedOp op, ManyValues<MmaQuantizedOp> operands,
+                    EmulationBuilder &b) {
+  auto convert = [](ImplicitLocOpBuilder &b, Value element) {
+    return convertFactor(b, element, /*tf32=*/false);
+  };
+  Value a = readFirst(b, op.getA().getType(), operands.getA(),
+                      /*transpose=*/false, convert)
+                .first;
+  b.checkLease(operands.getB()[1]);
+  b.note(operands.getB()[1]);
+  SmemType tile = op.getB().getType();
+  Value memory = memref::AllocOp::create(
+      b,
+      MemRefType::get({tile.getRows(), tile.getColumns()}, op.getFactorType()));
+  dequantize(b, op.getScale(), operands.getB()[0], memory);
+  Value factor =
+      readTile(b, memory, op.getTransposeB(), b.getF32Type(), convert);
+  return {
+      multiply(b, a, factor, operands.getC(),
+               cast<RankedTensorType>(op.getResult().getType()).getShape())};
 }
 
 /// The product was computed when it was started. A GPU may read its operands
@@ -413,9 +450,9 @@ void flash::tile::populateRegisterEmulation(const EmulationTypes &types,
                                             RewritePatternSet &patterns) {
   patterns.add<EmulateConstant, EmulateMap>(types, patterns.getContext());
   patterns.add<EmulateElementwise>(types, calls, patterns.getContext());
-  addEmulations(patterns, types, calls, emulateMmaAsync, emulateMmaWait,
-                emulateBroadcast, emulateFold, emulateColumn, emulateReduce,
-                emulateReduceRows, emulateAny, emulateHasRows,
+  addEmulations(patterns, types, calls, emulateMmaAsync, emulateMmaQuantized,
+                emulateMmaWait, emulateBroadcast, emulateFold, emulateColumn,
+                emulateReduce, emulateReduceRows, emulateAny, emulateHasRows,
                 emulatePingPong<PingPongWaitOp>,
                 emulatePingPong<PingPongArriveOp>);
 }

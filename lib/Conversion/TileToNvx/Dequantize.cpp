@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Patterns.h"
+#include "Dequantize.h"
 
-#include "SharedTile.h"
 #include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -157,16 +156,17 @@ std::pair<Value, Value> Chunks::getPosition(ThreadBuilder &t,
   return {row, t.mul(chunk, columnsOfChunk)};
 }
 
-/// The scale of a row, which the op's region computes, times `getUnit`.
-static Value emitScale(ThreadBuilder &t, tile::PutDequantizedOp op, Value row) {
-  Block &body = op.getScale().front();
+/// The scale of a row, which the region computes, times `getUnit`.
+static Value emitScale(ThreadBuilder &t, Region &scaleOfRow, Type element,
+                       Value row) {
+  Block &body = scaleOfRow.front();
   IRMapping mapping;
   mapping.map(body.getArgument(0), row);
   for (Operation &inner : body.without_terminator())
     t.b.clone(inner, mapping);
   Value scale = mapping.lookupOrDefault(
       cast<tile::YieldOp>(body.getTerminator()).getResult());
-  double unit = getUnit(t, op.getTile().getType().getElementType());
+  double unit = getUnit(t, element);
   return unit == 1 ? scale
                    : arith::MulFOp::create(t.b, t.loc, scale, t.f32(unit))
                          .getResult();
@@ -200,6 +200,9 @@ convertPutDequantized(tile::PutDequantizedOp op,
                  to = op.getDestination().getType();
   Chunks chunks(from, *threads);
   auto vector = VectorType::get({4}, b.getI32Type());
+  auto getScale = [&](Value row) {
+    return emitScale(t, op.getScale(), from.getElementType(), row);
+  };
   auto load = [&](Value row, Value column) -> Value {
     return LLVM::LoadOp::create(
         b, t.loc, vector,
@@ -225,7 +228,7 @@ convertPutDequantized(tile::PutDequantizedOp op,
     positions.push_back(chunks.getPosition(t, step));
     // All of them are on their way at the same time.
     if (chunks.isWhole(step))
-      scales.push_back(emitScale(t, op, positions.back().first));
+      scales.push_back(getScale(positions.back().first));
   }
   int64_t whole = scales.size();
   for (int64_t first = 0; first < whole; first += chunksAtATime) {
@@ -246,8 +249,91 @@ convertPutDequantized(tile::PutDequantizedOp op,
   auto choice = scf::IfOp::create(b, t.loc, exists);
   b.setInsertionPointToStart(choice.thenBlock());
   auto [row, column] = positions.back();
-  store(row, column, load(row, column), emitScale(t, op, row));
+  store(row, column, load(row, column), getScale(row));
   return Value();
+}
+
+//===----------------------------------------------------------------------===//
+// In the registers of products
+//===----------------------------------------------------------------------===//
+
+// What a step contracts, and the columns of a block.
+static constexpr int64_t rowsOfStep = 16, columnsOfBlock = 8;
+
+QuantizedFactor::QuantizedFactor(ThreadBuilder t, tile::SmemType tile,
+                                 Value address, Region &scaleOfRow, Type type,
+                                 bool transposed)
+    : t(t), tile(tile), address(address), type(type), transposed(transposed) {
+  Value lane = t.lane();
+  auto addScale = [&](Value first, int64_t behind) {
+    scales.push_back(emitScale(this->t, scaleOfRow, tile.getElementType(),
+                               this->t.add(first, this->t.constant(behind))));
+  };
+  if (transposed) {
+    for (int64_t row = 0; row < tile.getRows(); row += columnsOfBlock)
+      addScale(t.div(lane, 4), row);
+    return;
+  }
+  loader.emplace(t, tile, address, t.rem(lane, 16), t.div(lane, 16));
+  for (int64_t first = 0; first < tile.getRows(); first += rowsOfStep)
+    for (int64_t row : {0, 1, 8, 9})
+      addScale(t.fragmentColumn(), first + row);
+}
+
+void QuantizedFactor::load(int64_t step) {
+  OpBuilder &b = t.b;
+  this->step = step;
+  words.clear();
+  if (!transposed) {
+    // Two times eight rows of 16 bytes, and of the next 16 columns.
+    int64_t chunks = tile.getColumns() / columnsOfChunk;
+    for (int64_t chunk = 0; chunk < chunks; chunk += 2)
+      llvm::append_range(
+          words, loader->load(rowsOfStep * step, chunk,
+                              std::min<int64_t>(4, 2 * (chunks - chunk)),
+                              /*transpose=*/true));
+    return;
+  }
+  // Where ldmatrix would give a thread four neighbours, the instruction takes
+  // two and the two that are eight behind. If the slots of a step had other
+  // columns, so that four neighbours fit, machines that add eight products at a
+  // time would round other sums.
+  Value column = t.add(t.fragmentColumn(), t.constant(rowsOfStep * step));
+  for (int64_t first = 0; first < tile.getRows(); first += columnsOfBlock) {
+    Value row = t.add(t.div(t.lane(), 4), t.constant(first));
+    SmallVector<Value> pairs;
+    for (int64_t behind : {0, 8}) {
+      Value offset =
+          getElementOffset(t, tile, row, t.add(column, t.constant(behind)));
+      pairs.push_back(LLVM::LoadOp::create(b, t.loc, b.getI16Type(),
+                                           t.advance(address, offset)));
+    }
+    words.push_back(
+        LLVM::BitcastOp::create(b, t.loc, b.getI32Type(), t.pack(pairs)));
+  }
+}
+
+std::array<SmallVector<Value>, 2> QuantizedFactor::convert(int64_t block) {
+  std::array<std::array<Value, 4>, 2> elements;
+  for (int64_t i : {0, 1}) {
+    elements[i] = widenWord(t, words[block + i], tile.getElementType());
+    for (int64_t number = 0; number < 4; ++number) {
+      Value scale =
+          scales[transposed ? block + i : 4 * step + 2 * i + number / 2];
+      elements[i][number] =
+          arith::MulFOp::create(t.b, t.loc, elements[i][number], scale);
+    }
+  }
+  auto round = [&](Value low, Value high) {
+    return t.truncatePair(low, high, type);
+  };
+  auto &[first, second] = elements;
+  // Four columns of one row, or of two rows two columns each.
+  if (transposed)
+    return {{{round(first[0], first[1]), round(first[2], first[3])},
+             {round(second[0], second[1]), round(second[2], second[3])}}};
+  return {{{round(first[0], first[2]), round(second[0], second[2])},
+           {round(first[1], first[3]), round(second[1], second[3])}}};
 }
 
 void flash::populateDequantizePatterns(const TypeConverter &converter,

@@ -499,10 +499,11 @@ static FailureOr<Value> convertStore(tile::StoreOp op,
     return Value();
   }
   size_t rowDim = memory.type.getRank() - 2;
+  Value firstColumn = t.fragmentColumn(layout);
   if (indices.size() == rowDim + 2)
-    indices.back() = t.add(indices.back(), t.fragmentColumn());
+    indices.back() = t.add(indices.back(), firstColumn);
   else
-    indices.push_back(t.fragmentColumn());
+    indices.push_back(firstColumn);
 
   int64_t bytes = type.getElementTypeBitWidth() / 8;
   int64_t rows = type.getDimSize(0) / (8 * layout.getNumWarps());
@@ -519,13 +520,14 @@ static FailureOr<Value> convertStore(tile::StoreOp op,
     for (int64_t block = 0; block < blocks; ++block) {
       Value value;
       int64_t at = index / 2 * blocks + block;
+      int64_t column = layout.getRegisterPart(type.getShape(), 4 * at)[1];
       if (bytes == 2)
         value = registers[2 * at + index % 2];
       else
         value = t.pack({registers[4 * at + index % 2 * 2],
                         registers[4 * at + index % 2 * 2 + 1]});
       if (!op.getAdd() && !op.getColumns()) {
-        LLVM::StoreOp::create(b, t.loc, value, t.advance(to, 8 * block * bytes),
+        LLVM::StoreOp::create(b, t.loc, value, t.advance(to, column * bytes),
                               /*alignment=*/2 * bytes);
         continue;
       }
@@ -537,11 +539,9 @@ static FailureOr<Value> convertStore(tile::StoreOp op,
       for (auto [i, element] : llvm::enumerate(elements)) {
         OpBuilder::InsertionGuard guard(b);
         if (op.getColumns())
-          startIf(t,
-                  isBelow(t,
-                          t.add(t.fragmentColumn(), t.constant(8 * block + i)),
-                          adaptor.getColumns().front()));
-        Value address = memory.advance(t, to, 8 * block + i);
+          startIf(t, isBelow(t, t.add(firstColumn, t.constant(column + i)),
+                             adaptor.getColumns().front()));
+        Value address = memory.advance(t, to, column + i);
         if (op.getAdd())
           LLVM::AtomicRMWOp::create(b, t.loc, LLVM::AtomicBinOp::fadd, address,
                                     element, LLVM::AtomicOrdering::monotonic,

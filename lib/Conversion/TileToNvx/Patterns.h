@@ -49,9 +49,9 @@ struct ThreadBuilder {
   /// The number of the warpgroup, the same value for all threads of a warp.
   mlir::Value warpgroup();
   /// The row and the column of a fragment that belong to the thread alone: the
-  /// coordinates of its first register.
+  /// coordinates of its first register. Without a layout it is no wide one.
   mlir::Value fragmentRow(mlir::Attribute layout);
-  mlir::Value fragmentColumn();
+  mlir::Value fragmentColumn(mlir::Attribute layout = {});
   /// The part of the coordinates in a tile of `rank` dimensions that belongs to
   /// the thread alone.
   llvm::SmallVector<mlir::Value, 2>

@@ -16,7 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Patterns.h"
+#include "Dequantize.h"
 #include "SharedTile.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -33,19 +33,31 @@ struct Fragment {
   SmallVector<Value> high, low;
 };
 
+/// What a product is of.
+struct Factors {
+  Type a;
+  tile::SmemType b;
+  RankedTensorType result;
+  bool transposeB, tf32;
+  Type element;            ///< Of what is multiplied.
+  Region *scale = nullptr; ///< Of rows of `b`, if that is quantized.
+};
+
 /// Emits one product.
 class Product {
   /// Steps of an accurate product that the tensor core sums.
   static constexpr int64_t stepsInSum = 4;
 
 public:
-  Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b, Value c);
+  Product(ThreadBuilder t, const Factors &factors, Value a, Value b, Value c);
   Value emit();
 
 private:
   bool isF32() { return element.isF32(); }
   /// Whether an operand is the sum of two parts.
-  bool isAccurate() { return isF32() && !op.getTf32(); }
+  bool isAccurate() { return isF32() && !factors.tf32; }
+  /// Whether the two fragments of 16 columns are the even and the odd ones.
+  bool isWide() { return quantized && !factors.transposeB; }
   /// Splits registers of f32 for three products, or rounds them for one. The
   /// rest is too large by `surplus` times 2^-23 of the number.
   Fragment split(SmallVector<Value> registers, int surplus);
@@ -59,13 +71,16 @@ private:
                                       int64_t count);
   void multiply(MutableArrayRef<Value> acc, ArrayRef<Value> a,
                 ArrayRef<Value> b);
+  /// The accumulators to which the product of a block of rows and the `i`-th of
+  /// two blocks of columns is added.
+  std::array<size_t, 4> getAccumulators(int64_t row, int64_t block, size_t i);
   /// Adds the products of some steps of the inner dimension to `acc`, whose
   /// values are null if nothing has been added yet and the product is accurate.
   void emitSteps(int64_t first, int64_t count, MutableArrayRef<Value> acc);
   Value loadF32(Value row, Value column);
 
   ThreadBuilder t;
-  tile::MmaAsyncOp op;
+  Factors factors;
   Value a, b, c;
   Type element;
   MatrixProducts products;
@@ -73,22 +88,22 @@ private:
   int64_t warps, rowBlocks, columnBlocks, steps;
   SmallVector<Value> registersOfA;
   std::optional<MatrixAccess> loaderA, loaderB;
+  std::optional<QuantizedFactor> quantized; ///< Instead of loaderB.
 };
 } // namespace
 
-Product::Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b,
+Product::Product(ThreadBuilder t, const Factors &factors, Value a, Value b,
                  Value c)
-    : t(t), op(op), a(a), b(b), c(c) {
-  RankedTensorType result = op.getResult().getType().getValue();
-  tileA = dyn_cast<tile::SmemType>(op.getA().getType());
-  tileB = op.getB().getType();
-  element = tileB.getElementType();
+    : t(t), factors(factors), a(a), b(b), c(c), element(factors.element) {
+  RankedTensorType result = factors.result;
+  tileA = dyn_cast<tile::SmemType>(factors.a);
+  tileB = factors.b;
   products = t.machine().products;
-  warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
+  warps = cast<tile::LayoutAttrInterface>(result.getEncoding()).getNumWarps();
   rowBlocks = result.getDimSize(0) / (rowsOfWarp * warps);
   columnBlocks = result.getDimSize(1) / 8;
-  int64_t inner = op.getTransposeB() ? tileB.getColumns() : tileB.getRows();
-  steps = llvm::divideCeil(inner * tileB.getElementBytes(), 32);
+  int64_t inner = factors.transposeB ? tileB.getColumns() : tileB.getRows();
+  steps = llvm::divideCeil(inner * element.getIntOrFloatBitWidth(), 256);
 
   Value lane = t.lane();
   Value upper = t.div(lane, 16);
@@ -102,7 +117,9 @@ Product::Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b,
   // the matrices of the first columns are loaded first (inner bytes 0 to 15,
   // then 16 to 31), then the matrices of the next. In any other order each
   // fragment costs two moves, 7 % of the time of a kernel.
-  if (op.getTransposeB())
+  if (factors.scale)
+    quantized.emplace(t, tileB, b, *factors.scale, element, factors.transposeB);
+  else if (factors.transposeB)
     loaderB.emplace(t, tileB, b, t.add(t.rem(lane, 8), t.mul(upper, 8)),
                     t.rem(t.div(lane, 8), 2));
   else if (!isF32())
@@ -119,7 +136,7 @@ Fragment Product::split(SmallVector<Value> registers, int surplus) {
     else
       value = LLVM::BitcastOp::create(builder, t.loc, builder.getF32Type(), x);
     // The instruction ignores the lower 13 bits of a register.
-    if (op.getTf32()) {
+    if (factors.tf32) {
       // cvt.rna.tf32 adds half of the last bit that is left and takes a second
       // instruction to see that NaN stays NaN. A product does so by itself; its
       // factor adds half of that bit on average (E[1 / x] = 0.5 / ln 2 for the
@@ -159,8 +176,7 @@ Fragment Product::loadA(int64_t block, int64_t step) {
     for (size_t i : {0, 2, 1, 3})
       registers.push_back(registersOfA[at + i]);
   } else {
-    int64_t columns =
-        cast<RankedTensorType>(op.getA().getType()).getDimSize(1) / 8;
+    int64_t columns = cast<RankedTensorType>(factors.a).getDimSize(1) / 8;
     for (int64_t i = 0; i < 4; ++i) {
       int64_t column = 2 * step + i / 2;
       registers.push_back(
@@ -199,7 +215,7 @@ SmallVector<Fragment> Product::loadBElements(int64_t block, int64_t step,
   SmallVector<Fragment> fragments;
   for (int64_t i = 0; i < count; ++i) {
     Value column = t.add(group, t.constant(8 * (block + i)));
-    if (op.getTransposeB())
+    if (factors.transposeB)
       fragments.push_back(
           split({loadF32(column, inner), loadF32(column, next)}, 0));
     else
@@ -210,12 +226,18 @@ SmallVector<Fragment> Product::loadBElements(int64_t block, int64_t step,
 }
 
 SmallVector<Fragment> Product::loadB(int64_t block, int64_t step) {
+  if (quantized) {
+    SmallVector<Fragment> fragments;
+    for (const SmallVector<Value> &registers : quantized->convert(block))
+      fragments.push_back({registers, {}});
+    return fragments;
+  }
   int64_t count = std::min<int64_t>(2, columnBlocks - block);
   // ldmatrix transposes elements of 16 bits only.
-  if (isF32() && (!tileA || !op.getTransposeB()))
+  if (isF32() && (!tileA || !factors.transposeB))
     return loadBElements(block, step, count);
   SmallVector<Value> registers;
-  if (op.getTransposeB())
+  if (factors.transposeB)
     registers =
         loaderB->load(8 * block, 2 * step, 2 * count, /*transpose=*/false);
   else
@@ -265,6 +287,16 @@ void Product::multiply(MutableArrayRef<Value> acc, ArrayRef<Value> lhs,
   }
 }
 
+std::array<size_t, 4> Product::getAccumulators(int64_t row, int64_t block,
+                                               size_t i) {
+  size_t first = (row * columnBlocks + block) * 4;
+  // Of four neighbours of a wide fragment, in a pair of each block.
+  if (isWide())
+    return {first + i, first + 4 + i, first + 2 + i, first + 6 + i};
+  first += 4 * i;
+  return {first, first + 1, first + 2, first + 3};
+}
+
 Value Product::emit() {
   SmallVector<Value> acc;
   if (c)
@@ -284,6 +316,8 @@ Value Product::emit() {
 void Product::emitSteps(int64_t first, int64_t count,
                         MutableArrayRef<Value> acc) {
   SmallVector<SmallVector<Fragment>> lhs(count), rhs(count);
+  if (quantized)
+    quantized->load(first);
   for (int64_t i = 0; i < count; ++i)
     for (int64_t row = 0; row < rowBlocks; ++row)
       lhs[i].push_back(loadA(row, first + i));
@@ -292,10 +326,12 @@ void Product::emitSteps(int64_t first, int64_t count,
       rhs[i] = loadB(column, first + i);
     for (size_t next = 0; next < rhs[0].size(); ++next)
       for (int64_t row = 0; row < rowBlocks; ++row) {
-        MutableArrayRef<Value> part =
-            acc.slice((row * columnBlocks + column + next) * 4, 4);
+        std::array<size_t, 4> at = getAccumulators(row, column, next);
         if (!isAccurate()) {
+          auto part = llvm::map_to_vector(at, [&](size_t i) { return acc[i]; });
           multiply(part, lhs[0][row].high, rhs[0][next].high);
+          for (auto [i, value] : llvm::zip_equal(at, part))
+            acc[i] = value;
           continue;
         }
         // The small products first, so that fewer of their bits are lost.
@@ -306,12 +342,21 @@ void Product::emitSteps(int64_t first, int64_t count,
         }
         for (int64_t i = 0; i < count; ++i)
           multiply(sum, lhs[i][row].high, rhs[i][next].high);
-        for (auto [total, x] : llvm::zip_equal(part, sum))
-          total = total ? arith::AddFOp::create(t.b, t.loc, total, x,
-                                                arith::FastMathFlags::contract)
-                        : x;
+        for (auto [i, x] : llvm::zip_equal(at, sum))
+          acc[i] = acc[i]
+                       ? arith::AddFOp::create(t.b, t.loc, acc[i], x,
+                                               arith::FastMathFlags::contract)
+                       : x;
       }
   }
+}
+
+/// Whether the machine multiplies such elements.
+static LogicalResult verifyMachine(Operation *op, Type type, ThreadBuilder &t) {
+  std::string element;
+  llvm::raw_string_ostream(element) << type;
+  std::string fault = t.machine().findProductFault(element);
+  return fault.empty() ? success() : LogicalResult(op->emitOpError() << fault);
 }
 
 static FailureOr<Value> convertMmaAsync(tile::MmaAsyncOp op,
@@ -324,14 +369,30 @@ static FailureOr<Value> convertMmaAsync(tile::MmaAsyncOp op,
   if (isa<Float8E4M3FNType>(type))
     return op.emitOpError("multiplies elements of ")
            << type << ", which products of warpgroups alone do";
-  std::string element;
-  llvm::raw_string_ostream(element) << type;
-  if (std::string fault = t.machine().findProductFault(element); !fault.empty())
-    return op.emitOpError() << fault;
+  if (failed(verifyMachine(op, type, t)))
+    return failure();
   Value b = advanceToPanel(t, op.getB().getType(), adaptor.getB(),
                            adaptor.getPanel());
-  Product product(t, op, adaptor.getA(), b, adaptor.getC());
-  return product.emit();
+  Factors factors{op.getA().getType(),
+                  op.getB().getType(),
+                  op.getResult().getType().getValue(),
+                  op.getTransposeB(),
+                  op.getTf32(),
+                  type};
+  return Product(t, factors, adaptor.getA(), b, adaptor.getC()).emit();
+}
+
+static FailureOr<Value>
+convertMmaQuantized(tile::MmaQuantizedOp op,
+                    tile::MmaQuantizedOp::Adaptor adaptor, ThreadBuilder &t) {
+  if (failed(verifyMachine(op, op.getFactorType(), t)))
+    return failure();
+  Factors factors{
+      op.getA().getType(), op.getB().getType(), op.getResult().getType(),
+      op.getTransposeB(),
+      /*tf32=*/false,      op.getFactorType(),  &op.getScale()};
+  return Product(t, factors, adaptor.getA(), adaptor.getB(), adaptor.getC())
+      .emit();
 }
 
 /// mma.sync has finished when the thread goes on.
@@ -444,5 +505,5 @@ convertLoad(tile::LoadOp op, tile::LoadOp::Adaptor adaptor, ThreadBuilder &t) {
 void flash::populateProductPatterns(const TypeConverter &converter,
                                     RewritePatternSet &patterns) {
   addConversions(converter, patterns, /*benefit=*/1, convertMmaAsync,
-                 convertMmaWait, convertLoad);
+                 convertMmaQuantized, convertMmaWait, convertLoad);
 }

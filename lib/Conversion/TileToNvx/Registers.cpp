@@ -215,7 +215,8 @@ static FailureOr<Value> convertBroadcast(tile::BroadcastOp op,
          row += rowsOfWarp * getLayout(result).getNumWarps())
       for (size_t at = 0; at < rows.size(); at += 2)
         registers.append({rows[at], rows[at + 1], rows[at], rows[at + 1]});
-  } else if (isa<tile::FragmentAttr>(result.getEncoding())) {
+  } else if (isa<tile::FragmentAttr, tile::WideFragmentAttr>(
+                 result.getEncoding())) {
     int64_t blocks = result.getDimSize(1) / 8;
     for (size_t row = 0; row < rows.size(); row += 2)
       for (int64_t block = 0; block < blocks; ++block)

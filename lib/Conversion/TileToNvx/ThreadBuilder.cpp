@@ -108,7 +108,10 @@ Value ThreadBuilder::warpOf(Attribute layout) {
 Value ThreadBuilder::fragmentRow(Attribute layout) {
   return add(mul(warpOf(layout), 16), div(lane(), 4));
 }
-Value ThreadBuilder::fragmentColumn() { return mul(rem(lane(), 4), 2); }
+Value ThreadBuilder::fragmentColumn(Attribute layout) {
+  bool isWide = isa_and_nonnull<tile::WideFragmentAttr>(layout);
+  return mul(rem(lane(), 4), isWide ? 4 : 2);
+}
 
 SmallVector<Value, 2>
 ThreadBuilder::getPosition(tile::LayoutAttrInterface layout, int64_t rank) {
@@ -123,7 +126,7 @@ ThreadBuilder::getPosition(tile::LayoutAttrInterface layout, int64_t rank) {
     return {fragmentColumn()};
   if (rank == 1)
     return {fragmentRow(layout)};
-  return {fragmentRow(layout), fragmentColumn()};
+  return {fragmentRow(layout), fragmentColumn(layout)};
 }
 
 SmallVector<Value> ThreadBuilder::unpack(Value vector) {

@@ -41,6 +41,21 @@ func.func @f(%x: tensor<16x12xf32, #tile.fragment<1>>)
 
 // -----
 
+// expected-error @below {{the columns of a wide fragment must be a multiple of 16, got 24}}
+func.func @f(%x: tensor<16x24xf32, #tile.wide_fragment<1>>)
+
+// -----
+
+// expected-error @below {{a layout is spread over 1 to 32 warps, got 0}}
+func.func @f(%x: tensor<16x16xf32, #tile.wide_fragment<0>>)
+
+// -----
+
+// expected-error @below {{the rows of a tile over 2 warps must be a multiple of 32, got 16}}
+func.func @f(%x: tensor<16x16xf32, #tile.wide_fragment<2>>)
+
+// -----
+
 // expected-error @below {{four lanes share a row, got 8 columns}}
 func.func @f(%x: tensor<16x8xf32, #tile.lanes<1>>)
 
@@ -180,7 +195,7 @@ func.func @f(%x: tensor<16xf32, #tile.rows<1>>, %m: memref<?x?xf32>, %i: index) 
 // -----
 
 func.func @f(%x: tensor<16x4xf32, #tile.lanes<1>>, %m: memref<?x4xf32>, %i: index) {
-  // expected-error @below {{operand #0 must be tensor in the layout FragmentAttr or tensor in the layout RowsAttr}}
+  // expected-error @below {{operand #0 must be tensor in the layout FragmentAttr or tensor in the layout WideFragmentAttr or tensor in the layout RowsAttr}}
   tile.store %x, %m[%i] : tensor<16x4xf32, #tile.lanes<1>> to memref<?x4xf32>
   return
 }
@@ -534,7 +549,7 @@ func.func @f(%m: memref<?xf32>, %i: index) {
 // -----
 
 func.func @f(%x: f32) {
-  // expected-error @below {{expects parent op to be one of 'tile.map, tile.dequantize, tile.ring.dequantize, tile.put_dequantized'}}
+  // expected-error @below {{expects parent op to be one of 'tile.map, tile.dequantize, tile.mma_quantized, tile.ring.dequantize, tile.put_dequantized'}}
   tile.yield %x : f32
 }
 
@@ -1387,6 +1402,105 @@ func.func @f(%x: !tile.smem<16x32xi8, swizzle = 32>, %s: f32) {
 func.func @f(%x: !tile.smem<16x32xf16, swizzle = 64>, %s: f32) {
   // expected-error @below {{operand #0 must be shared-memory tile of f8E4M3FN or i8, but got '!tile.smem<16x32xf16, swizzle = 64>'}}
   %r = tile.dequantize %x : !tile.smem<16x32xf16, swizzle = 64> to !tile.smem<16x32xf16, swizzle = 64> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<16x32xf16, swizzle = 64>, %b: !tile.smem<16x24xi8, swizzle = 32>, %s: f32) {
+  // expected-error @below {{converts 16 columns at a time, and '!tile.smem<16x24xi8, swizzle = 32>' has 24; the next multiple is 32}}
+  %r = tile.mma_quantized %a, %b transpose_b : !tile.smem<16x32xf16, swizzle = 64>, !tile.smem<16x24xi8, swizzle = 32> -> tensor<16x16xf32, #tile.fragment<1>> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<16x32xf16, swizzle = 64>, %b: !tile.smem<8x32xi8, swizzle = 32>, %s: f32) {
+  // expected-error @below {{multiplies by 16 rows at a time, and '!tile.smem<8x32xi8, swizzle = 32>' has 8; the next multiple is 16}}
+  %r = tile.mma_quantized %a, %b transpose_b : !tile.smem<16x32xf16, swizzle = 64>, !tile.smem<8x32xi8, swizzle = 32> -> tensor<16x8xf32, #tile.fragment<1>> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<16x32xf16, swizzle = 64>, %b: !tile.smem<16x32xi8, swizzle = 32>, %s: f32) {
+  // expected-error @below {{gives a fragment of f32 with transpose_b, and a wide one without, not 'tensor<16x16xf32, #tile.wide_fragment<1>>'}}
+  %r = tile.mma_quantized %a, %b transpose_b : !tile.smem<16x32xf16, swizzle = 64>, !tile.smem<16x32xi8, swizzle = 32> -> tensor<16x16xf32, #tile.wide_fragment<1>> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x16xf16, #tile.fragment<1>>, %b: !tile.smem<16x32xi8, swizzle = 32>, %s: f32) {
+  // expected-error @below {{gives a fragment of f32 with transpose_b, and a wide one without, not 'tensor<16x32xf32, #tile.fragment<1>>'}}
+  %r = tile.mma_quantized %a, %b : tensor<16x16xf16, #tile.fragment<1>>, !tile.smem<16x32xi8, swizzle = 32> -> tensor<16x32xf32, #tile.fragment<1>> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x16xf16, #tile.fragment<1 from 1>>, %b: !tile.smem<16x32xi8, swizzle = 32>, %s: f32) {
+  // expected-error @below {{needs operands and result over the same warps}}
+  %r = tile.mma_quantized %a, %b : tensor<16x16xf16, #tile.fragment<1 from 1>>, !tile.smem<16x32xi8, swizzle = 32> -> tensor<16x32xf32, #tile.wide_fragment<1>> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<16x32xf32, swizzle = 128>, %b: !tile.smem<16x32xi8, swizzle = 32>, %s: f32) {
+  // expected-error @below {{multiplies f16 or bf16, not 'f32'}}
+  %r = tile.mma_quantized %a, %b transpose_b : !tile.smem<16x32xf32, swizzle = 128>, !tile.smem<16x32xi8, swizzle = 32> -> tensor<16x16xf32, #tile.fragment<1>> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<16x32xf16, swizzle = 64>, %b: !tile.smem<16x32xi8, swizzle = 32>, %s: f32) {
+  // expected-error @below {{contracts 32 columns of a with 16 of b}}
+  %r = tile.mma_quantized %a, %b : !tile.smem<16x32xf16, swizzle = 64>, !tile.smem<16x32xi8, swizzle = 32> -> tensor<16x32xf32, #tile.wide_fragment<1>> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x16xf16, #tile.fragment<1>>, %b: !tile.smem<16x32xi8, swizzle = 32>, %s: f32) {
+  // expected-error @below {{gives a tile of 16 x 32, not 'tensor<16x16xf32, #tile.wide_fragment<1>>'}}
+  %r = tile.mma_quantized %a, %b : tensor<16x16xf16, #tile.fragment<1>>, !tile.smem<16x32xi8, swizzle = 32> -> tensor<16x16xf32, #tile.wide_fragment<1>> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<16x16xf16, #tile.fragment<1>>, %b: !tile.smem<16x32xi8, swizzle = 32>, %c: tensor<16x32xf32, #tile.fragment<1>>, %s: f32) {
+  // expected-error @below {{adds to a tile of another type than its result: 'tensor<16x32xf32, #tile.fragment<1>>'}}
+  %r = tile.mma_quantized %a, %b add %c : tensor<16x16xf16, #tile.fragment<1>>, !tile.smem<16x32xi8, swizzle = 32>, tensor<16x32xf32, #tile.fragment<1>> -> tensor<16x32xf32, #tile.wide_fragment<1>> {
   ^bb0(%row: index):
     tile.yield %s : f32
   }

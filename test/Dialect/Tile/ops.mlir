@@ -53,6 +53,24 @@ func.func @parts(%k: !memory, %b: index, %t: index, %x: tensor<128x64xf16, #tile
   return
 }
 
+// CHECK-LABEL: func @quantized(
+func.func @quantized(%q: !tile.smem<16x32xf16, swizzle = 64>, %b: !tile.smem<16x32xi8, swizzle = 32>, %p: tensor<16x16xf16, #tile.fragment<1>>,
+                     %o: tensor<16x32xf32, #tile.wide_fragment<1>>, %s: f32) {
+  // CHECK: tile.mma_quantized %{{.*}}, %{{.*}} transpose_b : !tile.smem<16x32xf16, swizzle = 64>, <16x32xi8, swizzle = 32> -> tensor<16x16xf32, #tile.fragment<1>> {
+  // CHECK-NEXT: ^bb0(%{{.*}}: index):
+  // CHECK-NEXT:   tile.yield
+  %scores = tile.mma_quantized %q, %b transpose_b : !tile.smem<16x32xf16, swizzle = 64>, !tile.smem<16x32xi8, swizzle = 32> -> tensor<16x16xf32, #tile.fragment<1>> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  // CHECK: tile.mma_quantized %{{.*}}, %{{.*}} add %{{.*}} : tensor<16x16xf16, #tile.fragment<1>>, <16x32xi8, swizzle = 32>, tensor<16x32xf32, #tile.wide_fragment<1>> -> tensor<16x32xf32, #tile.wide_fragment<1>> {
+  %sums = tile.mma_quantized %p, %b add %o : tensor<16x16xf16, #tile.fragment<1>>, !tile.smem<16x32xi8, swizzle = 32>, tensor<16x32xf32, #tile.wide_fragment<1>> -> tensor<16x32xf32, #tile.wide_fragment<1>> {
+  ^bb0(%row: index):
+    tile.yield %s : f32
+  }
+  return
+}
+
 // CHECK-LABEL: func @share(
 func.func @share(%x: tensor<128x64xf16, #tile.fragment<8>>, %rows: tensor<64xf32, #tile.rows<4>>) {
   // CHECK: tile.share %{{.*}} : tensor<128x64xf16, #tile.fragment<8>> to <128x64xf16, swizzle = 128>

@@ -104,6 +104,48 @@ SmallVector<int64_t, 2> FragmentAttr::getRegisterPart(ArrayRef<int64_t> shape,
 }
 
 //===----------------------------------------------------------------------===//
+// Wide fragment
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+WideFragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                         int64_t warps, int64_t firstWarp) {
+  return verifyWarps(emitError, warps, firstWarp);
+}
+
+LogicalResult WideFragmentAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type,
+    function_ref<InFlightDiagnostic()> emitError) const {
+  if (failed(verifyRows(emitError, getWarps(), shape, 2)))
+    return failure();
+  if (shape[1] > 0 && shape[1] % 16 == 0)
+    return success();
+  return emitError() << "the columns of a wide fragment must be a multiple of "
+                        "16, got "
+                     << shape[1];
+}
+
+int64_t WideFragmentAttr::getNumWarps() const { return getWarps(); }
+
+int64_t WideFragmentAttr::getNumRegisters(ArrayRef<int64_t> shape) const {
+  return shape[0] * shape[1] / (32 * getWarps());
+}
+
+SmallVector<int64_t, 2> WideFragmentAttr::getThreadPart(int64_t warp,
+                                                        int64_t lane) const {
+  return {getThreadRow(warp, lane), lane % 4 * 4};
+}
+
+SmallVector<int64_t, 2>
+WideFragmentAttr::getRegisterPart(ArrayRef<int64_t> shape,
+                                  int64_t index) const {
+  int64_t pairs = shape[1] / 8, pair = index / 4;
+  int64_t row = pair / pairs * 2 + index / 2 % 2, inRow = pair % pairs;
+  return {getRegisterRow(getWarps(), row),
+          inRow / 2 * 16 + inRow % 2 * 2 + index % 2};
+}
+
+//===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
 

@@ -320,15 +320,9 @@ LogicalResult RingPutOp::verify() {
 /// A thread converts what it reads of a row at once, 16 bytes.
 static constexpr int64_t dequantizedAtOnce = 16;
 
-/// Checks what becomes of a quantized tile, and the region that gives scales.
-static LogicalResult verifyDequantized(Operation *op, SmemType tile,
-                                       SmemType result, Region &scale) {
-  if (tile.getRows() != result.getRows() ||
-      tile.getColumns() != result.getColumns() ||
-      result.getElementType().getIntOrFloatBitWidth() != 16)
-    return op->emitOpError("gives a tile of f16 or bf16 with the rows and "
-                           "columns of ")
-           << tile << ", not " << result;
+/// Checks the columns of a quantized tile, and the region that gives scales.
+static LogicalResult verifyQuantized(Operation *op, SmemType tile,
+                                     Region &scale) {
   if (tile.getColumns() % dequantizedAtOnce != 0)
     return op->emitOpError("converts ")
            << dequantizedAtOnce << " columns at a time, and " << tile << " has "
@@ -342,6 +336,18 @@ static LogicalResult verifyDequantized(Operation *op, SmemType tile,
     return success();
   return op->emitOpError("has a region that takes a row, an index, and yields "
                          "its scale, of f32");
+}
+
+/// Checks what becomes of a quantized tile.
+static LogicalResult verifyDequantized(Operation *op, SmemType tile,
+                                       SmemType result, Region &scale) {
+  if (tile.getRows() != result.getRows() ||
+      tile.getColumns() != result.getColumns() ||
+      result.getElementType().getIntOrFloatBitWidth() != 16)
+    return op->emitOpError("gives a tile of f16 or bf16 with the rows and "
+                           "columns of ")
+           << tile << ", not " << result;
+  return verifyQuantized(op, tile, scale);
 }
 
 LogicalResult DequantizeOp::verify() {
@@ -362,7 +368,7 @@ LogicalResult PutDequantizedOp::verify() {
 LogicalResult StoreOp::verify() {
   auto tile = cast<RankedTensorType>(getX().getType());
   if (getAdd() && (!tile.getElementType().isF32() ||
-                   !isa<FragmentAttr>(tile.getEncoding())))
+                   !isa<FragmentAttr, WideFragmentAttr>(tile.getEncoding())))
     return emitOpError("adds a fragment of f32, not ") << tile;
   MemRefType memory = getDestination().getType();
   bool isMatrix = tile.getRank() == 2;
@@ -758,6 +764,55 @@ LogicalResult MmaAsyncOp::verify() {
   if (!getTransposeB() &&
       failed(verifyColumnsOf(*this, b, getPanel(), columns)))
     return failure();
+  if (getC() && getC().getType() != result)
+    return emitOpError("adds to a tile of another type than its result: ")
+           << getC().getType();
+  return success();
+}
+
+Type MmaQuantizedOp::getFactorType() {
+  if (auto tile = dyn_cast<SmemType>(getA().getType()))
+    return tile.getElementType();
+  return getElementTypeOrSelf(getA().getType());
+}
+
+LogicalResult MmaQuantizedOp::verify() {
+  RankedTensorType result = getResult().getType();
+  SmemType tile = getB().getType();
+  if (failed(verifyQuantized(*this, tile, getScale())))
+    return failure();
+  if (tile.getRows() % MmaAsyncOp::rowMultiple != 0)
+    return emitOpError("multiplies by ")
+           << MmaAsyncOp::rowMultiple << " rows at a time, and " << tile
+           << " has " << tile.getRows() << "; the next multiple is "
+           << llvm::alignTo(tile.getRows(), MmaAsyncOp::rowMultiple);
+  if (getTransposeB() != isa<FragmentAttr>(result.getEncoding()) ||
+      !result.getElementType().isF32())
+    return emitOpError("gives a fragment of f32 with transpose_b, and a wide "
+                       "one without, not ")
+           << result;
+  int64_t rows, inner;
+  if (auto a = dyn_cast<SmemType>(getA().getType())) {
+    rows = a.getRows();
+    inner = a.getColumns();
+  } else {
+    auto registers = cast<RankedTensorType>(getA().getType());
+    if (!haveSameWarps(registers, result))
+      return emitOpError("needs operands and result over the same warps");
+    rows = registers.getDimSize(0);
+    inner = registers.getDimSize(1);
+  }
+  if (getFactorType().getIntOrFloatBitWidth() != 16)
+    return emitOpError("multiplies f16 or bf16, not ") << getFactorType();
+  int64_t columns = tile.getColumns(), innerOfB = tile.getRows();
+  if (getTransposeB())
+    std::swap(columns, innerOfB);
+  if (inner != innerOfB)
+    return emitOpError("contracts ")
+           << inner << " columns of a with " << innerOfB << " of b";
+  if (result.getDimSize(0) != rows || result.getDimSize(1) != columns)
+    return emitOpError("gives a tile of ")
+           << rows << " x " << columns << ", not " << result;
   if (getC() && getC().getType() != result)
     return emitOpError("adds to a tile of another type than its result: ")
            << getC().getType();

@@ -58,7 +58,8 @@ static int64_t getStoreVectorWidth(BlockArgument argument) {
     if (auto store = dyn_cast<StoreOp>(user);
         store && store.getDestination() == argument) {
       auto type = cast<RankedTensorType>(store.getX().getType());
-      if (type.getRank() == 2 && isa<FragmentAttr>(type.getEncoding()) &&
+      if (type.getRank() == 2 &&
+          isa<FragmentAttr, WideFragmentAttr>(type.getEncoding()) &&
           !store.getColumns())
         vectorWidth = std::max<int64_t>(vectorWidth, 2);
     }

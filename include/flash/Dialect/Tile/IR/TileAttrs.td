@@ -54,6 +54,23 @@ def Tile_FragmentAttr : Tile_Layout<"Fragment", "fragment"> {
   }];
 }
 
+def Tile_WideFragmentAttr : Tile_Layout<"WideFragment", "wide_fragment"> {
+  let summary = "the layout of a matrix of whose rows each thread has four neighbours";
+  let description = [{
+    `tensor<MxNxf32, #tile.wide_fragment<W>>` is `#tile.fragment<W>` with the columns of every 16 in another order, as a
+    product gives them that reads the rows of a tile of 8 bits (`tile.mma_quantized`): where instructions load pairs of
+    bytes, the even columns are of one `mma.sync` and the odd ones of the next. Element `(i, j)` is held by
+
+    ```
+    warp     = (i / 16) mod W
+    lane     = 4 * (i mod 8) + (j mod 16) / 4
+    register = ((i / (16 W)) * (N / 8) + j / 16 * 2 + j / 2 mod 2) * 4 + 2 * ((i / 8) mod 2) + j mod 2
+    ```
+
+    `M` is a multiple of `16 W`, `N` of 16. Values of rows are in `#tile.rows<W>`, as for fragments.
+  }];
+}
+
 def Tile_RowsAttr : Tile_Layout<"Rows", "rows"> {
   let summary = "the layout of one value for each row of a fragment";
   let description = [{

@@ -24,6 +24,7 @@ class Tile_TensorWith<string layout>
                  "::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding())">,
            "tensor in the layout " # layout, "::mlir::RankedTensorType">;
 def Tile_FragmentTensor : Tile_TensorWith<"FragmentAttr">;
+def Tile_WideFragmentTensor : Tile_TensorWith<"WideFragmentAttr">;
 def Tile_RowsTensor : Tile_TensorWith<"RowsAttr">;
 def Tile_ColumnsTensor : Tile_TensorWith<"ColumnsAttr">;
 def Tile_LanesTensor : Tile_TensorWith<"LanesAttr">;
@@ -634,6 +635,43 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async",
   let hasVerifier = 1;
 }
 
+def Tile_MmaQuantizedOp : Tile_Op<"mma_quantized",
+    [MemoryEffects<[MemRead]>, SingleBlock]> {
+  let summary = "multiplies by a tile of 8-bit elements, which are converted in registers";
+  let description = [{
+    `d = a b + c`, or `a b` without `c`, as `tile.mma_async` and `tile.mma_wait` give it, where `b` is what `tile.dequantize`
+    makes of a tile of f8E4M3FN or i8 and the scales of its rows: every element is that number of f16 or bf16, the type
+    of `a`. Each warp converts what it multiplies in the registers from which `mma.sync` reads it, so the numbers take no
+    second tile of shared memory; but each warp converts all of the tile.
+
+    With `transpose_b` the rows of the tile are the columns of `d`, a fragment. Otherwise they are what is contracted, and
+    `d` is a wide fragment. The rows and the columns of the tile are multiples of 16.
+
+    ```mlir
+    %o = tile.mma_quantized %p, %vt add %o0 : tensor<16x32xbf16, #tile.fragment<1>>,
+        !tile.smem<32x128xf8E4M3FN, swizzle = 128>, tensor<16x128xf32, #tile.wide_fragment<1>> -> tensor<16x128xf32, #tile.wide_fragment<1>> {
+    ^bb0(%row: index):
+      tile.yield %scale : f32
+    }
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[Tile_FragmentTensor, Tile_FactorSmem]>:$a,
+    Tile_QuantizedSmem:$b,
+    Optional<Tile_AnyTensorOf<[Tile_FragmentTensor, Tile_WideFragmentTensor]>>:$c,
+    UnitAttr:$transpose_b);
+  let results = (outs Tile_AnyTensorOf<[Tile_FragmentTensor, Tile_WideFragmentTensor]>:$result);
+  let regions = (region SizedRegion<1>:$scale);
+  let assemblyFormat = [{
+    $a `,` $b (`add` $c^)? (`transpose_b` $transpose_b^)? attr-dict `:` type($a) `,` type($b) (`,` type($c)^)?
+    `->` type($result) custom<OwnRegion>($scale)
+  }];
+  let extraClassDeclaration = [{
+    /// The type of what is multiplied.
+    ::mlir::Type getFactorType();
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_MmaWaitOp : Tile_Op<"mma_wait",
     [TypesMatchWith<"the result is what was pending", "pending", "result",
                     "::llvm::cast<PendingType>($_self).getValue()">]> {
@@ -1072,7 +1110,8 @@ def Tile_MapOp : Tile_Op<"map", [RecursiveMemoryEffects, SingleBlock]> {
 
 def Tile_YieldOp : Tile_Op<"yield",
     [Pure, Terminator,
-     ParentOneOf<["MapOp", "DequantizeOp", "RingDequantizeOp", "PutDequantizedOp"]>]> {
+     ParentOneOf<["MapOp", "DequantizeOp", "MmaQuantizedOp", "RingDequantizeOp",
+                  "PutDequantizedOp"]>]> {
   let summary = "ends the region of a map, or the one that gives the scales of rows";
   let arguments = (ins AnyType:$result);
   let assemblyFormat = "$result attr-dict `:` type($result)";
@@ -1097,8 +1136,8 @@ def Tile_StoreOp : Tile_Op<"store",
     ```
   }];
   let arguments = (ins UnitAttr:$add,
-    AnyTypeOf<[Tile_FragmentTensor, Tile_RowsTensor, Tile_ColumnsTensor,
-               Tile_WarpRowsTensor]>:$x,
+    AnyTypeOf<[Tile_FragmentTensor, Tile_WideFragmentTensor, Tile_RowsTensor,
+               Tile_ColumnsTensor, Tile_WarpRowsTensor]>:$x,
     MemRefOf<[F16, BF16, F32, I32]>:$destination, Variadic<Index>:$indices,
     Optional<Index>:$rows, UnitAttr:$to_end, Optional<Index>:$columns,
     OptionalAttr<I64Attr>:$packed);

@@ -191,6 +191,26 @@ def DivideByReciprocals : Pass<"tile-divide-by-reciprocals", "::mlir::ModuleOp">
                            "::mlir::memref::MemRefDialect"];
 }
 
+def MultiplyQuantized : Pass<"tile-multiply-quantized", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Convert tiles of 8 bits in the registers that products read";
+  let description = [{
+    A tile that is dequantized (`tile.dequantize`) for one product of one warp needs no second tile in shared memory: the
+    product becomes a `tile.mma_quantized`. What products of rows of such tiles add to, and what is computed from it element by element or
+    stored, is then a wide fragment. Where something else needs it as a fragment, as a product does that does not become one of these,
+    tiles that are multiplied by their rows stay as they are. So do tiles that several warps or
+    several products read: each would convert the whole tile.
+
+    ```mlir
+    %vt = tile.dequantize %v8 : !tile.smem<32x128xi8, swizzle = 128> to !tile.smem<32x128xf16, swizzle = 128> {...}
+    %p = tile.mma_async %w, %vt add %o : ..., tensor<16x128xf32, #tile.fragment<1>> -> !tile.pending<tensor<16x128xf32, #tile.fragment<1>>>
+    %s = tile.mma_wait %p : !tile.pending<tensor<16x128xf32, #tile.fragment<1>>>
+    // becomes
+    %s = tile.mma_quantized %w, %v8 add %o : ..., tensor<16x128xf32, #tile.wide_fragment<1>> -> tensor<16x128xf32, #tile.wide_fragment<1>> {...}
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def DivideColumns : Pass<"tile-divide-columns", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Divide wide accumulators between two warpgroups";
   let description = [{

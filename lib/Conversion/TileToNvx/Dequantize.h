@@ -1,0 +1,48 @@
+//===- Dequantize.h - Elements of 8 bits in registers -----------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_CONVERSION_TILETONVX_DEQUANTIZE_H
+#define FLASH_LIB_CONVERSION_TILETONVX_DEQUANTIZE_H
+
+#include "SharedTile.h"
+
+namespace flash {
+
+/// The second operand of a product of mma.sync, a tile of elements of 8 bits in
+/// shared memory, which a thread converts in the registers of its fragments.
+class QuantizedFactor {
+public:
+  /// `scaleOfRow` yields the scale of a row. The elements become ones of
+  /// `type`, and the rows of a `transposed` tile are the columns of the
+  /// product.
+  QuantizedFactor(ThreadBuilder t, tile::SmemType tile, mlir::Value address,
+                  mlir::Region &scaleOfRow, mlir::Type type, bool transposed);
+
+  /// Loads what a step over 16 rows of the operand, not transposed, needs.
+  void load(int64_t step);
+  /// The two registers of each of the fragments of two blocks of eight columns,
+  /// from what was loaded last. Of a tile that is not transposed, a pair of
+  /// bytes has an even column and the odd one behind it, so one fragment is the
+  /// even columns of the 16, the other one the odd columns.
+  std::array<llvm::SmallVector<mlir::Value>, 2> convert(int64_t block);
+
+private:
+  ThreadBuilder t;
+  tile::SmemType tile;
+  mlir::Value address;
+  mlir::Type type;
+  bool transposed;
+  std::optional<MatrixAccess> loader; ///< Of a tile that is not transposed.
+  /// For all rows of the tile from which the thread has elements.
+  llvm::SmallVector<mlir::Value> scales;
+  llvm::SmallVector<mlir::Value> words; ///< Of the step.
+  int64_t step = 0;
+};
+
+} // namespace flash
+
+#endif // FLASH_LIB_CONVERSION_TILETONVX_DEQUANTIZE_H

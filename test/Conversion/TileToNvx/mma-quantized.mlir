@@ -1,0 +1,67 @@
+// A thread loads the bytes of its fragments, converts all of a step, and multiplies.
+// RUN: flash-opt %s --pass-pipeline="builtin.module(flash-attach-target{target=sm_90a},gpu.module(gpu.func(convert-tile-to-nvx)))" | FileCheck %s
+// RUN: flash-opt %s --pass-pipeline="builtin.module(flash-attach-target{target=sm_80},gpu.module(gpu.func(convert-tile-to-nvx)))" | FileCheck %s --check-prefix=SM80
+// RUN: not flash-opt %s --pass-pipeline="builtin.module(flash-attach-target{target=sm_75},gpu.module(gpu.func(convert-tile-to-nvx)))" 2>&1 | FileCheck %s --check-prefix=SM75
+
+gpu.module @kernels {
+  // Of each of two times eight keys two neighbouring columns and the two that are eight behind, for each of two steps of 16 columns.
+  // CHECK-LABEL: gpu.func @columns
+  // CHECK-COUNT-2: llvm.load {{.*}} : !llvm.ptr<1> -> f32
+  // CHECK-COUNT-4: llvm.load {{.*}} : !llvm.ptr<3> -> i16
+  // CHECK:         nvvm.ldmatrix {{.*}} num = 4
+  // CHECK-COUNT-4: llvm.inline_asm "cvt.rn.f16x2.e4m3x2 $0, $1;"
+  // CHECK:         nvvm.mma.sync
+  // CHECK-NOT:     llvm.load
+  // CHECK:         nvvm.mma.sync
+  // CHECK-COUNT-4: llvm.load {{.*}} : !llvm.ptr<3> -> i16
+  // CHECK-NOT:     llvm.store
+  // SM80-LABEL: gpu.func @columns
+  // SM80:         arith.mulf %{{.*}}, %{{.*}} : f32
+  // SM80-NOT:     llvm.inline_asm
+  // SM80:         nvvm.mma.sync
+  // SM75: error: 'tile.mma_quantized' op {{.*}}bf16
+  gpu.func @columns(%q: !tile.smem<16x32xbf16, swizzle = 64>, %k: !tile.smem<16x32xf8E4M3FN, swizzle = 32>, %scales: memref<16xf32>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %s = tile.mma_quantized %q, %k transpose_b : !tile.smem<16x32xbf16, swizzle = 64>, !tile.smem<16x32xf8E4M3FN, swizzle = 32> -> tensor<16x16xf32, #tile.fragment<1>> {
+    ^bb0(%row: index):
+      %scale = memref.load %scales[%row] : memref<16xf32>
+      tile.yield %scale : f32
+    }
+    gpu.return
+  }
+
+  // Four matrices are 16 keys and 32 columns. The first bytes of their pairs are one fragment of 16 columns, of two keys in each register, and the
+  // second bytes the next one; a thread adds to four neighbours of a row.
+  // CHECK-LABEL: gpu.func @rows
+  // CHECK:         %[[ACC:.*]]:16 = vector.to_elements
+  // CHECK:         %[[V:.*]] = nvvm.ldmatrix {{.*}} layout = #nvvm.mma_layout<col>, num = 4
+  // CHECK:         %[[WORD:.*]] = llvm.extractvalue %[[V]][0]
+  // CHECK:         %[[FLIPPED:.*]] = arith.xori %[[WORD]]
+  // CHECK-COUNT-4: nvvm.prmt <default> %{{.*}}, %[[FLIPPED]]
+  // CHECK:         %[[X:.*]] = nvvm.mma.sync A[%{{.*}}] B[%{{.*}}] C[%[[ACC]]#0, %[[ACC]]#4, %[[ACC]]#2, %[[ACC]]#6]
+  // CHECK:         %[[Y:.*]] = nvvm.mma.sync A[%{{.*}}] B[%{{.*}}] C[%[[ACC]]#1, %[[ACC]]#5, %[[ACC]]#3, %[[ACC]]#7]
+  // CHECK:         nvvm.mma.sync A[%{{.*}}] B[%{{.*}}] C[%[[ACC]]#8,
+  gpu.func @rows(%p: tensor<16x16xf16, #tile.fragment<1>>, %v: !tile.smem<16x32xi8, swizzle = 32>, %o: tensor<16x32xf32, #tile.wide_fragment<1>>, %s: f32) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %sum = tile.mma_quantized %p, %v add %o : tensor<16x16xf16, #tile.fragment<1>>, !tile.smem<16x32xi8, swizzle = 32>, tensor<16x32xf32, #tile.wide_fragment<1>> -> tensor<16x32xf32, #tile.wide_fragment<1>> {
+    ^bb0(%row: index):
+      tile.yield %s : f32
+    }
+    gpu.return
+  }
+
+  // Columns 4 t to 4 t + 3 of 16 are in lane t of four.
+  // CHECK-LABEL: gpu.func @store
+  // CHECK:         %[[ELEMENTS:.*]]:8 = vector.to_elements
+  // CHECK:         %[[FOUR:.*]] = arith.constant 4 : index
+  // CHECK:         %[[LANE:.*]] = arith.remui %{{.*}}, %[[FOUR]]
+  // CHECK:         arith.muli %[[LANE]], %{{c4.*}} : index
+  // CHECK:         %[[PAIR:.*]] = vector.from_elements %[[ELEMENTS]]#0, %[[ELEMENTS]]#1
+  // CHECK:         llvm.store %[[PAIR]], %[[TO:.*]] {alignment = 8 : i64}
+  // CHECK:         %[[NEXT:.*]] = vector.from_elements %[[ELEMENTS]]#4, %[[ELEMENTS]]#5
+  // CHECK:         %[[BEHIND:.*]] = llvm.getelementptr %[[TO]][8]
+  // CHECK:         llvm.store %[[NEXT]], %[[BEHIND]]
+  gpu.func @store(%x: tensor<16x16xf32, #tile.wide_fragment<1>>, %out: memref<16x16xf32>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    tile.store %x, %out[%c0] : tensor<16x16xf32, #tile.wide_fragment<1>> to memref<16x16xf32>
+    gpu.return
+  }
+}
