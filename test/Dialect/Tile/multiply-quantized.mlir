@@ -68,6 +68,52 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A lane has a row of the first eight and one of the others, which are not stored: these have scores of 0 and factors of 1.
+  // CHECK-LABEL: gpu.func @half
+  // CHECK:         %[[S:.*]] = tile.mma_quantized
+  // CHECK:         %[[SCORES:.*]] = tile.map %[[S]]
+  // CHECK-NEXT:    ^bb0(%[[X:.*]]: f32, %[[ROW:.*]]: index, %{{.*}}: index):
+  // CHECK:           %[[HALF:.*]] = arith.constant 8 : index
+  // CHECK:           %[[IS_OF_HALF:.*]] = arith.cmpi ult, %[[ROW]], %[[HALF]]
+  // CHECK:           %[[ZERO:.*]] = arith.constant 0.000000e+00
+  // CHECK:           arith.select %[[IS_OF_HALF]], %[[X]], %[[ZERO]]
+  // CHECK:         tile.fold max %[[SCORES]]
+  // CHECK:         %[[FACTORS:.*]] = tile.map %{{.*}} : (tensor<16xf32, #tile.rows<1>>)
+  // CHECK:           arith.constant 1.000000e+00
+  // CHECK:         tile.broadcast %[[FACTORS]] : {{.*}} to tensor<16x32xf32, #tile.wide_fragment<1>>
+  // CHECK:         tile.mma_quantized
+  gpu.func @half(%m: memref<4x32xf16>, %k: !k8, %s: f32, %out: memref<?x32xf32>, %init: tensor<16x4xf32, #tile.lanes<1>>, %acc: memref<?x32xf32>, %some: i1, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %q = tile.fetch %m[%c0] rows(%c4) : memref<4x32xf16> to !k
+    %kd = tile.dequantize %k : !k8 to !k {
+    ^bb0(%row: index):
+      tile.yield %s : f32
+    }
+    %sp = tile.mma_async %q, %kd transpose_b : !k, !k -> !tile.pending<!s>
+    %s0 = tile.mma_wait %sp : !tile.pending<!s>
+    %l = tile.fold max %s0 into %init : !s into tensor<16x4xf32, #tile.lanes<1>>
+    %rows = tile.reduce max %l : tensor<16x4xf32, #tile.lanes<1>> to tensor<16xf32, #tile.rows<1>>
+    %p = arith.truncf %s0 : !s to !p
+    %zero = arith.constant dense<0.0> : !o
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%acc0 = %zero) -> !o {
+      %factor = tile.broadcast %rows : tensor<16xf32, #tile.rows<1>> to !o
+      %less = arith.mulf %acc0, %factor : !o
+      %vd = tile.dequantize %k : !k8 to !k {
+      ^bb0(%row: index):
+        tile.yield %s : f32
+      }
+      %op = tile.mma_async %p, %vd add %less : !p, !k, !o -> !tile.pending<!o>
+      %o = tile.mma_wait %op : !tile.pending<!o>
+      scf.yield %o : !o
+    }
+    %queries = arith.select %some, %c0, %c1 : index
+    %stored = affine.apply affine_map<(d0) -> (d0 * 4)>(%queries)
+    tile.store %sum, %out[%c0] rows(%stored) : !o to memref<?x32xf32>
+    gpu.return
+  }
+
   // The sum is folded, which takes a fragment.
   // CHECK-LABEL: gpu.func @fold
   // CHECK:         tile.dequantize

@@ -7,8 +7,10 @@
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Debug.h"
@@ -58,6 +60,59 @@ static bool isFragment(Value value) {
   return type && isa_and_nonnull<FragmentAttr>(type.getEncoding());
 }
 
+// A lane has a row of the first eight and one of the others, of 16.
+static constexpr int64_t rowsOfHalf = 8;
+
+/// Whether the index is known to be at most `bound`. Of a choice the upstream
+/// analysis knows a bound only if it knows which value is larger.
+static bool isAtMost(Value index, int64_t bound) {
+  if (auto choice = index.getDefiningOp<arith::SelectOp>())
+    return isAtMost(choice.getTrueValue(), bound) &&
+           isAtMost(choice.getFalseValue(), bound);
+  if (auto apply = index.getDefiningOp<affine::AffineApplyOp>())
+    if (auto product =
+            dyn_cast<AffineBinaryOpExpr>(apply.getAffineMap().getResult(0));
+        product && product.getKind() == AffineExprKind::Mul &&
+        apply.getNumOperands() == 1 &&
+        isa<AffineDimExpr, AffineSymbolExpr>(product.getLHS()))
+      if (auto factor = dyn_cast<AffineConstantExpr>(product.getRHS());
+          factor && factor.getValue() > 0)
+        return isAtMost(apply.getOperand(0), bound / factor.getValue());
+  FailureOr<int64_t> most = ValueBoundsConstraintSet::computeConstantBound(
+      presburger::BoundType::UB, index, /*stopCondition=*/nullptr,
+      /*closedUB=*/true);
+  return succeeded(most) && *most <= bound;
+}
+
+/// Whether the tile has no more than eight rows of its 16, as far as is known.
+static bool areOfHalf(Value tile, Value rows) {
+  int64_t all = isa<SmemType>(tile.getType())
+                    ? cast<SmemType>(tile.getType()).getRows()
+                    : cast<RankedTensorType>(tile.getType()).getDimSize(0);
+  return rows && all == 2 * rowsOfHalf && isAtMost(rows, rowsOfHalf);
+}
+
+/// The tile with a number in all elements of the rows from the eighth on.
+static Value replaceOtherHalf(OpBuilder &b, Location loc, Value tile,
+                              double number) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  auto map = MapOp::create(b, loc, type, tile);
+  SmallVector<Type> types(1 + type.getRank(), b.getIndexType());
+  types.front() = type.getElementType();
+  OpBuilder::InsertionGuard guard(b);
+  Block *body = b.createBlock(&map.getBody(), {}, types,
+                              SmallVector<Location>(types.size(), loc));
+  Value isOfHalf = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::ult, body->getArgument(1),
+      arith::ConstantIndexOp::create(b, loc, rowsOfHalf));
+  Value other = arith::ConstantOp::create(
+      b, loc, b.getFloatAttr(type.getElementType(), number));
+  YieldOp::create(
+      b, loc,
+      arith::SelectOp::create(b, loc, isOfHalf, body->getArgument(0), other));
+  return map.getResult();
+}
+
 namespace {
 /// The fragments that become wide ones together.
 class WideTiles {
@@ -84,6 +139,7 @@ private:
   const llvm::SetVector<MmaAsyncOp> &products;
   llvm::SetVector<Value> tiles;
   llvm::SetVector<OpOperand *> made;
+  bool areOfHalf = true; ///< Whether no more than eight rows are stored.
 };
 } // namespace
 
@@ -175,7 +231,10 @@ bool WideTiles::joinUse(OpOperand &use) {
         tiles.insert(getWait(product).getResult());
         return true;
       })
-      .Case([](StoreOp) { return true; })
+      .Case([&](StoreOp store) {
+        areOfHalf &= ::areOfHalf(store.getX(), store.getRows());
+        return true;
+      })
       .Default([&](Operation *op) {
         if (isElementwise(op))
           joinAll(op);
@@ -210,14 +269,18 @@ void WideTiles::changeTypes() {
       operand->set(arith::ConstantOp::create(
           b, source->getLoc(),
           DenseElementsAttr::get(type, value.getSplatValue<Attribute>())));
-    } else {
-      operand->set(BroadcastOp::create(b, source->getLoc(), type,
-                                       cast<BroadcastOp>(source).getSource()));
+      continue;
     }
+    Value value = cast<BroadcastOp>(source).getSource();
+    // With a factor of one there is nothing to compute.
+    if (areOfHalf && isa<RankedTensorType>(value.getType()))
+      value = replaceOtherHalf(b, source->getLoc(), value, 1);
+    operand->set(BroadcastOp::create(b, source->getLoc(), type, value));
   }
 }
 
-/// The product converts the tile itself.
+/// The product converts the tile itself. Rows that its first operand has not
+/// are zeros, which the compiler sees if their registers are.
 static void fuse(MmaAsyncOp product) {
   auto dequantize = product.getB().getDefiningOp<DequantizeOp>();
   MmaWaitOp wait = getWait(product);
@@ -226,7 +289,12 @@ static void fuse(MmaAsyncOp product) {
       b, product.getLoc(), wait.getResult().getType(), product.getA(),
       dequantize.getTile(), product.getC(), product.getTransposeB());
   fused.getScale().takeBody(dequantize.getScale());
-  wait.getResult().replaceAllUsesWith(fused.getResult());
+  Value result = fused.getResult();
+  if (auto first = product.getA().getDefiningOp<FetchOp>();
+      first && first.getNumParts() == 1 &&
+      areOfHalf(first.getResult(), first.getRowsOfPart(0)))
+    result = replaceOtherHalf(b, product.getLoc(), result, 0);
+  wait.getResult().replaceAllUsesWith(result);
   wait.erase();
   product.erase();
   dequantize.erase();

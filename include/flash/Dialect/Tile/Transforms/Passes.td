@@ -200,6 +200,9 @@ def MultiplyQuantized : Pass<"tile-multiply-quantized", "::mlir::gpu::GPUFuncOp"
     tiles that are multiplied by their rows stay as they are. So do tiles that several warps or
     several products read: each would convert the whole tile.
 
+    Where no more than eight of 16 rows exist, a lane has one of these and one of the others. The others get constants that leave
+    nothing to compute: scores of 0, which they have anyway, and factors of 1.
+
     ```mlir
     %vt = tile.dequantize %v8 : !tile.smem<32x128xi8, swizzle = 128> to !tile.smem<32x128xf16, swizzle = 128> {...}
     %p = tile.mma_async %w, %vt add %o : ..., tensor<16x128xf32, #tile.fragment<1>> -> !tile.pending<tensor<16x128xf32, #tile.fragment<1>>>
