@@ -292,6 +292,7 @@ class Blocks:
         self.set(operands[0], threads, result)
 
     def do_ld(self, name, operands, threads):
+        name = [part for part in name if part != "volatile"]
         if name[1] == "param":
             self.set(operands[0], threads, np.full(len(threads), self.arguments[operands[1].strip("[]")], u64))
             return

@@ -6,7 +6,7 @@
 
 // VERSION:     func.func @attention(
 // VERSION-NOT:   flash.block_map
-// VERSION:       schedule(<query_tile = 64, {{.*}}split_ctas = 132>)
+// VERSION:       schedule(<query_tile = 64, {{.*}}split_ctas = 44>)
 
 // PLAN:  func.func @attention({{.*}}, %[[TILES:[^:]*]]: tensor<1x1x?x?xi32>, %[[COUNTS:[^:]*]]: tensor<1x1x?x2xi32>)
 // PLAN:    flash.block_map {{.*}} given(%[[TILES]], %[[COUNTS]] :
