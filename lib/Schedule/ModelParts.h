@@ -24,6 +24,10 @@ struct QuantizedTiles {
 };
 const QuantizedTiles &getQuantizedTiles(const Problem &problem);
 
+/// Whether a mask leaves keys of tiles out, as far as is known: tiles are then
+/// checked for values that are not finite.
+bool hasMaskedTiles(const Problem &problem);
+
 /// Bytes of shared memory of a block: the tile of queries, and as many tiles of
 /// keys and of values as there are stages.
 int64_t getSharedBytes(const Problem &problem, const Schedule &schedule);

@@ -46,12 +46,20 @@ bool flash::haveKeysValues(const Problem &problem, int64_t valueColumns) {
                                                problem.getElementBytes());
 }
 
+bool flash::hasMaskedTiles(const Problem &problem) {
+  bool seesAll = problem.keys && problem.meanKeysPerQuery == problem.keys;
+  return problem.masksInRegion || (problem.isMasked && !seesAll);
+}
+
 /// Whether products convert the tiles of 8 bits that they read. Otherwise these
-/// become a tile that is multiplied: where warps share tiles, or products do
+/// become a tile that is multiplied: where warps share tiles, or products do,
+/// or masked tiles are checked for values that are not finite
 /// (`tile-multiply-quantized`).
-static bool convertsInRegisters(const Schedule &schedule, bool areOfKeys) {
+static bool convertsInRegisters(const Problem &problem,
+                                const Schedule &schedule, bool areOfKeys) {
   int64_t warps = schedule.warps.value_or(getDefaultWarps(*schedule.queryTile));
-  return !schedule.hasRoles() && warps == 1 && !areOfKeys;
+  return !schedule.hasRoles() && warps == 1 && !areOfKeys &&
+         !hasMaskedTiles(problem);
 }
 
 int64_t flash::getSharedBytes(const Problem &problem,
@@ -74,7 +82,7 @@ int64_t flash::getSharedBytes(const Problem &problem,
         {problem.valueElement, areOfKeys ? 0 : ofValues}}) {
     int64_t tile = problem.getTileBytes(*schedule.keyTile, columns);
     bool isQuantized = element && element != problem.element;
-    if (isQuantized && !convertsInRegisters(schedule, areOfKeys))
+    if (isQuantized && !convertsInRegisters(problem, schedule, areOfKeys))
       bytes += tile;
     bytes +=
         *schedule.stages *

@@ -278,8 +278,12 @@ Schedule Schedule::over(const Schedule &lower) const {
     merged.leftOut |= lower.leftOut;
     merged.features = lower.features;
   }
-  if (merged.features)
+  if (merged.features) {
+    // Only persistent blocks claim tiles.
+    if (bitEnumContainsAny(merged.leftOut, ScheduleFeatures::Persistent))
+      merged.leftOut |= ScheduleFeatures::ClaimTiles;
     *merged.features &= ~std::exchange(merged.leftOut, ScheduleFeatures::None);
+  }
   if (llvm::any_of(splitKinds, [&](auto kind) { return this->*kind; }))
     for (auto kind : splitKinds)
       merged.*kind = this->*kind;

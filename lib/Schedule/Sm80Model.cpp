@@ -35,6 +35,9 @@ constexpr QuantizedTiles quantizedTiles[] = {{64, 32, 1, 16},
                                              {128, 32, 2, 8},
                                              {160, 32, 1, 8},
                                              {largestHeadDim, 16, 2, 8}};
+// The same where masks have tiles converted in shared memory
+// (docs/lab/2026-11-28-caches-of-8-bits.md).
+constexpr QuantizedTiles maskedQuantizedTiles = {largestHeadDim, 16, 2, 12};
 /// What a thread needs is such that the registers of a multiprocessor are
 /// enough for so many warps.
 int64_t countWarpsPerMultiprocessor(const Machine &target) {
@@ -75,6 +78,8 @@ int64_t flash::getFillingBlocks(const Machine &target, int64_t queryTile) {
 }
 
 const QuantizedTiles &flash::getQuantizedTiles(const Problem &problem) {
+  if (hasMaskedTiles(problem))
+    return maskedQuantizedTiles;
   int64_t dim = std::max(problem.headDim, problem.valueDim);
   return *llvm::find_if(quantizedTiles, [&](const QuantizedTiles &tiles) {
     return dim <= tiles.maxHeadDim;

@@ -12,7 +12,7 @@
 // FUSED: schedule(<query_tile = 128, key_tile = 128, query_step = 128, key_step = 128, products = 5, stages = 2, features = specialize_warps|persistent|bulk_store|defer_products>)
 // FUSED-ROLES: 'flash.attention_grad' op cannot be scheduled: products = 5 needs the CPU, or specialize_warps, with the target sm_90a, elements of 16 bits and head dimensions up to 128; choose products = 7
 // FUSED-REGISTERS: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 128 and the gradients need 288 registers of a thread, and with 2 warpgroups there are 240
-// FUSED-STEPS: 'flash.attention_grad' op cannot be scheduled: products = 5 needs a query_step that divides the key_tile, 128, into parts, and a head dimension of a multiple of 8 for each, got 64 and 72; choose such tiles, or products = 7
+// FUSED-STEPS: 'flash.attention_grad' op cannot be scheduled: products = 5 needs a query_step that divides the key_tile, 128, and with a query_step of 64 a head dimension that is a multiple of 16, got 72; choose such tiles, or products = 7
 // LISTS-LABEL: func.func @holes(
 // LISTS: schedule(<query_tile = 128, key_tile = 128, query_step = 128, key_step = 128, products = 5, {{.*}}, block_map = 1>)
 // HOLES: 'flash.attention_grad' op cannot be scheduled: products = 5 needs a mask that leaves each tile of queries one range of tiles of keys, and the other way round; choose block_map = 1, or products = 7

@@ -1,12 +1,15 @@
 // How long packed sequences are only the data tell: blocks claim their tiles, and gradients are one program. Keys are not
 // split, since the number of sequences would decide the bits of each.
 // RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule | FileCheck %s
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule='schedule=features=-persistent' | FileCheck %s --check-prefix=LEFT --implicit-check-not=claim_tiles
 // RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule | FileCheck %s --check-prefix=NOSPLIT --implicit-check-not=split_ctas
 
 !m = tensor<1x4x?x64xf16>
 !v = tensor<?x4x?x64xf16>
 !l = tensor<?x4x?xf32>
 !n = tensor<?xi32>
+// LEFT-LABEL:  func.func @packed(
+// LEFT:          features = specialize_warps|overlap|ping_pong|lazy_rescale|bulk_store|skip_rows,
 // CHECK-LABEL: func.func @packed(
 // CHECK:         flash.attention %
 // CHECK-SAME:    features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store|claim_tiles|skip_rows,

@@ -14,6 +14,22 @@ func.func @decode(%q: !q, %k: tensor<32x8x8192x128xf8E4M3FN>, %v: !k, %s: tensor
 
 // -----
 
+// Masks have tiles converted in shared memory; of one query a causal mask leaves out nothing.
+// CHECK-LABEL: func @drafts
+// CHECK: schedule(<query_tile = 16, key_tile = 32, {{.*}}stages = 2, features = none
+// CHECK: schedule(<query_tile = 16, key_tile = 16, {{.*}}stages = 2, features = none
+!q = tensor<32x32x1x128xbf16>
+!q4 = tensor<32x32x4x128xbf16>
+!k = tensor<32x8x8192x128xbf16>
+func.func @drafts(%q: !q, %q4: !q4, %k: tensor<32x8x8192x128xf8E4M3FN>, %s: tensor<1xf32>) -> (!q, !q4) {
+  %kd = flash.dequantize %k scale(%s : tensor<1xf32>) : tensor<32x8x8192x128xf8E4M3FN> -> !k
+  %o = flash.attention %q, %kd, %kd mask(#flash.causal) : (!q, !k, !k) -> !q
+  %p = flash.attention %q4, %kd, %kd mask(#flash.causal) : (!q4, !k, !k) -> !q4
+  return %o, %p : !q, !q4
+}
+
+// -----
+
 // More blocks have registers for narrow heads.
 // CHECK-LABEL: func @narrow
 // CHECK: schedule(<query_tile = 16, key_tile = 32, packed_heads = 4, warps = 1, stages = 1, features = none, split_ctas = 2112>)

@@ -490,7 +490,7 @@ func.func @in_place(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
 !l = tensor<2x4x512xf32>
 
 func.func @fused_steps(%q: !q, %lse: !l) {
-  // expected-error @below {{cannot be tiled: products = 5 needs a query_step that divides the key_tile, 128, into parts, and a head dimension of a multiple of 8 for each, got 64 and 72; choose such tiles, or products = 7}}
+  // expected-error @below {{cannot be tiled: products = 5 needs a query_step that divides the key_tile, 128, and with a query_step of 64 a head dimension that is a multiple of 16, got 72; choose such tiles, or products = 7}}
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return
 }

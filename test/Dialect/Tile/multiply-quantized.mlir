@@ -129,6 +129,23 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A scale is another one behind the store.
+  // CHECK-LABEL: gpu.func @written
+  // CHECK:         tile.dequantize
+  // CHECK:         memref.store
+  // CHECK:         tile.mma_async
+  gpu.func @written(%q: !k, %k: !k8, %scales: memref<16xf32>, %s: f32, %i: index) kernel {
+    %kd = tile.dequantize %k : !k8 to !k {
+    ^bb0(%row: index):
+      %scale = memref.load %scales[%row] : memref<16xf32>
+      tile.yield %scale : f32
+    }
+    memref.store %s, %scales[%i] : memref<16xf32>
+    %sp = tile.mma_async %q, %kd transpose_b : !k, !k -> !tile.pending<!s>
+    %s0 = tile.mma_wait %sp : !tile.pending<!s>
+    gpu.return
+  }
+
   // Two products read what the tile becomes.
   // CHECK-LABEL: gpu.func @twice
   // CHECK:         tile.dequantize

@@ -244,10 +244,10 @@ std::string flash::findFusionFault(AttentionGradOp op,
   int64_t columns = headDimMultiple * keyTile / queryStep;
   if (keyTile % queryStep != 0 || op.getHeadDim() % columns != 0)
     return llvm::formatv(
-        "products = 5 needs a query_step that divides the key_tile, {0}, into "
-        "parts, and a head dimension of a multiple of {1} for each, got {2} "
-        "and {3}; choose such tiles, or products = 7",
-        keyTile, headDimMultiple, queryStep, op.getHeadDim());
+        "products = 5 needs a query_step that divides the key_tile, {0}, and "
+        "with a query_step of {1} a head dimension that is a multiple of {2}, "
+        "got {3}; choose such tiles, or products = 7",
+        keyTile, queryStep, columns, op.getHeadDim());
   if (sumsDiagonals && (keyTile != rowsOfDiagonals ||
                         (queryStep != keyTile && 2 * queryStep != keyTile)))
     return llvm::formatv("sum_diagonals needs a key_tile of {0} and a "

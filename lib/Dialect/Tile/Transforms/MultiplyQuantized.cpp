@@ -25,6 +25,25 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
+/// Whether the scales are the same where the product is: nothing in between
+/// writes into memory from which they may be read.
+static bool haveScalesAt(Operation *product, DequantizeOp op) {
+  if (op->getBlock() != product->getBlock())
+    return false;
+  for (Operation *other = op->getNextNode(); other != product;
+       other = other->getNextNode()) {
+    std::optional<SmallVector<MemoryEffects::EffectInstance>> effects =
+        getEffectsRecursively(other);
+    if (!effects || llvm::any_of(*effects, [](const auto &effect) {
+          return isa<MemoryEffects::Write>(effect.getEffect()) &&
+                 effect.getValue() &&
+                 isa<BaseMemRefType>(effect.getValue().getType());
+        }))
+      return false;
+  }
+  return true;
+}
+
 /// The product of one warp that is all that reads what the tile becomes, as its
 /// second operand; null if there is none.
 static MmaAsyncOp getOnlyProduct(DequantizeOp op) {
@@ -33,7 +52,8 @@ static MmaAsyncOp getOnlyProduct(DequantizeOp op) {
   auto product = dyn_cast<MmaAsyncOp>(*op->user_begin());
   if (!product || product.getB() != op.getResult() || product.getPanel() ||
       op.getTile().getType().getRows() % MmaAsyncOp::rowMultiple != 0 ||
-      !product->hasOneUse() || !isa<MmaWaitOp>(*product->user_begin()))
+      !product->hasOneUse() || !isa<MmaWaitOp>(*product->user_begin()) ||
+      !haveScalesAt(product, op))
     return {};
   RankedTensorType result = product.getResult().getType().getValue();
   return cast<FragmentAttr>(result.getEncoding()).getWarps() == 1
