@@ -54,6 +54,18 @@ static LogicalResult verifyRows(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// The same for matrices, whose columns are a multiple of `multiple`.
+static LogicalResult verifyMatrix(function_ref<InFlightDiagnostic()> emitError,
+                                  StringRef name, int64_t warps,
+                                  ArrayRef<int64_t> shape, int64_t multiple) {
+  if (failed(verifyRows(emitError, warps, shape, 2)))
+    return failure();
+  if (shape[1] > 0 && shape[1] % multiple == 0)
+    return success();
+  return emitError() << "the columns of a " << name << " must be a multiple of "
+                     << multiple << ", got " << shape[1];
+}
+
 /// The row part of a thread's coordinates: its warp, and a quad of lanes.
 static int64_t getThreadRow(int64_t warp, int64_t lane) {
   return flash::rowsOfWarp * warp + lane / 4;
@@ -76,13 +88,7 @@ LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult FragmentAttr::verifyEncoding(
     ArrayRef<int64_t> shape, Type,
     function_ref<InFlightDiagnostic()> emitError) const {
-  if (failed(verifyRows(emitError, getWarps(), shape, 2)))
-    return failure();
-  if (shape[1] > 0 && shape[1] % 8 == 0)
-    return success();
-  return emitError() << "the columns of a fragment must be a multiple of 8, "
-                        "got "
-                     << shape[1];
+  return verifyMatrix(emitError, "fragment", getWarps(), shape, 8);
 }
 
 int64_t FragmentAttr::getNumWarps() const { return getWarps(); }
@@ -116,13 +122,7 @@ WideFragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult WideFragmentAttr::verifyEncoding(
     ArrayRef<int64_t> shape, Type,
     function_ref<InFlightDiagnostic()> emitError) const {
-  if (failed(verifyRows(emitError, getWarps(), shape, 2)))
-    return failure();
-  if (shape[1] > 0 && shape[1] % 16 == 0)
-    return success();
-  return emitError() << "the columns of a wide fragment must be a multiple of "
-                        "16, got "
-                     << shape[1];
+  return verifyMatrix(emitError, "wide fragment", getWarps(), shape, 16);
 }
 
 int64_t WideFragmentAttr::getNumWarps() const { return getWarps(); }
