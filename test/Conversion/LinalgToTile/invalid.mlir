@@ -423,6 +423,27 @@ func.func @f(%x: tensor<2x16x16xf32>, %v: tensor<2x16xf32>) -> tensor<2x16xf32> 
 
 // -----
 
+// Parts of columns are of a second operand, and the first one is transposed.
+func.func @f(%x: tensor<16x16xf16>, %y: tensor<16x32xf16>) -> tensor<32x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<32x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<32x16xf32>) {
+    %0 = tensor.empty() : tensor<2x16x16xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<2x16x16xf32>) -> tensor<2x16x16xf32>
+    %parts = tensor.expand_shape %y [[0], [1, 2]] output_shape [16, 2, 16] : tensor<16x32xf16> into tensor<16x2x16xf16>
+    // expected-error @below {{'linalg.contract' op has no translation to a block program: a product with parts of columns, multiples of 16 bytes, gives them one below the other, of a first operand that is transposed, and adds nothing}}
+    %2 = linalg.contract indexing_maps = [affine_map<(p, q, c, k) -> (q, k)>, affine_map<(p, q, c, k) -> (k, p, c)>, affine_map<(p, q, c, k) -> (p, q, c)>]
+      ins(%x, %parts : tensor<16x16xf16>, tensor<16x2x16xf16>) outs(%1 : tensor<2x16x16xf32>) -> tensor<2x16x16xf32>
+    %3 = tensor.collapse_shape %2 [[0, 1], [2]] : tensor<2x16x16xf32> into tensor<32x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %3 into %o[0, 0] [32, 16] [1, 1] : tensor<32x16xf32> into tensor<32x16xf32>
+    }
+  }
+  return %r : tensor<32x16xf32>
+}
+
+// -----
+
 func.func @f(%x: tensor<16x16xf16>) -> tensor<16x16xf16> {
   %zero = arith.constant 0.0 : f16
   %e = tensor.empty() : tensor<16x16xf16>
