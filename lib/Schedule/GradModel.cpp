@@ -92,7 +92,7 @@ static constexpr ScheduleFeatures claimed =
 
 /// The candidates for one program, which has no tiles of queries of its own.
 static constexpr Candidate fusedCandidates[] = {
-    {64, 128, 128, 128, 128, 2, {}, {}, claimed}, {128, 128, 128, 128, 64, 2}};
+    {64, 128, 128, 128, 128, 2, {}, {}, claimed}, {192, 128, 128, 128, 64, 2}};
 
 static constexpr Gain gains[] = {
     {64, 512, 512, 4, {}, {}, 0, false, unlimited},
@@ -100,6 +100,11 @@ static constexpr Gain gains[] = {
     {96, 1024, 2048, 16, 1024, 1024, 2000, false, 0},
     {112, 1024, 2048, 16, 1024, 1024, 2000, false, 0},
     {128, 1024, 2048, 16, 512, 1024, 500, true, 1, 1024}};
+
+/// The same for wide gradients, of up to so many columns of keys and values
+/// together, for which there are registers.
+static constexpr int64_t mostWideColumns = 320;
+static constexpr Gain wideGain = {192, 512, 1024, 16, {}, {}, 1000, false, 0};
 
 /// Columns of keys and values whose gradients one program without roles sums
 /// up.
@@ -142,7 +147,7 @@ static const Candidate *findCandidate(const Problem &problem,
 static bool paysToSumDiagonals(const Problem &problem,
                                const Candidate &candidate) {
   if (!problem.sumsByDistance || !problem.leavesRanges || !problem.keys ||
-      !problem.queries)
+      !problem.queries || areGradientsWide(problem.headDim + problem.valueDim))
     return false;
   // Two warps add up the diagonals of steps of 128 queries, and where some keys
   // may be left out one of these looks for what is not finite.
@@ -181,21 +186,33 @@ static bool paysToFuseLists(const Problem &problem, const Gain &gain,
                        *problem.meanQueriesPerKey * *heads * tiles;
 }
 
+/// Where one program was measured beside two; null for head dimensions for
+/// which it was not.
+static const Gain *findGain(const Problem &problem) {
+  int64_t dim = problem.headDim, columns = dim + problem.valueDim;
+  if (dim % rowsOfWarp || problem.valueDim % rowsOfWarp)
+    return nullptr;
+  if (areGradientsWide(columns))
+    return columns <= mostWideColumns &&
+                   std::max(dim, problem.valueDim) <= wideGain.maxHeadDim
+               ? &wideGain
+               : nullptr;
+  const Gain *gain = llvm::find_if(
+      gains, [&](const Gain &each) { return dim <= each.maxHeadDim; });
+  return dim == problem.valueDim && gain != std::end(gains) ? gain : nullptr;
+}
+
 /// Whether one program is faster than two where warps have roles, as far as
-/// that was measured: not where values have other columns than keys.
+/// that was measured.
 static bool paysToFuse(const Problem &problem) {
   auto refuse = [](llvm::StringRef reason) {
     LLVM_DEBUG(llvm::dbgs() << "two programs of gradients: " << reason << "\n");
     return false;
   };
   const Candidate *candidate = findCandidate(problem, fusedCandidates);
-  const Gain *gain = llvm::find_if(gains, [&](const Gain &each) {
-    return problem.headDim <= each.maxHeadDim;
-  });
+  const Gain *gain = findGain(problem);
   bool areSizesKnown = problem.queries && problem.keys;
-  if (!candidate || gain == std::end(gains) || problem.headDim % rowsOfWarp ||
-      problem.valueDim != problem.headDim ||
-      (!areSizesKnown && !problem.hasPackedRows) ||
+  if (!candidate || !gain || (!areSizesKnown && !problem.hasPackedRows) ||
       (problem.readsPairs && !gain->readsPairs))
     return refuse("not measured for these head dimensions, sizes and reads");
   std::optional<int64_t> shortest =
@@ -311,12 +328,14 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   if (isFused) {
     schedule.products = Schedule::oneProgram;
     *schedule.features |= candidate->fused;
+    bool isWide = areGradientsWide(problem.headDim + problem.valueDim);
     // Which sequence a tile is of, and how long it is, depends on the data, and
-    // so do lists of what a region masks.
-    if (problem.hasPackedRows || problem.masksInRegion)
+    // so do lists of what a region masks. Beside wide gradients there are no
+    // registers for claims, and no stage for deferred products.
+    if (!isWide && (problem.hasPackedRows || problem.masksInRegion))
       *schedule.features |=
           ScheduleFeatures::Persistent | ScheduleFeatures::ClaimTiles;
-    if (!problem.leavesRanges)
+    if (!isWide && !problem.leavesRanges)
       *schedule.features |= ScheduleFeatures::DeferProducts;
     if (paysToSumDiagonals(problem, *candidate))
       *schedule.features |= ScheduleFeatures::SumDiagonals;
@@ -355,6 +374,10 @@ struct Program {
   int64_t getStepRegisters() const {
     if (queryColumns == 0)
       return products * step / 2 + step / 4;
+    // One product after the other, beside scores that are rounded.
+    if (areGradientsWide(gradColumns))
+      return std::max(step / 2 + step / 4,
+                      step * queryColumns / (128 * getWarpgroups()));
     // Scores and their gradients are rounded before the gradients of queries
     // are computed.
     return std::max(products * step / 2,
@@ -379,20 +402,29 @@ static std::string findFault(const Problem &problem, const Machine &target,
     return formatv("ping_pong takes two or three warpgroups, so {0} must be "
                    "128 or 192, got {1}",
                    program.rowsName, program.rows);
+  if (program.queryColumns > 0 && areGradientsWide(program.gradColumns) &&
+      schedule.has(ScheduleFeatures::DeferProducts))
+    return formatv(
+        "defer_products needs two stages of the gradients of scores, "
+        "for which products = {0} has no room beside gradients of "
+        "more than 256 columns together; leave it out of the "
+        "features",
+        Schedule::oneProgram);
   int64_t blocks = schedule.ctasPerSm.value_or(1);
   int64_t registers = program.getStepRegisters() + program.gradColumns / 2 +
                       registersBesideTiles;
   int64_t available = getRoleRegisters(target, warpgroups, blocks).consumer;
   if (registers > available)
-    return formatv("the products of a {0} of {1} and the gradients need {2} "
-                   "registers of a thread, and with {3} warpgroups there are "
-                   "{4}; choose a smaller {0}, or key_programs = 2",
-                   program.stepName, program.step, registers, warpgroups,
-                   available);
+    return formatv(
+        "the products of a {0} of {1} and the gradients need {2} "
+        "registers of a thread, and with {3} warpgroups there are "
+        "{4}; choose a smaller {0}, or {5}",
+        program.stepName, program.step, registers, warpgroups, available,
+        program.queryColumns > 0 ? "products = 7" : "key_programs = 2");
   int64_t bytes = program.rowBytes + program.stages * program.stepBytes;
   if (program.queryColumns > 0)
     bytes +=
-        stagesOfSharedProducts *
+        getStagesOfSharedProducts(areGradientsWide(program.gradColumns)) *
             problem.getTileBytes(program.rows, program.step) +
         getSharedTileBytes(program.rows,
                            program.step * program.queryColumns / program.rows,
@@ -432,13 +464,26 @@ static llvm::SmallVector<Program> getPrograms(const Problem &problem,
                     /*products=*/2};
   if (schedule.isFused()) {
     ofKeys.queryColumns = problem.headDim;
-    int64_t rowBytes = problem.headDim * problem.getElementBytes();
-    // Where some are left out also without the keys that are not finite.
-    if (!problem.isMasked && !problem.masksInRegion && !problem.hasLengths)
-      ofKeys.rowBytes -= problem.getTileBytes(keyTile, problem.headDim);
-    ofKeys.rowBytes += getSharedTileBytes(
-        keyTile, problem.headDim, problem.getElementBytes(),
+    int64_t elementBytes = problem.getElementBytes(),
+            rowBytes = problem.headDim * elementBytes;
+    auto getDenseBytes = [&](int64_t rows, int64_t columns) {
+      int64_t bytes = columns * elementBytes;
+      return getSharedTileBytes(rows, columns, elementBytes,
+                                isWideRow(bytes)
+                                    ? getSwizzleOfParts(bytes, bytes)
+                                    : getSwizzle(bytes));
+    };
+    ofKeys.stepBytes = getDenseBytes(queryStep, problem.headDim) +
+                       getDenseBytes(queryStep, problem.valueDim);
+    int64_t keyBytes = getSharedTileBytes(
+        keyTile, problem.headDim, elementBytes,
         getSwizzleOfParts(rowBytes, rowBytes * queryStep / keyTile));
+    ofKeys.rowBytes = keyBytes + getDenseBytes(keyTile, problem.valueDim);
+    // Where some are left out also the keys as they are, unless the others are
+    // made where the gradients of queries go.
+    if (!areGradientsWide(ofKeys.gradColumns) &&
+        (problem.isMasked || problem.masksInRegion || problem.hasLengths))
+      ofKeys.rowBytes += getDenseBytes(keyTile, problem.headDim);
     return {ofKeys};
   }
   if (schedule.keyPrograms.value_or(1) == 1)
@@ -471,8 +516,8 @@ std::string flash::completeGradSchedule(const Problem &problem,
       !(hasRoles && schedule.has(ScheduleFeatures::SpecializeWarps)))
     return formatv(
         "products = {0} needs the CPU, or specialize_warps, with the "
-        "target sm_90a, elements of 16 bits and head dimensions up to "
-        "128; choose products = {1}",
+        "target sm_90a, elements of 16 bits and head dimensions of at "
+        "most 320 together; choose products = {1}",
         Schedule::oneProgram, Schedule::separatePrograms);
   if (!target.isGpu())
     return "";

@@ -294,6 +294,20 @@ gpu.module @m {
     gpu.return
   }
 
+  // The first two warps copy: threads 0 to 63.
+  // CHECK-LABEL: gpu.func @copy_finite(
+  // CHECK:       scf.for %{{.*}} = %thread_id_x{{.*}} to %c128 step %c64
+  // CHECK:         llvm.load %[[FROM:.*]] {alignment = 16 : i64} : {{.*}} -> vector<4xi32>
+  // CHECK:         llvm.store %{{.*}}, %[[TO:.*]] {alignment = 16 : i64} : vector<4xi32>
+  gpu.func @copy_finite() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %c4096 = arith.constant 4096 : index
+    %from = tile.smem_view %c0 : !tile
+    %to = tile.smem_view %c4096 : !tile
+    tile.make_finite %from copy(%to : !tile) warps(2) : !tile
+    gpu.return
+  }
+
   // Three warps of the block look at 128 chunks, of which the last 32 are for one:
   // the others have zeros.
   // CHECK-LABEL: gpu.func @finite_of_some_warps(

@@ -38,12 +38,22 @@ constexpr int64_t mostAlternatingWarps = 2;
 /// (tile.store_diagonals).
 constexpr int64_t rowsOfDiagonals = 128;
 
+/// Whether the gradients of a tile of keys and of its values, which have so
+/// many columns together, in f32, are wide: each of 128 threads that hold 64
+/// rows has more than 128 registers for them, and so has registers for one
+/// product of a step at a time beside them. D = 160, and keys of 192 columns
+/// with values of 128, are wide.
+constexpr bool areGradientsWide(int64_t columns) { return columns > 256; }
+
 /// The number of stages of a tile that threads store to shared memory and that
 /// all warpgroups read, in a product whose result is used after the loop. An
 /// example is the tile of the gradients of scores. With two stages, no
 /// warpgroup waits until the last one has read the tile, and the product may be
-/// deferred by an iteration (tile-defer-products).
-constexpr int64_t stagesOfSharedProducts = 2;
+/// deferred by an iteration (tile-defer-products). Beside wide gradients there
+/// is room for one stage.
+constexpr int64_t getStagesOfSharedProducts(bool areGradientsWide) {
+  return areGradientsWide ? 1 : 2;
+}
 
 /// The size of an mbarrier in bytes.
 constexpr int64_t barrierBytes = 8;

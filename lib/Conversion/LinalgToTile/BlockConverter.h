@@ -174,6 +174,8 @@ private:
   // Sums that blocks add to (Contributions.cpp)
   //===--------------------------------------------------------------------===//
 
+  /// Whether blocks add to sums of other blocks.
+  bool addsToOthers();
   mlir::LogicalResult convertContribution(ContributeOp op);
   /// Checks what an addition takes and in which order; its tiles were added
   /// when they were made.

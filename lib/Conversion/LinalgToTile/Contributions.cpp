@@ -62,6 +62,11 @@ LogicalResult BlockConverter::verifyAddition(ParallelAddOp op) {
                 "reverse, both_ways or longest_first");
 }
 
+bool BlockConverter::addsToOthers() {
+  Block *stores = forall.getTerminator().getBody();
+  return !stores->getOps<ParallelAddOp>().empty();
+}
+
 LogicalResult BlockConverter::convertContribution(ContributeOp op) {
   ParallelAddOp addition = getAddition(op.getResult());
   if (!addition)

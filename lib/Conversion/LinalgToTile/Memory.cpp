@@ -112,16 +112,28 @@ BlockConverter::getAddress(const MemoryTile &tile, ArrayRef<int64_t> shape) {
 }
 
 /// The matrix in shared memory. If warpgroups divide its columns, each part
-/// begins with a panel.
-static tile::SmemType getSharedType(Value matrix) {
+/// begins with a panel. So do wide rows that are copied before the products of
+/// these parts, without NaN and infinities. `addsToOthers` if the program has
+/// all gradients.
+static tile::SmemType getSharedType(Value matrix, bool addsToOthers) {
   auto type = cast<RankedTensorType>(matrix.getType());
   int64_t bytes = type.getElementTypeBitWidth() / 8, rows = type.getDimSize(0),
-          columns = type.getDimSize(1), swizzle = getSwizzle(columns * bytes);
+          columns = type.getDimSize(1), rowBytes = columns * bytes;
+  bool isDense = addsToOthers && isWideRow(rowBytes);
+  int64_t swizzle = getSwizzle(rowBytes);
+  if (isDense)
+    swizzle = getSwizzleOfParts(rowBytes, rowBytes);
+  auto beginPartsWithPanels = [&](Value divided) {
+    for (Operation *user : divided.getUsers())
+      if (auto parts = dyn_cast<tensor::ExpandShapeOp>(user);
+          parts && isPartsOfColumns(parts))
+        swizzle = getSwizzleOfParts(
+            rowBytes, parts.getResultType().getShape().back() * bytes);
+  };
+  beginPartsWithPanels(matrix);
   for (Operation *user : matrix.getUsers())
-    if (auto parts = dyn_cast<tensor::ExpandShapeOp>(user);
-        parts && isPartsOfColumns(parts))
-      swizzle = getSwizzleOfParts(
-          columns * bytes, parts.getResultType().getShape().back() * bytes);
+    if (isDense && isa<ZeroNonfiniteOp>(user))
+      beginPartsWithPanels(user->getResult(0));
   return tile::SmemType::get(matrix.getContext(), rows, columns,
                              type.getElementType(), swizzle);
 }
@@ -170,7 +182,7 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
       cast<RankedTensorType>(first.memory.getType()).getRank() >
           tile::StoreBulkOp::getMaxRank(ofSomeRows))
     return Value();
-  tile::SmemType shape = getSharedType(value);
+  tile::SmemType shape = getSharedType(value, addsToOthers());
 
   // Another value of the program may be the same tile, for example as keys and
   // as values where only the padding is written twice.
@@ -737,7 +749,7 @@ LogicalResult BlockConverter::convertZeroNonfinite(ZeroNonfiniteOp op) {
   // Others want the tile as it is.
   Operation *finite = b.clone(*copied->getDefiningOp());
   cast<tile::FetchOp>(finite).setFinite(true);
-  finite->getResult(0).setType(getSharedType(op.getResult()));
+  finite->getResult(0).setType(getSharedType(op.getResult(), addsToOthers()));
   fetched[op.getResult()] = finite->getResult(0);
   return success();
 }

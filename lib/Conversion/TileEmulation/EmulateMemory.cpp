@@ -511,6 +511,24 @@ emulateRingIsFinite(RingIsFiniteOp op, ManyValues<RingIsFiniteOp> operands,
   return {isFinite(b, getStage(b, op, operands))};
 }
 
+/// The copy has memory of its own, since stages have other elements.
+static SmallVector<Value>
+emulateRingCopyFinite(RingCopyFiniteOp op,
+                      ManyValues<RingCopyFiniteOp> operands,
+                      EmulationBuilder &b) {
+  b.checkLease(operands.getTile()[1]);
+  Value tile = operands.getTile()[0];
+  auto type = cast<MemRefType>(tile.getType());
+  Value copy = memref::AllocOp::create(
+      b, MemRefType::get(type.getShape(), type.getElementType()));
+  memref::CopyOp::create(b, tile, copy);
+  makeFinite(b, copy);
+  copy = memref::CastOp::create(b, type, copy);
+  return {
+      arith::SelectOp::create(b, single(operands.getIsFinite()), tile, copy),
+      operands.getTile()[1]};
+}
+
 //===----------------------------------------------------------------------===//
 // What is done to tiles in memory
 //===----------------------------------------------------------------------===//
@@ -554,10 +572,15 @@ static SmallVector<Value> emulateIsFinite(IsFiniteOp,
   return {isFinite(b, operands.getSource()[0])};
 }
 
-static SmallVector<Value> emulateMakeFinite(MakeFiniteOp,
+static SmallVector<Value> emulateMakeFinite(MakeFiniteOp op,
                                             ManyValues<MakeFiniteOp> operands,
                                             EmulationBuilder &b) {
   b.checkLease(operands.getTile()[1]);
+  if (op.getCopy()) {
+    memref::CopyOp::create(b, operands.getTile()[0], operands.getCopy()[0]);
+    makeFinite(b, operands.getCopy()[0]);
+    return {};
+  }
   makeFinite(b, operands.getTile()[0]);
   return {};
 }
@@ -856,8 +879,8 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                 emulateCopyAsync, emulatePut, emulateWait<RingWaitOp>,
                 emulateWait<RingPeekOp>, emulateRingCheck<RingMakeFiniteOp>,
                 emulateRingCheck<RingCheckFiniteOp>, emulateRingIsFinite,
-                emulateDequantize, emulateRingDequantize, emulateLoad,
-                emulateLoadRow, emulateIsFinite, emulateMakeFinite,
+                emulateRingCopyFinite, emulateDequantize, emulateRingDequantize,
+                emulateLoad, emulateLoadRow, emulateIsFinite, emulateMakeFinite,
                 emulateClear, emulateStoreBulk, emulateClaim, emulateAddInOrder,
                 emulateStoreDiagonals, emulateStoreInterleaved, emulateStore,
                 emulateRead);

@@ -444,7 +444,8 @@ struct LowerTileRings : flash::impl::LowerTileRingsBase<LowerTileRings> {
         rings.push_back(ring);
     });
     for (Operation *op : ops)
-      if (isa<RingCheckFiniteOp, RingIsFiniteOp, RingMakeFiniteOp>(op)) {
+      if (isa<RingCheckFiniteOp, RingIsFiniteOp, RingMakeFiniteOp,
+              RingCopyFiniteOp>(op)) {
         op->emitOpError("is for warps with roles");
         return signalPassFailure();
       }

@@ -68,7 +68,7 @@ void RoleLowering::lowerMakeFinite(RingMakeFiniteOp op) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(choice.elseBlock());
-    MakeFiniteOp::create(b, loc, tile, warps);
+    MakeFiniteOp::create(b, loc, tile, /*copy=*/Value(), warps);
     // Products read it.
     fenceForBulkCopies();
   }
@@ -90,4 +90,26 @@ void RoleLowering::lowerIsFinite(RingIsFiniteOp op) {
   op.replaceAllUsesWith(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
                                               uniform(all), i32(0))
                             .getResult());
+}
+
+void RoleLowering::lowerCopyFinite(RingCopyFiniteOp op) {
+  auto ring = op.getRing().getDefiningOp<RingOp>();
+  auto tile = op.getTile().getDefiningOp<SmemViewOp>();
+  int64_t warps = roles.getNumWarps(roles.getRoleOf(op));
+  Value offset = stageOffset(ring, op.getStep());
+  auto choice = scf::IfOp::create(b, loc, op.getIsFinite(),
+                                  /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.elseBlock());
+    Value copy = SmemViewOp::create(b, loc, tile.getType(), offset);
+    MakeFiniteOp::create(b, loc, tile, copy, b.getI64IntegerAttr(warps));
+    fenceForBulkCopies();
+    meetAll(warps);
+  }
+  offset = arith::SelectOp::create(b, loc, op.getIsFinite(), tile.getOffset(),
+                                   offset);
+  op.replaceAllUsesWith(
+      SmemViewOp::create(b, loc, tile.getType(), offset).getResult());
+  holdsNoCopy[{op.getRing(), op.getStep()}] = op.getIsFinite();
 }

@@ -59,16 +59,17 @@ void RoleLowering::ifFirstOf(int64_t threads, function_ref<void()> body) {
   body();
 }
 
+void RoleLowering::meetAll(int64_t warps) {
+  NVVM::BarrierOp::create(b, loc, TypeRange(), i32(consumersBarrier),
+                          i32(warps * threadsOfWarp),
+                          NVVM::BarrierReductionAttr(), Value());
+}
+
 void RoleLowering::lowerClear(ClearOp op) {
-  Value threads = i32(op.getWarps() * 32);
-  auto meetAll = [&] {
-    NVVM::BarrierOp::create(b, loc, TypeRange(), i32(consumersBarrier), threads,
-                            NVVM::BarrierReductionAttr(), Value());
-  };
-  meetAll();
+  meetAll(op.getWarps());
   b.setInsertionPointAfter(op);
   fenceForBulkCopies();
-  meetAll();
+  meetAll(op.getWarps());
 }
 
 Value RoleLowering::warpgroup() {
@@ -204,6 +205,7 @@ void RoleLowering::lower(Operation *op) {
       .Case([&](RingCheckFiniteOp op) { lowerCheckFinite(op); })
       .Case([&](RingMakeFiniteOp op) { lowerMakeFinite(op); })
       .Case([&](RingIsFiniteOp op) { lowerIsFinite(op); })
+      .Case([&](RingCopyFiniteOp op) { lowerCopyFinite(op); })
       .Case([&](StoreBulkOp op) { lowerStore(op); })
       .Case([&](AddInOrderOp op) { lowerAddInOrder(op); })
       .Case([&](ClearOp op) { lowerClear(op); })

@@ -193,6 +193,12 @@ void RoleLowering::lowerAcquire(RingAcquireOp op) {
 
 void RoleLowering::lowerPut(RingPutOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
+  if (Value isFree = holdsNoCopy.lookup({op.getRing(), op.getStep()})) {
+    auto choice = scf::IfOp::create(b, loc, isFree, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.elseBlock());
+    meetAll(roles.getNumWarps(roles.getRoleOf(op)));
+  }
   Value view = SmemViewOp::create(b, loc, ring.getStageType(),
                                   stageOffset(ring, op.getStep()));
   bool alternates = PutOp::canAlternate(

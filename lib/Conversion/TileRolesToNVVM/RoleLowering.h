@@ -84,6 +84,8 @@ private:
   Value uniform(Value value);
   /// The threads of a warpgroup meet.
   void meet();
+  /// The threads of all warps of the consumers' role, of so many, meet.
+  void meetAll(int64_t warps);
   /// Whether the thread is the first of so many.
   Value isFirstOf(int64_t threads);
   void ifFirstOf(int64_t threads, llvm::function_ref<void()> body);
@@ -145,6 +147,7 @@ private:
   void lowerCheckFinite(RingCheckFiniteOp op);
   void lowerMakeFinite(RingMakeFiniteOp op);
   void lowerIsFinite(RingIsFiniteOp op);
+  void lowerCopyFinite(RingCopyFiniteOp op);
 
   // BulkCopies.cpp
   /// The tensor map with which `rows` of tiles like `stage` are copied.
@@ -239,6 +242,9 @@ private:
   mlir::Location loc;
   int64_t ctasPerSm;
   llvm::MapVector<MapKey, Value> maps;
+  /// Whether a step of a ring has no copy of a tile in its stage, which others
+  /// read until they meet.
+  llvm::SmallDenseMap<std::pair<Value, Value>, Value> holdsNoCopy;
   /// The releases of tiles whose stages bulk stores read.
   llvm::SmallPtrSet<mlir::Operation *, 4> afterStores;
   /// The rings and steps whose stages results are stored in.

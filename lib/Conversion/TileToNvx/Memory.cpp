@@ -365,7 +365,8 @@ static FailureOr<Value> convertIsFinite(tile::IsFiniteOp op,
       .getResult();
 }
 
-/// Each thread sees to the chunks at which it looks as one of as many warps.
+/// Each thread sees to the chunks at which it looks as one of as many warps, or
+/// of as many that copy.
 static FailureOr<Value> convertMakeFinite(tile::MakeFiniteOp op,
                                           tile::MakeFiniteOp::Adaptor adaptor,
                                           ThreadBuilder &t) {
@@ -374,6 +375,8 @@ static FailureOr<Value> convertMakeFinite(tile::MakeFiniteOp op,
   if (failed(share) || !op.getWarps())
     return failure();
   auto [threads, thread] = *share;
+  if (op.getCopy())
+    thread = t.thread();
   tile::SmemType type = op.getTile().getType();
   VectorType wordType = getWordType(type);
   auto chunkType = VectorType::get({4}, b.getI32Type());
@@ -384,10 +387,12 @@ static FailureOr<Value> convertMakeFinite(tile::MakeFiniteOp op,
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value address =
-        t.advance(adaptor.getTile(), t.mul(loop.getInductionVar(), 16));
+    Value offset = t.mul(loop.getInductionVar(), 16);
+    Value address = t.advance(adaptor.getTile(), offset);
     Value chunk = LLVM::LoadOp::create(b, t.loc, chunkType, address,
                                        /*alignment=*/16);
+    if (op.getCopy())
+      address = t.advance(adaptor.getCopy(), offset);
     SmallVector<Value> words;
     for (Value word : t.unpack(chunk)) {
       Value x = LLVM::BitcastOp::create(b, t.loc, wordType, word);

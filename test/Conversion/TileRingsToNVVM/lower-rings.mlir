@@ -461,6 +461,21 @@ gpu.module @m {
 
 // -----
 
+!tile = !tile.smem<32x64xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @copy_finite(%f: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring {offset = 0} : !ring
+    %t = tile.ring.wait %r[%c0] : !ring
+    // expected-error @below {{'tile.ring.copy_finite' op is for warps with roles}}
+    %k = tile.ring.copy_finite %t unless %f in %r[%c0] : !tile in !ring
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @m {
   gpu.func @make_finite(%t: !tile.smem<32x64xf16, swizzle = 128>) kernel {
     // expected-error @below {{'tile.make_finite' op is for warps with roles}}

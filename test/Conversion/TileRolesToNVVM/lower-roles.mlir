@@ -1260,3 +1260,52 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!tile = !tile.smem<64x128xf16, swizzle = 128>
+!keys = !tile.ring<1, !tile.smem<64x128xf16, swizzle = 128>>
+!sums = !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+!x = tensor<64x64xf32, #tile.fragment<4>>
+
+// A tile that is not finite is copied to the stage of a result, which is written over the copy when all warps have
+// read it.
+// CHECK-LABEL: gpu.func @copy_finite(
+// CHECK:         %[[STAGE:.*]] = arith.addi %{{.*}}, %c16384
+// CHECK-NEXT:    scf.if %[[F:.*]] {
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      %[[COPY:.*]] = tile.smem_view %[[STAGE]]
+// CHECK-NEXT:      tile.make_finite %[[KEYS:.*]] copy(%[[COPY]] : {{.*}}) warps(4)
+// CHECK-NEXT:      nvvm.fence.proxy
+// CHECK:           nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    %[[AT:.*]] = arith.select %[[F]], %{{.*}}, %[[STAGE]]
+// CHECK-NEXT:    %[[K:.*]] = tile.smem_view %[[AT]]
+// CHECK-NEXT:    tile.mma_async %[[K]], %[[K]]
+// CHECK:         scf.if %[[F]] {
+// CHECK-NEXT:    } else {
+// CHECK:           nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
+// CHECK-NEXT:    }
+// CHECK:         tile.put
+gpu.module @m {
+  gpu.func @copy_finite(%m: memref<?x?x128xf16, strided<[?, ?, 1]>>, %f: i1) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %keys = tile.ring {offset = 0, barriers = 32768} : !keys
+    %sums = tile.ring {offset = 16384, barriers = 32784} : !sums
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+      %k = tile.ring.wait %keys[%c0] : !keys
+      tile.ring.acquire %sums[%c0] : !sums
+      %t = tile.ring.copy_finite %k unless %f in %sums[%c0] : !tile in !sums
+      %p = tile.mma_async %t, %t transpose_b warpgroup : !tile, !tile -> !tile.pending<!x>
+      %x = tile.mma_wait %p : !tile.pending<!x>
+      tile.ring.put %x to %sums[%c0] : !x to !sums
+      tile.ring.release %keys[%c0] : !keys
+    } @producer(warps = 1, registers = 40) {
+      tile.ring.acquire %keys[%c0] : !keys
+      tile.copy_async %m[%c0, %c0, %c0] to %keys[%c0] : memref<?x?x128xf16, strided<[?, ?, 1]>> to !keys
+      tile.ring.wait %sums[%c0] : !sums
+      tile.ring.release %sums[%c0] : !sums
+    }
+    gpu.return
+  }
+}

@@ -315,3 +315,27 @@ func.func @all(%q: tensor<16x64xf16>, %k: tensor<32x64xf16>, %v: tensor<32x48xf1
       at[0, 0, 0, 0] of[16, 32] keys(%n) scale(0.125) mask(#flash.causal)
   return %0#0, %0#1, %0#2 : tensor<32x64xf32>, tensor<32x48xf32>, tensor<32x32xf32>
 }
+
+// -----
+
+// Beside wide gradients probabilities are rounded before dP is multiplied by them, and the gradients of queries come last, as under masks.
+
+// CHECK-LABEL: func @wide(
+// CHECK:         math.exp2
+// CHECK:         linalg.contract {{.*}} outs(%{{.*}} : tensor<32x16xf32>)
+// CHECK:         %[[P:.*]] = arith.truncf %{{.*}} : tensor<32x16xf32> to tensor<32x16xf16>
+// CHECK:         %[[ROUNDED:.*]] = arith.extf %[[P]]
+// CHECK:         linalg.generic {{.*}} ins(%[[ROUNDED]], %{{.*}} : tensor<32x16xf32>, tensor<16xf32>)
+// CHECK:         linalg.contract {{.*}} -> tensor<32x128xf32>
+// CHECK:         linalg.contract {{.*}} -> tensor<32x192xf32>
+// CHECK:         linalg.contract {{.*}} -> tensor<2x16x96xf32>
+// TRANSPOSED-LABEL: func @wide(
+func.func @wide(%q: tensor<16x192xf16>, %k: tensor<32x192xf16>, %v: tensor<32x128xf16>, %do: tensor<16x128xf16>,
+                %shift: tensor<16xf32>, %delta: tensor<16xf32>, %dk: tensor<32x192xf32>,
+                %dv: tensor<32x128xf32>, %dq: tensor<32x96xf32>) -> (tensor<32x192xf32>, tensor<32x128xf32>, tensor<32x96xf32>) {
+  %0:3 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<16x192xf16>, tensor<32x192xf16>,
+          tensor<32x128xf16>, tensor<16x128xf16>, tensor<16xf32>, tensor<16xf32>)
+      outs(%dk, %dv, %dq : tensor<32x192xf32>, tensor<32x128xf32>, tensor<32x96xf32>)
+      at[0, 0, 0, 0] of[16, 32] scale(0.125)
+  return %0#0, %0#1, %0#2 : tensor<32x192xf32>, tensor<32x128xf32>, tensor<32x96xf32>
+}

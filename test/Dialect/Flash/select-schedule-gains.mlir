@@ -225,3 +225,32 @@ func.func @regions(%q: !q, %w: !w, %shared: !shared, %narrow: !narrow, %two: !tw
   } : (!q, !narrow, !narrow, !q, !l, !q) -> (!q, !narrow, !narrow)
   return
 }
+
+// Wide keys and values: multiples of 16, with up to 320 columns together, from 1024 masked rows on, in windows of 1000 keys.
+// A score function that needs the scores again has separate programs, and so has a mask that leaves lists.
+
+!q192 = tensor<2x16x1024x192xbf16>
+!v128 = tensor<2x16x1024x128xbf16>
+!v144 = tensor<2x16x1024x144xbf16>
+!short = tensor<8x32x896x160xbf16>
+!l1024 = tensor<2x16x1024xf32>
+!l896 = tensor<8x32x896xf32>
+
+// CHECK-LABEL: func @wide(
+// CHECK:         query_step = 64, key_step = 128, products = 5, stages = 2, features = specialize_warps|bulk_store>
+// CHECK:         key_programs = 2
+// CHECK:         products = 5
+// CHECK:         key_programs = 2
+// CHECK:         key_programs = 2
+func.func @wide(%q: !q192, %v: !v128, %w: !v144, %lse: !l1024, %s: !short, %ls: !l896) {
+  %0:3 = flash.attention_grad %q, %q, %v, %v, %lse, %v mask(#flash.causal) : (!q192, !q192, !v128, !v128, !l1024, !v128) -> (!q192, !q192, !v128)
+  %1:3 = flash.attention_grad %q, %q, %w, %w, %lse, %w mask(#flash.causal) : (!q192, !q192, !v144, !v144, !l1024, !v144) -> (!q192, !q192, !v144)
+  %2:3 = flash.attention_grad %s, %s, %s, %s, %ls, %s : (!short, !short, !short, !short, !l896, !short) -> (!short, !short, !short)
+  %3:3 = flash.attention_grad %s, %s, %s, %s, %ls, %s mask(#flash.causal) : (!short, !short, !short, !short, !l896, !short) -> (!short, !short, !short)
+  %4:3 = flash.attention_grad %q, %q, %v, %v, %lse, %v score {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %r = math.tanh %x : f32
+    flash.yield %r : f32
+  } : (!q192, !q192, !v128, !v128, !l1024, !v128) -> (!q192, !q192, !v128)
+  return
+}

@@ -1605,3 +1605,44 @@ func.func @f(%t: !t, %m: memref<?x64xf8E4M3FN>, %i: index) {
   tile.store_interleaved %t, %m[%i] : !t to memref<?x64xf8E4M3FN>
   return
 }
+
+// -----
+
+!tile = !tile.smem<32x64xf16, swizzle = 128>
+!other = !tile.smem<64x64xf16, swizzle = 128>
+func.func @f(%t: !tile, %o: !other) {
+  // expected-error @below {{copies a tile of '!tile.smem<32x64xf16, swizzle = 128>' to one of '!tile.smem<64x64xf16, swizzle = 128>'; both have the same type}}
+  tile.make_finite %t copy(%o : !other) warps(8) : !tile
+  return
+}
+
+// -----
+
+!tile = !tile.smem<32x64xf16, swizzle = 128>
+func.func @f(%t: !tile, %o: !tile) {
+  // expected-error @below {{copies a tile, and needs warps(N), of which each copies a share}}
+  tile.make_finite %t copy(%o : !tile) : !tile
+  return
+}
+
+// -----
+
+!tile = !tile.smem<32x64xf16, swizzle = 128>
+func.func @f(%t: !tile, %f: i1, %r: !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>, %i: index) {
+  // expected-error @below {{copies a tile that tile.ring.wait has not given}}
+  %k = tile.ring.copy_finite %t unless %f in %r[%i] : !tile in !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>
+  return
+}
+
+// -----
+
+!tile = !tile.smem<32x64xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>
+!small = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+func.func @f(%keys: !ring, %f: i1, %i: index) {
+  %small = tile.ring : !small
+  %t = tile.ring.wait %keys[%i] : !ring
+  // expected-error @below {{copies a tile of 4096 bytes to a stage of 2048}}
+  %k = tile.ring.copy_finite %t unless %f in %small[%i] : !tile in !small
+  return
+}

@@ -485,3 +485,52 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Beside wide gradients shared memory has no room for keys without NaN and infinities: they are copied to the stage of
+// the product that reads them. The gradients of scores have one stage, and two beside others (specialize-warps.mlir).
+
+!memory = memref<?x192xbf16, strided<[?, 1]>>
+!keys = !tile.smem<128x192xbf16, swizzle = 64>
+!scores = tensor<128x64xbf16, #tile.fragment<8>>
+!part = tensor<128x96xf32, #tile.fragment<8>>
+!dk = tensor<128x192xf32, #tile.fragment<8>>
+!dv = tensor<128x128xf32, #tile.fragment<8>>
+
+// CHECK-LABEL: gpu.func @wide_gradients(
+// CHECK:         %[[SUMS:.*]] = tile.ring : <1, <128x96xf32
+// CHECK:         %[[DS:.*]] = tile.ring : <1, <128x64xbf16
+// CHECK:         tile.copy_async %[[M:.*]][%{{.*}}] to %[[KEYS:.*]][%
+// CHECK-NOT:     tile.copy_async
+// CHECK:         %[[K:.*]] = tile.ring.wait %[[KEYS]]
+// CHECK-NOT:     tile.make_finite
+// CHECK:         scf.for
+// CHECK:           tile.ring.put %{{.*}} to %[[DS]]
+// CHECK:           tile.ring.acquire %[[SUMS]]
+// CHECK-NEXT:      %[[F:.*]] = tile.is_finite %[[K]]
+// CHECK-NEXT:      %[[FINITE:.*]] = tile.ring.copy_finite %[[K]] unless %[[F]] in %[[SUMS]]
+// CHECK-NEXT:      tile.mma_async %{{.*}}, %[[FINITE]] transpose_a divide_columns
+// CHECK-NOT:       tile.ring.acquire
+// CHECK:           tile.ring.put %{{.*}} to %[[SUMS]]
+gpu.module @m {
+  gpu.func @wide_gradients(%m: !memory, %sums: memref<?x96xf32>, %counts: memref<?xi32>, %ds: !scores, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant dense<0.0> : !dk
+    %zero_v = arith.constant dense<0.0> : !dv
+    %k = tile.fetch %m[%c0, %c0] : !memory to !keys
+    %f = tile.fetch %m[%c0, %c0] finite : !memory to !keys
+    %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %zero, %b = %zero_v) -> (!dk, !dv) {
+      %s = tile.mma_async %k, %k transpose_b : !keys, !keys -> !tile.pending<tensor<128x128xf32, #tile.fragment<8>>>
+      %e = tile.mma_wait %s : !tile.pending<tensor<128x128xf32, #tile.fragment<8>>>
+      %t = tile.share %ds : !scores to !tile.smem<128x64xbf16, swizzle = 128>
+      %p = tile.mma_async %t, %f transpose_a divide_columns : !tile.smem<128x64xbf16, swizzle = 128>, !keys -> !tile.pending<!part>
+      %w = tile.mma_wait %p : !tile.pending<!part>
+      %q = tile.share %w : !part to !tile.smem<128x96xf32, swizzle = 128>
+      tile.add_in_order %q, %sums[%i] rank(%i) of %counts[%i] : !tile.smem<128x96xf32, swizzle = 128> to memref<?x96xf32>, memref<?xi32>
+      scf.yield %a, %b : !dk, !dv
+    }
+    gpu.return
+  }
+}

@@ -33,6 +33,8 @@ func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
     %f = tile.is_finite %kt warps(3) : !tile
     // CHECK: tile.make_finite %{{.*}} warps(3) : <128x64xf16
     tile.make_finite %kt warps(3) : !tile
+    // CHECK: tile.make_finite %{{.*}} copy(%{{.*}} : !tile.smem<128x64xf16, swizzle = 128>) warps(8) : <128x64xf16
+    tile.make_finite %kt copy(%kt : !tile) warps(8) : !tile
     // CHECK: tile.ring.is_finite %{{.*}}[%{{.*}}] : <2, <128x64xf16, swizzle = 128>>
     %g = tile.ring.is_finite %ring[%t] : !ring
     // CHECK: tile.ring.peek %{{.*}}[%{{.*}}] : <2, <128x64xf16, swizzle = 128>>

@@ -338,6 +338,26 @@ gpu.module @m {
 
 // -----
 
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel(%f: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    %s = tile.ring : !ring
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+      %t = tile.ring.wait %r[%c0] : !ring
+      // expected-error @below {{'tile.ring.copy_finite' op copies to a stage that is not acquired before it, and put after it, in the same block}}
+      %k = tile.ring.copy_finite %t unless %f in %s[%c0] : !tile in !ring
+      tile.ring.release %r[%c0] : !ring
+    } @producer(warps = 1, registers = 40) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @m {
   gpu.func @kernel() kernel {
     // expected-error @below {{'tile.ring' op is checked or made finite, but by nobody}}

@@ -15,6 +15,7 @@
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Utils/ScoreGradient.h"
 #include "flash/Dialect/Flash/Utils/TileSlices.h"
+#include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -63,6 +64,9 @@ private:
   /// shape of scores, and the rows of keys. The sum may have its columns in
   /// parts, one below the other.
   Value addKeys(Value weights, Value keys, Value sum);
+  /// A tile of scores as products take it, in the type of the operands: so it
+  /// has half of the registers until then.
+  Value rounded(Value x);
   /// A tile of scores in the type of the operands, with keys as rows.
   Value ofKeysAndQueries(Value x);
   Value zeroUnless(ImplicitLocOpBuilder &at, Value condition, Value value,
@@ -271,6 +275,15 @@ Value GradStepBuilder::addKeys(Value weights, Value keys, Value sum) {
                                          ofRows);
 }
 
+Value GradStepBuilder::rounded(Value x) {
+  auto type = cast<RankedTensorType>(x.getType());
+  Type element = getElementTypeOrSelf(step.getQuery().getType());
+  if (element.isF32())
+    return x;
+  Value narrow = arith::TruncFOp::create(b, type.clone(element), x);
+  return arith::ExtFOp::create(b, type, narrow);
+}
+
 Value GradStepBuilder::ofKeysAndQueries(Value x) {
   auto type = cast<RankedTensorType>(x.getType());
   Type element = getElementTypeOrSelf(step.getQuery().getType());
@@ -300,12 +313,16 @@ LogicalResult GradStepBuilder::run(KeyGradStepOp op, KeysOfSums &keysOfSums) {
   if (ofKeys)
     dp = products(op.getValue(), op.getOutputGrad());
   // A choice of products for masked rows has no registers for dP or dQ beside
-  // the other gradients.
-  bool isLate = queryGrad && isMasked();
+  // the other gradients, and nothing has beside wide ones.
+  int64_t columns = op.getKey().getType().getDimSize(1) +
+                    op.getValue().getType().getDimSize(1);
+  bool isWide =
+      queryGrad && !options.transposeScores && areGradientsWide(columns);
+  bool isLate = queryGrad && (isWide || isMasked());
   if (ofValues && !isLate)
     valueGrad = addRows(p, op.getOutputGrad(), valueGrad);
   if (ofKeys) {
-    FailureOr<Value> dx = scoreGrads(s, p, dp);
+    FailureOr<Value> dx = scoreGrads(s, isWide ? rounded(p) : p, dp);
     if (failed(dx))
       return failure();
     if (op.getScoreGrads())

@@ -313,6 +313,29 @@ LogicalResult ShareOp::verify() {
   return verifyWholePut(*this, getX().getType(), getResult().getType());
 }
 
+LogicalResult MakeFiniteOp::verify() {
+  if (!getCopy())
+    return success();
+  if (getCopy().getType() != getTile().getType())
+    return emitOpError("copies a tile of ")
+           << getTile().getType() << " to one of " << getCopy().getType()
+           << "; both have the same type";
+  return getWarps() ? success()
+                    : emitOpError("copies a tile, and needs warps(N), of which "
+                                  "each copies a share");
+}
+
+LogicalResult RingCopyFiniteOp::verify() {
+  if (!getTile().getDefiningOp<RingWaitOp>())
+    return emitOpError("copies a tile that tile.ring.wait has not given");
+  auto ring = getRing().getDefiningOp<RingOp>();
+  int64_t bytes = getTile().getType().getAlignedBytes();
+  if (ring && bytes > ring.getStageDistance())
+    return emitOpError("copies a tile of ")
+           << bytes << " bytes to a stage of " << ring.getStageDistance();
+  return success();
+}
+
 LogicalResult RingPutOp::verify() {
   return verifyWholePut(*this, getX().getType(), getRing().getType().getTile());
 }

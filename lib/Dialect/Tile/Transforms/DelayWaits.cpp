@@ -335,7 +335,8 @@ struct DelayWaits : flash::tile::impl::DelayWaitsBase<DelayWaits> {
         std::optional<int64_t> registers;
         if (!addsAlone)
           registers = roles.getNumRegisters(roles.getRoleOf(loop));
-        bool canBe = canBeReordered(*loop.getBody());
+        bool canBe =
+            !sumsUpWideGradients(loop) && canBeReordered(*loop.getBody());
         LLVM_DEBUG(llvm::dbgs()
                    << loop.getLoc() << ": "
                    << (canBe ? "may be reordered" : "keeps its order")

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Products.h"
+
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Schedule/Schedule.h"
@@ -187,12 +189,59 @@ static SmallVector<Site> getStepsInBlock(Block &block) {
   return getSites(block, kinds, {});
 }
 
+/// Whether the source's loop sums up wide gradients.
+static bool isBesideWideGradients(Operation *source) {
+  auto loop = dyn_cast<scf::ForOp>(source->getParentOp());
+  return loop && sumsUpWideGradients(loop);
+}
+
+/// The tile as it is, if it is fetched, too; else null.
+static FetchOp getUnchanged(FetchOp finite) {
+  for (auto other : finite->getBlock()->getOps<FetchOp>())
+    if (!other.getFinite() &&
+        llvm::equal(other->getOperands(), finite->getOperands()))
+      return other;
+  return {};
+}
+
+/// The product whose result is shared, if it reads a tile without NaN and
+/// infinities for which there is no room beside wide gradients; else null.
+static MmaAsyncOp getProductOfFinite(Operation *source) {
+  auto share = dyn_cast<ShareOp>(source);
+  auto end = share ? share.getX().getDefiningOp<MmaWaitOp>() : MmaWaitOp();
+  auto product =
+      end ? end.getPending().getDefiningOp<MmaAsyncOp>() : MmaAsyncOp();
+  auto finite = product ? product.getB().getDefiningOp<FetchOp>() : FetchOp();
+  bool isCopied = finite && finite.getFinite() && getUnchanged(finite) &&
+                  isBesideWideGradients(source);
+  return isCopied ? product : MmaAsyncOp();
+}
+
+/// Acquires the stage of the product's result before the product, which reads
+/// the tile without NaN and infinities there, if the tile has any.
+static void acquireForCopy(MmaAsyncOp product, Value ring, Value step) {
+  OpBuilder b(product);
+  Location loc = product.getLoc();
+  auto finite = product.getB().getDefiningOp<FetchOp>();
+  Value tile = getUnchanged(finite);
+  RingAcquireOp::create(b, loc, ring, step);
+  Value isFinite = IsFiniteOp::create(b, loc, b.getI1Type(), tile,
+                                      /*warps=*/IntegerAttr());
+  product.getBMutable().assign(RingCopyFiniteOp::create(
+      b, loc, tile.getType(), tile, isFinite, ring, step));
+  if (finite->use_empty())
+    finite.erase();
+}
+
 /// Replaces what gives a tile by step `step` of `ring`.
 static void expandSource(Operation *source, Value ring, Value step) {
   Location loc = source->getLoc();
   Operation *last = getLastUser(source), *first = getFirstUser(source);
   OpBuilder b(source);
-  RingAcquireOp::create(b, loc, ring, step);
+  if (MmaAsyncOp product = getProductOfFinite(source))
+    acquireForCopy(product, ring, step);
+  else
+    RingAcquireOp::create(b, loc, ring, step);
   if (auto share = dyn_cast<ShareOp>(source)) {
     RingPutOp::create(b, loc, share.getX(), ring, step);
   } else if (auto dequantize = dyn_cast<DequantizeOp>(source)) {
@@ -212,7 +261,8 @@ static void expandSource(Operation *source, Value ring, Value step) {
   b.setInsertionPoint(first);
   Value tile = RingWaitOp::create(b, loc, getTileType(source), ring, step);
   if (std::get<Attribute>(getKind(source)))
-    MakeFiniteOp::create(b, loc, tile, /*warps=*/IntegerAttr());
+    MakeFiniteOp::create(b, loc, tile, /*copy=*/Value(),
+                         /*warps=*/IntegerAttr());
   b.setInsertionPointAfter(last);
   RingReleaseOp::create(b, loc, ring, step);
   source->getResult(0).replaceAllUsesWith(tile);
@@ -351,7 +401,9 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     if (isa<DequantizeOp>(source))
       stages = 1;
     if (isa<ShareOp>(source))
-      stages = isOfSharedProduct(source) ? stagesOfSharedProducts : 1;
+      stages = isOfSharedProduct(source)
+                   ? getStagesOfSharedProducts(isBesideWideGradients(source))
+                   : 1;
     auto type = RingType::get(&getContext(), stages,
                               cast<SmemType>(getTileType(source)));
     auto ring = RingOp::create(b, source->getLoc(), type);

@@ -125,6 +125,21 @@ static LogicalResult verifyAcquire(RingOpInterface acquire) {
   return success();
 }
 
+/// A copy without NaN and infinities is in an acquired stage, over which a
+/// result is put.
+static LogicalResult verifyCopyFinite(RingCopyFiniteOp copy) {
+  bool isAcquired = false, isPut = false;
+  for (Operation *op = copy->getPrevNode(); op; op = op->getPrevNode())
+    isAcquired |=
+        isOfStep(op, RingEffect::Acquire, copy.getRing(), copy.getStep());
+  for (Operation *op = copy->getNextNode(); op; op = op->getNextNode())
+    isPut |= isOfStep(op, RingEffect::Fill, copy.getRing(), copy.getStep());
+  if (isAcquired && isPut)
+    return success();
+  return copy.emitOpError("copies to a stage that is not acquired before it, "
+                          "and put after it, in the same block");
+}
+
 static LogicalResult verifyProduct(MmaAsyncOp product) {
   if (product->use_empty())
     return product.emitOpError("is never waited for");
@@ -410,6 +425,7 @@ struct VerifyAsync : flash::tile::impl::VerifyAsyncBase<VerifyAsync> {
                                "expanded; run tile-pipeline before");
       return TypeSwitch<Operation *, LogicalResult>(op)
           .Case([](RingWaitOp op) { return verifyWait(op); })
+          .Case([](RingCopyFiniteOp op) { return verifyCopyFinite(op); })
           .Case([](RingOpInterface op) { return verifyStep(op); })
           .Case([](MmaAsyncOp op) { return verifyProduct(op); })
           .Case([](MmaWaitOp op) { return verifyYounger(op); })

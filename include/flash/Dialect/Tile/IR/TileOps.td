@@ -554,6 +554,36 @@ def Tile_RingMakeFiniteOp : Tile_RingStepOp<"ring.make_finite", "CheckFinite"> {
   let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
 }
 
+def Tile_RingCopyFiniteOp
+    : Tile_RingStepOp<"ring.copy_finite", "Ask", [AllTypesMatch<["tile", "result"]>]> {
+  let summary = "a tile without NaN and infinities, if need be in the stage of a step";
+  let description = [{
+    The result is the tile itself if it is finite. Otherwise all warps of the role copy it
+    to the acquired stage, with 0 instead of NaN and infinities, and the result is this
+    copy. So a product can read keys without NaN and infinities where shared memory has no
+    room for a second tile of keys: the stage is that of the product's result, which
+    `tile.ring.put` writes over the copy when the products of all warpgroups have ended. A
+    tile takes no more bytes than a stage.
+
+    ```mlir
+    tile.ring.acquire %ring[%t] : ...
+    %finite = tile.ring.is_finite %keys[%c0] : ...
+    %kf = tile.ring.copy_finite %k unless %finite in %ring[%t]
+        : !tile.smem<128x192xbf16, swizzle = 64> in !tile.ring<1, !tile.smem<128x96xf32, swizzle = 128>>
+    %p = tile.mma_async %ds, %kf transpose_a divide_columns warpgroup ...
+    %dq = tile.mma_wait %p ...
+    tile.ring.put %dq to %ring[%t] : ...
+    ```
+  }];
+  let arguments = (ins Tile_FactorSmem:$tile, I1:$isFinite, Tile_RingType:$ring,
+                       Index:$step);
+  let results = (outs Tile_FactorSmem:$result);
+  let assemblyFormat = [{
+    $tile `unless` $isFinite `in` $ring `[` $step `]` attr-dict
+    `:` type($tile) `in` type($ring)
+  }];
+  let hasVerifier = 1;
+}
 def Tile_RingIsFiniteOp : Tile_RingStepOp<"ring.is_finite", "Ask"> {
   let summary = "whether the tile of a step is finite";
   let description = [{
@@ -947,15 +977,22 @@ def Tile_MakeFiniteOp
     : Tile_Op<"make_finite", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "replaces NaN and infinities in a shared-memory tile by 0";
   let description = [{
-    With `warps` as many, the last of the block, see to a share each.
+    With `warps` as many, the last of the block, see to a share each. With `copy` the tile
+    stays as it is, another tile of the same type gets its elements, and the warps are
+    the first of the block.
 
     ```mlir
     tile.make_finite %kt : !tile.smem<64x48xf16, swizzle = 128>
+    tile.make_finite %kt copy(%to : !tile.smem<64x48xf16, swizzle = 128>) warps(8) : !tile.smem<64x48xf16, swizzle = 128>
     ```
   }];
-  let arguments = (ins Tile_FactorSmem:$tile, OptionalAttr<I64Attr>:$warps);
-  let assemblyFormat =
-      "$tile (`warps` `(` $warps^ `)`)? attr-dict `:` type($tile)";
+  let arguments = (ins Tile_FactorSmem:$tile, Optional<Tile_FactorSmem>:$copy,
+                       OptionalAttr<I64Attr>:$warps);
+  let assemblyFormat = [{
+    $tile (`copy` `(` $copy^ `:` type($copy) `)`)? (`warps` `(` $warps^ `)`)? attr-dict
+    `:` type($tile)
+  }];
+  let hasVerifier = 1;
 }
 
 def Tile_ClearOp : Tile_Op<"clear", [MemoryEffects<[MemRead, MemWrite]>]> {
