@@ -382,7 +382,8 @@ RankedTensorType Layouts::getType(Value tile) const {
 
 RankedTensorType Layouts::getType(ArrayRef<int64_t> shape, Type element,
                                   VectorOf of) const {
-  if (ShapedType::isDynamicShape(shape) || shape.empty() || shape.size() > 2)
+  if (ShapedType::isDynamicShape(shape) || shape.empty() || shape.size() > 2 ||
+      !element.isIntOrFloat())
     return RankedTensorType();
   MLIRContext *context = element.getContext();
   if (isWarpRows()) {

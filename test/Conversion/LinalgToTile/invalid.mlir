@@ -1090,3 +1090,27 @@ flash.parallel_add %p to %s counting %c : !sums, !counts
   }
   return %r#0, %r#1 : !sums, !counts
 }
+
+// -----
+
+// No register holds an index.
+func.func @indices(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %e = tensor.empty() : tensor<64x64xf32>
+  %r = scf.forall (%i) = (0) to (64) step (16) shared_outs(%o = %e) -> tensor<64x64xf32> {
+    %te = tensor.empty() : tensor<16x64xindex>
+    %ye = tensor.empty() : tensor<16x64xf32>
+    %t = linalg.fill ins(%i : index) outs(%te : tensor<16x64xindex>) -> tensor<16x64xindex>
+    // expected-error @below {{'tensor<16x64xindex>' is no tile of 1 warps}}
+    %y = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>], iterator_types = ["parallel", "parallel"]}
+        ins(%t : tensor<16x64xindex>) outs(%ye : tensor<16x64xf32>) {
+    ^bb0(%a: index, %b: f32):
+      %j = arith.index_cast %a : index to i32
+      %f = arith.sitofp %j : i32 to f32
+      linalg.yield %f : f32
+    } -> tensor<16x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %y into %o[%i, 0] [16, 64] [1, 1] : tensor<16x64xf32> into tensor<64x64xf32>
+    }
+  }
+  return %r : tensor<64x64xf32>
+}

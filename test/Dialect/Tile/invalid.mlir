@@ -179,7 +179,7 @@ func.func @f(%x: memref<16x8xf32, strided<[1, 16]>>, %i: index) {
 // -----
 
 func.func @f(%x: memref<16x8xf64>, %i: index) {
-  // expected-error @below {{operand #0 must be memref of 16-bit float or bfloat16 type or 32-bit float or f8E4M3FN type or 8-bit signless integer values, but got 'memref<16x8xf64>'}}
+  // expected-error @below {{operand #0 must be memref of 16-bit float or bfloat16 type or 32-bit float or f8E4M3FN type or 8-bit signless integer values without a memory space, but got 'memref<16x8xf64>'}}
   %t = tile.fetch %x[%i] : memref<16x8xf64> to !tile.smem<16x8xf32, swizzle = 32>
   return
 }
@@ -312,7 +312,7 @@ func.func private @f(tensor<64x8xf32, #tile.fragment<4 from 30>>)
 // -----
 
 func.func @f(%x: tensor<64xf32, #tile.rows<4>>) {
-  // expected-error @below {{needs as many rows and warps in its result as in its operand, which is a vector}}
+  // expected-error @below {{needs as many rows and warps in its result, a matrix, as in its operand, which is a vector}}
   %r = tile.broadcast %x : tensor<64xf32, #tile.rows<4>> to tensor<64x8xf32, #tile.fragment<4 from 4>>
   return
 }
@@ -328,7 +328,7 @@ func.func @f(%x: f32) {
 // -----
 
 func.func @f(%x: tensor<16xf32, #tile.rows<1>>) {
-  // expected-error @below {{needs as many rows and warps in its result as in its operand, which is a vector}}
+  // expected-error @below {{needs as many rows and warps in its result, a matrix, as in its operand, which is a vector}}
   %r = tile.broadcast %x : tensor<16xf32, #tile.rows<1>> to tensor<32x8xf32, #tile.fragment<1>>
   return
 }
@@ -336,7 +336,7 @@ func.func @f(%x: tensor<16xf32, #tile.rows<1>>) {
 // -----
 
 func.func @f(%x: tensor<8x32xf32, #tile.warp_rows<8, 1>>) {
-  // expected-error @below {{needs as many rows and warps in its result as in its operand, which is a vector}}
+  // expected-error @below {{needs as many rows and warps in its result, a matrix, as in its operand, which is a vector}}
   %r = tile.broadcast %x : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8x64xf32, #tile.warp_rows<8, 2>>
   return
 }
@@ -703,7 +703,7 @@ func.func @f(%s: memref<?x8xf16>, %x: tensor<64x8xf16, #tile.fragment<4>>, %i: i
 // -----
 
 func.func @f(%s: memref<?x64xf16>, %x: tensor<64x64xf16, #tile.fragment<4>>, %i: index) {
-  // expected-error @below {{stores whole rows, so it takes 1 indices, got 2}}
+  // expected-error @below {{takes whole rows of memory of rank 2 or more, with an index for each dimension but the columns: 1, got 2}}
   tile.store_bulk %x, %s[%i, %i] through !tile.smem<64x64xf16, swizzle = 128> : tensor<64x64xf16, #tile.fragment<4>> to memref<?x64xf16>
   return
 }
@@ -727,7 +727,7 @@ func.func @f(%s: memref<?x?x?x?x64xf16>, %x: tensor<64x64xf16, #tile.fragment<4>
 // -----
 
 func.func @f(%x: tensor<64x64xf16, #tile.fragment<4>>, %i: index) {
-  // expected-error @below {{gives an f32 for each row, over the same warps as}}
+  // expected-error @below {{gives an f32 for each row of a tile of floats, over the same warps as}}
   %c = tile.column %x[%i] : tensor<64x64xf16, #tile.fragment<4>> to tensor<64xf32, #tile.rows<2>>
   return
 }
@@ -1048,7 +1048,7 @@ func.func @f(%a: !tile.smem<128x64xf16, swizzle = 128>, %b: !tile.smem<64x64xf16
 
 !tile = !tile.smem<64x32xf32, swizzle = 128>
 func.func @f(%t: !tile, %s: memref<?x?x32xf32>, %c: memref<?xi32>, %i: index) {
-  // expected-error @below {{adds whole rows, so it takes 2 indices, got 3}}
+  // expected-error @below {{takes whole rows of memory of rank 2 or more, with an index for each dimension but the columns: 2, got 3}}
   tile.add_in_order %t, %s[%i, %i, %i] rank(%i) of %c[%i] : !tile to memref<?x?x32xf32>, memref<?xi32>
   return
 }
@@ -1276,7 +1276,7 @@ func.func @f(%t: !tile.smem<64x64xf16, swizzle = 128>, %s: memref<?x128xf32>, %i
 // -----
 
 func.func @f(%t: !tile.smem<128x64xf16, swizzle = 128>, %s: memref<?x192xf32>, %i: index) {
-  // expected-error @below {{stores a whole row, so it takes 1 indices, got 2}}
+  // expected-error @below {{takes whole rows of memory of rank 2 or more, with an index for each dimension but the columns: 1, got 2}}
   tile.store_diagonals %t, %s[%i, %i] : !tile.smem<128x64xf16, swizzle = 128> to memref<?x192xf32>
   return
 }
@@ -1592,7 +1592,7 @@ func.func @f(%t: !t, %m: memref<?x24xf8E4M3FN>, %i: index) {
 
 !t = !tile.smem<32x64xf8E4M3FN, swizzle = 64>
 func.func @f(%t: !t, %m: memref<?x?x32xf8E4M3FN>, %i: index) {
-  // expected-error @below {{stores whole rows, so it takes 2 indices, got 1}}
+  // expected-error @below {{takes whole rows of memory of rank 2 or more, with an index for each dimension but the columns: 2, got 1}}
   tile.store_interleaved %t, %m[%i] : !t to memref<?x?x32xf8E4M3FN>
   return
 }
@@ -1605,6 +1605,151 @@ func.func @f(%t: !t, %m: memref<?x64xf8E4M3FN>, %i: index) {
   tile.store_interleaved %t, %m[%i] : !t to memref<?x64xf8E4M3FN>
   return
 }
+
+// -----
+
+// Kernels address global memory alone, be it read, copied, written or counted in.
+func.func @f(%m: memref<?x64xf16, 3>, %i: index) {
+  // expected-error @below {{'tile.read' op operand #0 must be memref of 16-bit float or bfloat16 type or 32-bit float or f8E4M3FN type or 8-bit signless integer values without a memory space, but got 'memref<?x64xf16, 3>'}}
+  %x = tile.read %m[%i, %i] : memref<?x64xf16, 3> to tensor<8x64xf16, #tile.warp_rows<8, 2>>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?xf32, #gpu.address_space<workgroup>>, %x: tensor<64xf32, #tile.rows<4>>, %i: index) {
+  // expected-error @below {{'tile.store' op operand #1 must be memref of 16-bit float or bfloat16 type or 32-bit float or 32-bit signless integer values without a memory space}}
+  tile.store %x, %m[%i] : tensor<64xf32, #tile.rows<4>> to memref<?xf32, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<?xi32, 3>, %i: index) {
+  // expected-error @below {{'tile.count_up' op operand #0 must be memref of 32-bit signless integer values without a memory space}}
+  %n = tile.count_up %c[%i] : memref<?xi32, 3>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?x32xf16>, %i: index) {
+  // expected-error @below {{'tile.read' op takes 64 columns of 'memref<?x32xf16>'; take at most 32, or say with columns(...) how many exist}}
+  %x = tile.read %m[%i, %i] : memref<?x32xf16> to tensor<8x64xf16, #tile.warp_rows<8, 2>>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?x32xf16>, %x: tensor<64x64xf16, #tile.fragment<4>>, %i: index) {
+  tile.store %x, %m[%i, %i] columns(%i) : tensor<64x64xf16, #tile.fragment<4>> to memref<?x32xf16>
+  // expected-error @below {{'tile.store' op takes 64 columns of 'memref<?x32xf16>'; take at most 32, or say with columns(...) how many exist}}
+  tile.store %x, %m[%i, %i] : tensor<64x64xf16, #tile.fragment<4>> to memref<?x32xf16>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?x32xf16>, %i: index) {
+  // expected-error @below {{'tile.fetch' op takes 64 columns of 'memref<?x32xf16>'; take at most 32}}
+  %t = tile.fetch %m[%i, %i] : memref<?x32xf16> to !tile.smem<64x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<64xf16>, %i: index) {
+  // expected-error @below {{'tile.fetch' op takes rows and columns of memory of rank 2 or more, not of 'memref<64xf16>'}}
+  %t = tile.fetch %m[] : memref<64xf16> to !tile.smem<64x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<f32>) {
+  // expected-error @below {{'tile.read' op takes elements of memory of rank 1 or more, not of 'memref<f32>'}}
+  %x = tile.read %m[] : memref<f32> to tensor<8xf32, #tile.warp_rows<8, 1>>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<64xf16>, %x: tensor<64x64xf16, #tile.fragment<4>>) {
+  // expected-error @below {{'tile.store_bulk' op takes whole rows of memory of rank 2 or more, with an index for each dimension but the columns: 1, got 0}}
+  tile.store_bulk %x, %m[] through !tile.smem<64x64xf16, swizzle = 128> : tensor<64x64xf16, #tile.fragment<4>> to memref<64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?x64xf32>, %t: !tile.smem<64x64xf16, swizzle = 128>, %i: index) {
+  // expected-error @below {{'tile.copy' op copies elements of 'f32' into a tile of 'f16'}}
+  tile.copy %m[%i] to %t : memref<?x64xf32> to !tile.smem<64x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?x64xf16>, %t: !tile.smem<64x64xf16, swizzle = 128>, %i: index) {
+  // expected-error @below {{'tile.copy' op fills 1 to 64 rows of '!tile.smem<64x64xf16, swizzle = 128>', got 128}}
+  tile.copy %m[%i] to %t[%i] {tile_rows = 128} : memref<?x64xf16> to !tile.smem<64x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @f(%t: !tile.smem<64x64xf16, swizzle = 128>) {
+  // expected-error @below {{'tile.is_finite' op is done by 1 to 32 warps, got 0}}
+  %f = tile.is_finite %t warps(0) : !tile.smem<64x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @f(%t: !tile.smem<64x64xf16, swizzle = 128>) {
+  // expected-error @below {{'tile.make_finite' op is done by 1 to 32 warps, got 33}}
+  tile.make_finite %t warps(33) : !tile.smem<64x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64xf32, #tile.rows<4>>, %t: !tile.smem<8x8xf32, swizzle = 32>) {
+  // expected-error @below {{'tile.put' op puts values of rows from column 0 on, without alternate, got column 16}}
+  tile.put %x, %t {column = 16} : tensor<64xf32, #tile.rows<4>> to !tile.smem<8x8xf32, swizzle = 32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16xf32, #tile.rows<1>>) {
+  // expected-error @below {{'tile.broadcast' op needs as many rows and warps in its result, a matrix, as in its operand, which is a vector}}
+  %c = tile.broadcast %x : tensor<16xf32, #tile.rows<1>> to tensor<16xf32, #tile.columns<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x64xi32, #tile.fragment<4>>, %i: index) {
+  // expected-error @below {{'tile.column' op gives an f32 for each row of a tile of floats, over the same warps as}}
+  %c = tile.column %x[%i] : tensor<64x64xi32, #tile.fragment<4>> to tensor<64xf32, #tile.rows<4>>
+  return
+}
+
+// -----
+
+// expected-error @below {{this layout is of integers or floats of some number of bits, such as i32, not 'index'}}
+func.func @f(%x: tensor<16x8xindex, #tile.fragment<1>>)
+
+// -----
+
+// expected-error @below {{this layout is of integers or floats of some number of bits, such as i32, not 'index'}}
+func.func @f(%x: tensor<16xindex, #tile.columns<1>>)
+
+// -----
+
+// expected-error @below {{this layout is of integers or floats of some number of bits, such as i32, not 'index'}}
+func.func @f(%x: tensor<4x64xindex, #tile.warp_rows<1, 2>>)
 
 // -----
 

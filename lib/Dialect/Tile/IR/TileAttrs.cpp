@@ -41,10 +41,22 @@ static LogicalResult verifyWarps(function_ref<InFlightDiagnostic()> emitError,
                      << mostWarps - warps + 1 << " on, got " << firstWarp;
 }
 
+/// Registers hold elements of some number of bits.
+static LogicalResult verifyElement(function_ref<InFlightDiagnostic()> emitError,
+                                   Type element) {
+  if (element.isIntOrFloat())
+    return success();
+  return emitError() << "this layout is of integers or floats of some number "
+                        "of bits, such as i32, not "
+                     << element;
+}
+
 /// Checks the number of dimensions and of rows, which all layouts share.
 static LogicalResult verifyRows(function_ref<InFlightDiagnostic()> emitError,
                                 int64_t warps, ArrayRef<int64_t> shape,
-                                size_t rank) {
+                                Type element, size_t rank) {
+  if (failed(verifyElement(emitError, element)))
+    return failure();
   if (shape.size() != rank || ShapedType::isDynamicShape(shape))
     return emitError() << "this layout is of static tensors of rank " << rank;
   if (shape[0] <= 0 || shape[0] % (flash::rowsOfWarp * warps) != 0)
@@ -57,8 +69,9 @@ static LogicalResult verifyRows(function_ref<InFlightDiagnostic()> emitError,
 /// The same for matrices, whose columns are a multiple of `multiple`.
 static LogicalResult verifyMatrix(function_ref<InFlightDiagnostic()> emitError,
                                   StringRef name, int64_t warps,
-                                  ArrayRef<int64_t> shape, int64_t multiple) {
-  if (failed(verifyRows(emitError, warps, shape, 2)))
+                                  ArrayRef<int64_t> shape, Type element,
+                                  int64_t multiple) {
+  if (failed(verifyRows(emitError, warps, shape, element, 2)))
     return failure();
   if (shape[1] > 0 && shape[1] % multiple == 0)
     return success();
@@ -86,9 +99,9 @@ LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult FragmentAttr::verifyEncoding(
-    ArrayRef<int64_t> shape, Type,
+    ArrayRef<int64_t> shape, Type element,
     function_ref<InFlightDiagnostic()> emitError) const {
-  return verifyMatrix(emitError, "fragment", getWarps(), shape, 8);
+  return verifyMatrix(emitError, "fragment", getWarps(), shape, element, 8);
 }
 
 int64_t FragmentAttr::getNumWarps() const { return getWarps(); }
@@ -120,9 +133,10 @@ WideFragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult WideFragmentAttr::verifyEncoding(
-    ArrayRef<int64_t> shape, Type,
+    ArrayRef<int64_t> shape, Type element,
     function_ref<InFlightDiagnostic()> emitError) const {
-  return verifyMatrix(emitError, "wide fragment", getWarps(), shape, 16);
+  return verifyMatrix(emitError, "wide fragment", getWarps(), shape, element,
+                      16);
 }
 
 int64_t WideFragmentAttr::getNumWarps() const { return getWarps(); }
@@ -155,9 +169,9 @@ LogicalResult RowsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult
-RowsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+RowsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element,
                          function_ref<InFlightDiagnostic()> emitError) const {
-  return verifyRows(emitError, getWarps(), shape, 1);
+  return verifyRows(emitError, getWarps(), shape, element, 1);
 }
 
 int64_t RowsAttr::getNumWarps() const { return getWarps(); }
@@ -186,8 +200,10 @@ LogicalResult ColumnsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult ColumnsAttr::verifyEncoding(
-    ArrayRef<int64_t> shape, Type,
+    ArrayRef<int64_t> shape, Type element,
     function_ref<InFlightDiagnostic()> emitError) const {
+  if (failed(verifyElement(emitError, element)))
+    return failure();
   if (shape.size() == 1 && shape[0] > 0 && shape[0] % 8 == 0)
     return success();
   return emitError() << "this layout is of static vectors with a multiple of 8 "
@@ -220,9 +236,9 @@ LogicalResult LanesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult
-LanesAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+LanesAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element,
                           function_ref<InFlightDiagnostic()> emitError) const {
-  if (failed(verifyRows(emitError, getWarps(), shape, 2)))
+  if (failed(verifyRows(emitError, getWarps(), shape, element, 2)))
     return failure();
   if (shape[1] == 4)
     return success();
@@ -272,6 +288,8 @@ LogicalResult WarpRowsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult WarpRowsAttr::verifyEncoding(
     ArrayRef<int64_t> shape, Type elementType,
     function_ref<InFlightDiagnostic()> emitError) const {
+  if (failed(verifyElement(emitError, elementType)))
+    return failure();
   if (elementType.getIntOrFloatBitWidth() == 16 && getVector() == 1)
     return emitError() << "a lane holds pairs of elements of " << elementType;
   if (shape.empty() || shape.size() > 2 || ShapedType::isDynamicShape(shape))

@@ -55,15 +55,34 @@ static bool haveSameWarps(Type a, Type b) {
          ofA.getFirstWarp() == ofB.getFirstWarp();
 }
 
+/// Checks that memory has as many columns as a tile takes, as far as that is
+/// known, unless `end` says how many exist.
+static LogicalResult verifyColumnsOfMemory(Operation *op, MemRefType memory,
+                                           int64_t columns, Value end) {
+  int64_t size = memory.getShape().back();
+  if (end || ShapedType::isDynamic(size) || size >= columns)
+    return success();
+  return op->emitOpError("takes ")
+         << columns << " columns of " << memory << "; take at most " << size
+         << (isa<ReadOp, StoreOp>(op)
+                 ? ", or say with columns(...) how many exist"
+                 : "");
+}
+
 /// Checks a copy of rows of `memory` into or out of a tile of `columns`; where
 /// there is an index for the columns too, the memory may have more of them.
 static LogicalResult
 verifyRowsOfMemory(Operation *op, MemRefType memory, size_t numIndices,
                    Type elementType, std::optional<int64_t> columns,
                    std::optional<int64_t> packed = std::nullopt,
-                   bool isByElement = false) {
+                   bool isByElement = false, Value end = {}) {
   int64_t rank = memory.getRank(), indices = numIndices;
   int64_t trailing = columns ? 1 : 0;
+  if (rank <= trailing)
+    return op->emitOpError("takes ")
+           << (columns ? "rows and columns" : "elements")
+           << " of memory of rank " << trailing + 1 << " or more, not of "
+           << memory;
   if (packed && (*packed < 1 || rank < 2 + trailing))
     return op->emitOpError("packs ")
            << *packed << " rows at a time of memory of rank " << rank
@@ -81,7 +100,19 @@ verifyRowsOfMemory(Operation *op, MemRefType memory, size_t numIndices,
            << *columns;
   if (!isByElement && !memory.isLastDimUnitStride())
     return op->emitOpError("needs memory whose last dimension is contiguous");
-  return success();
+  return columns ? verifyColumnsOfMemory(op, memory, *columns, end) : success();
+}
+
+/// Checks the indices of whole rows of memory.
+static LogicalResult verifyIndicesOfRows(Operation *op, MemRefType memory,
+                                         size_t numIndices) {
+  constexpr int64_t leastRank = 2;
+  int64_t rank = memory.getRank();
+  if (rank >= leastRank && static_cast<int64_t>(numIndices) == rank - 1)
+    return success();
+  return op->emitOpError("takes whole rows of memory of rank 2 or more, with "
+                         "an index for each dimension but the columns: ")
+         << std::max(rank, leastRank) - 1 << ", got " << numIndices;
 }
 
 static LogicalResult verifyIndicesOfWarpRows(Operation *op, MemRefType memory,
@@ -251,6 +282,19 @@ LogicalResult CopyAsyncOp::verify() {
                             getPacked());
 }
 
+LogicalResult CopyOp::verify() {
+  SmemType tile = getDestination().getType();
+  int64_t rows = getTileRows().value_or(tile.getRows());
+  if (rows < 1 || rows > tile.getRows())
+    return emitOpError("fills 1 to ")
+           << tile.getRows() << " rows of " << tile << ", got " << rows;
+  if (failed(verifyRest(*this, getPacked(), getRows(), /*toEnd=*/false, tile)))
+    return failure();
+  return verifyRowsOfMemory(*this, getSource().getType(), getIndices().size(),
+                            tile.getElementType(), tile.getColumns(),
+                            getPacked());
+}
+
 /// Checks a fragment that is written to a tile of shared memory.
 static LogicalResult verifyPut(Operation *op, RankedTensorType x, SmemType to) {
   if ((x.getElementTypeBitWidth() != 16 && !x.getElementType().isF32()) ||
@@ -311,18 +355,6 @@ void ShareOp::build(OpBuilder &b, OperationState &state, Value x) {
 
 LogicalResult ShareOp::verify() {
   return verifyWholePut(*this, getX().getType(), getResult().getType());
-}
-
-LogicalResult MakeFiniteOp::verify() {
-  if (!getCopy())
-    return success();
-  if (getCopy().getType() != getTile().getType())
-    return emitOpError("copies a tile of ")
-           << getTile().getType() << " to one of " << getCopy().getType()
-           << "; both have the same type";
-  return getWarps() ? success()
-                    : emitOpError("copies a tile, and needs warps(N), of which "
-                                  "each copies a share");
 }
 
 LogicalResult RingCopyFiniteOp::verify() {
@@ -408,7 +440,7 @@ LogicalResult StoreOp::verify() {
   return verifyRowsOfMemory(
       *this, memory, getIndices().size(), tile.getElementType(),
       isMatrix ? std::optional(tile.getDimSize(1)) : std::nullopt, getPacked(),
-      /*isByElement=*/!isWarpRows && (!isMatrix || getColumns()));
+      /*isByElement=*/!isWarpRows && (!isMatrix || getColumns()), getColumns());
 }
 
 bool StoreBulkOp::canShareStage(StoreBulkOp other) {
@@ -453,9 +485,8 @@ LogicalResult StoreBulkOp::verify() {
     return emitOpError("stores all columns in a row stage, which has ")
            << stage.getColumns() << " of " << tile.getDimSize(1);
   MemRefType memory = getDestination().getType();
-  if (static_cast<int64_t>(getIndices().size()) != memory.getRank() - 1)
-    return emitOpError("stores whole rows, so it takes ")
-           << memory.getRank() - 1 << " indices, got " << getIndices().size();
+  if (failed(verifyIndicesOfRows(*this, memory, getIndices().size())))
+    return failure();
   bool ofSomeRows = static_cast<bool>(getRows());
   if (int64_t most = getMaxRank(ofSomeRows); memory.getRank() > most)
     return emitOpError("stores ")
@@ -477,9 +508,8 @@ static LogicalResult verifyCounts(Operation *op, MemRefType counts,
 LogicalResult AddInOrderOp::verify() {
   SmemType tile = getTile().getType();
   MemRefType memory = getSums().getType();
-  if (static_cast<int64_t>(getIndices().size()) != memory.getRank() - 1)
-    return emitOpError("adds whole rows, so it takes ")
-           << memory.getRank() - 1 << " indices, got " << getIndices().size();
+  if (failed(verifyIndicesOfRows(*this, memory, getIndices().size())))
+    return failure();
   if (failed(verifyRowsOfMemory(*this, memory, getIndices().size(),
                                 tile.getElementType(), tile.getColumns())))
     return failure();
@@ -495,9 +525,8 @@ LogicalResult StoreDiagonalsOp::verify() {
                        "elements of 16 bits, swizzle = 128, got ")
            << tile;
   MemRefType memory = getSums().getType();
-  if (static_cast<int64_t>(getIndices().size()) != memory.getRank() - 1)
-    return emitOpError("stores a whole row, so it takes ")
-           << memory.getRank() - 1 << " indices, got " << getIndices().size();
+  if (failed(verifyIndicesOfRows(*this, memory, getIndices().size())))
+    return failure();
   if (memory.getShape().back() != rows + columns ||
       !memory.isLastDimUnitStride())
     return emitOpError("stores a row of ")
@@ -515,9 +544,8 @@ LogicalResult StoreInterleavedOp::verify() {
     return emitOpError("interleaves a multiple of ")
            << rowMultiple << " rows, of elements as memory has them, got "
            << tile << " for " << memory;
-  if (static_cast<int64_t>(getIndices().size()) != memory.getRank() - 1)
-    return emitOpError("stores whole rows, so it takes ")
-           << memory.getRank() - 1 << " indices, got " << getIndices().size();
+  if (failed(verifyIndicesOfRows(*this, memory, getIndices().size())))
+    return failure();
   if (memory.getShape().back() != tile.getRows() ||
       !memory.isLastDimUnitStride())
     return emitOpError("stores rows of ")
@@ -644,8 +672,13 @@ LogicalResult AwaitDependenciesOp::verify() {
 LogicalResult PutOp::verify() {
   auto x = cast<RankedTensorType>(getX().getType());
   SmemType to = getDestination().getType();
-  if (x.getRank() == 1)
-    return verifyWholePut(*this, x, to);
+  if (x.getRank() == 1) {
+    if (getColumn() == 0 && !getAlternate())
+      return verifyWholePut(*this, x, to);
+    return emitOpError("puts values of rows from column 0 on, without "
+                       "alternate, got column ")
+           << getColumn();
+  }
   if (failed(verifyPut(*this, x, to)))
     return failure();
   int64_t multiple = getMultipleOfPut(x);
@@ -672,11 +705,28 @@ bool PutOp::canAlternate(RankedTensorType x, SmemType to) {
          to.getColumns() >= to.getPanelColumns();
 }
 
-LogicalResult ClearOp::verify() {
-  if (getWarps() >= 1 && getWarps() <= 32)
+static LogicalResult verifyWarps(Operation *op, int64_t warps) {
+  if (warps >= 1 && warps <= 32)
     return success();
-  return emitOpError("is done by 1 to 32 warps, got ") << getWarps();
+  return op->emitOpError("is done by 1 to 32 warps, got ") << warps;
 }
+
+LogicalResult IsFiniteOp::verify() {
+  return verifyWarps(*this, getWarps().value_or(1));
+}
+
+LogicalResult MakeFiniteOp::verify() {
+  if (getCopy() && getCopy().getType() != getTile().getType())
+    return emitOpError("copies a tile of ")
+           << getTile().getType() << " to one of " << getCopy().getType()
+           << "; both have the same type";
+  if (getCopy() && !getWarps())
+    return emitOpError("copies a tile, and needs warps(N), of which each "
+                       "copies a share");
+  return verifyWarps(*this, getWarps().value_or(1));
+}
+
+LogicalResult ClearOp::verify() { return verifyWarps(*this, getWarps()); }
 
 /// Checks that the tile has so many columns from the panel on, as far as that
 /// is known.
@@ -1079,7 +1129,9 @@ LogicalResult ReadOp::verify() {
            << result.getElementType() << ", not " << getPadding().getType();
   if (isMatrix && !memory.isLastDimUnitStride())
     return emitOpError("needs memory whose last dimension is contiguous");
-  return success();
+  return isMatrix ? verifyColumnsOfMemory(*this, memory, result.getDimSize(1),
+                                          getColumns())
+                  : success();
 }
 
 LogicalResult LoadRowOp::verify() {
@@ -1093,10 +1145,12 @@ LogicalResult LoadRowOp::verify() {
 LogicalResult ColumnOp::verify() {
   auto x = cast<RankedTensorType>(getX().getType());
   auto result = cast<RankedTensorType>(getResult().getType());
-  if (result.getElementType().isF32() &&
+  if (isa<FloatType>(x.getElementType()) && result.getElementType().isF32() &&
       result.getDimSize(0) == x.getDimSize(0) && haveSameWarps(result, x))
     return success();
-  return emitOpError("gives an f32 for each row, over the same warps as ") << x;
+  return emitOpError("gives an f32 for each row of a tile of floats, over the "
+                     "same warps as ")
+         << x;
 }
 
 LogicalResult AnyOp::verify() {
@@ -1119,9 +1173,10 @@ LogicalResult BroadcastOp::verify() {
     return emitOpError("needs a fragment over the same warps with as many "
                        "columns as its operand has elements");
   }
-  if (source && (source.getRank() != 1 || !areRelated(result, source)))
-    return emitOpError("needs as many rows and warps in its result as in its "
-                       "operand, which is a vector");
+  if (source && (source.getRank() != 1 || result.getRank() != 2 ||
+                 !areRelated(result, source)))
+    return emitOpError("needs as many rows and warps in its result, a matrix, "
+                       "as in its operand, which is a vector");
   return success();
 }
 

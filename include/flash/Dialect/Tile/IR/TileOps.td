@@ -54,7 +54,13 @@ def Tile_ProductSmem
            "shared-memory tile of f16, bf16, f32 or f8E4M3FN",
            "::flash::tile::SmemType">;
 
-def Tile_GlobalTensor : MemRefOf<[F16, BF16, F32, F8E4M3FN, I8]>;
+/// Memory that all blocks share: kernels address no other by memrefs.
+class Tile_GlobalMemory<list<Type> types>
+    : ConfinedType<MemRefOf<types>,
+                   [CPred<"!::llvm::cast<::mlir::MemRefType>($_self).getMemorySpace()">],
+                   MemRefOf<types>.summary # " without a memory space",
+                   "::mlir::MemRefType">;
+def Tile_GlobalTensor : Tile_GlobalMemory<[F16, BF16, F32, F8E4M3FN, I8]>;
 
 //===----------------------------------------------------------------------===//
 // Which tile a block works on
@@ -971,6 +977,7 @@ def Tile_IsFiniteOp : Tile_Op<"is_finite", [MemoryEffects<[MemRead]>]> {
   let results = (outs I1:$result);
   let assemblyFormat =
       "$source (`warps` `(` $warps^ `)`)? attr-dict `:` type($source)";
+  let hasVerifier = 1;
 }
 
 def Tile_MakeFiniteOp
@@ -1175,7 +1182,7 @@ def Tile_StoreOp : Tile_Op<"store",
   let arguments = (ins UnitAttr:$add,
     AnyTypeOf<[Tile_FragmentTensor, Tile_WideFragmentTensor, Tile_RowsTensor,
                Tile_ColumnsTensor, Tile_WarpRowsTensor]>:$x,
-    MemRefOf<[F16, BF16, F32, I32]>:$destination, Variadic<Index>:$indices,
+    Tile_GlobalMemory<[F16, BF16, F32, I32]>:$destination, Variadic<Index>:$indices,
     Optional<Index>:$rows, UnitAttr:$to_end, Optional<Index>:$columns,
     OptionalAttr<I64Attr>:$packed);
   let builders = [OpBuilder<(ins "::mlir::Value":$x,
@@ -1294,9 +1301,9 @@ def Tile_AddInOrderOp : Tile_Op<"add_in_order",
     (`cp.reduce.async.bulk`), while others compute. In a role of two warps each warp has
     the tiles of every other step.
   }];
-  let arguments = (ins Tile_SmemType:$tile, MemRefOf<[F32]>:$sums,
+  let arguments = (ins Tile_SmemType:$tile, Tile_GlobalMemory<[F32]>:$sums,
                        Variadic<Index>:$indices, Index:$rank,
-                       MemRefOf<[I32]>:$counts, Variadic<Index>:$count_indices);
+                       Tile_GlobalMemory<[I32]>:$counts, Variadic<Index>:$count_indices);
   let assemblyFormat = [{
     $tile `,` $sums `[` $indices `]` `rank` `(` $rank `)` `of`
     $counts `[` $count_indices `]` attr-dict
@@ -1321,7 +1328,7 @@ def Tile_StoreDiagonalsOp : Tile_Op<"store_diagonals",
     One warp of a role of its own does it, while others compute: 128 rows of 64 or 128 elements of
     16 bits, `swizzle = 128`.
   }];
-  let arguments = (ins Tile_SmemType:$tile, MemRefOf<[F32]>:$sums,
+  let arguments = (ins Tile_SmemType:$tile, Tile_GlobalMemory<[F32]>:$sums,
                        Variadic<Index>:$indices);
   let assemblyFormat = [{
     $tile `,` $sums `[` $indices `]` attr-dict
@@ -1342,7 +1349,7 @@ def Tile_StoreInterleavedOp : Tile_Op<"store_interleaved",
         : !tile.smem<128x64xf8E4M3FN, swizzle = 64> to memref<?x?x?x128xf8E4M3FN>
     ```
   }];
-  let arguments = (ins Tile_QuantizedSmem:$tile, MemRefOf<[F8E4M3FN]>:$destination,
+  let arguments = (ins Tile_QuantizedSmem:$tile, Tile_GlobalMemory<[F8E4M3FN]>:$destination,
                        Variadic<Index>:$indices);
   let assemblyFormat = [{
     $tile `,` $destination `[` $indices `]` attr-dict
@@ -1385,7 +1392,7 @@ def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
       } : memref<?xi32> -> index
     ```
   }];
-  let arguments = (ins Index:$step, MemRefOf<[I32]>:$counts,
+  let arguments = (ins Index:$step, Tile_GlobalMemory<[I32]>:$counts,
                        Variadic<Index>:$indices, OptionalAttr<I64Attr>:$offset);
   let results = (outs Index:$number, Variadic<Index>:$shared);
   let regions = (region MaxSizedRegion<1>:$scalars);
@@ -1454,6 +1461,7 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
     (`rows` `(` $rows^ `)`)? `to` $destination
     (`[` $first_row^ `]`)? attr-dict `:` type($source) `to` type($destination)
   }];
+  let hasVerifier = 1;
 }
 
 def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
@@ -1508,14 +1516,14 @@ def Tile_CountUpOp : Tile_Op<"count_up", [MemoryEffects<[MemRead, MemWrite]>]> {
     %number = tile.count_up %counts[%c0, %last] : memref<?x?xi32>
     ```
   }];
-  let arguments = (ins MemRefOf<[I32]>:$counts, Variadic<Index>:$indices);
+  let arguments = (ins Tile_GlobalMemory<[I32]>:$counts, Variadic<Index>:$indices);
   let results = (outs I32:$count);
   let assemblyFormat = "$counts `[` $indices `]` attr-dict `:` type($counts)";
   let hasVerifier = 1;
 }
 
 class Tile_RankOp<string mnemonic> : Tile_Op<mnemonic> {
-  let arguments = (ins Index:$rank, MemRefOf<[I32]>:$counts,
+  let arguments = (ins Index:$rank, Tile_GlobalMemory<[I32]>:$counts,
                        Variadic<Index>:$indices);
   let assemblyFormat = [{
     $rank `of` $counts `[` $indices `]` attr-dict `:` type($counts)
