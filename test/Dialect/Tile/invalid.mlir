@@ -1169,7 +1169,7 @@ func.func @f(%c: memref<?xi32>, %i: index) {
   scf.for %t = %c0 to %i step %c1 {
     %n, %s = tile.claim %t of %c[%c0] shares {
     ^bb0(%m: index):
-      // expected-error @below {{'tile.count_up' op may write memory, in the region of a tile.claim, which one thread carries out for all roles; it may only compute and read}}
+      // expected-error @below {{'tile.count_up' op does more than compute and read memory; the region of 'tile.claim' may do nothing else}}
       %u = tile.count_up %c[%m] : memref<?xi32>
       tile.share_scalars %m : index
     } : memref<?xi32> -> index
@@ -1750,6 +1750,44 @@ func.func @f(%x: tensor<16xindex, #tile.columns<1>>)
 
 // expected-error @below {{this layout is of integers or floats of some number of bits, such as i32, not 'index'}}
 func.func @f(%x: tensor<4x64xindex, #tile.warp_rows<1, 2>>)
+
+// -----
+
+func.func @f(%a: tensor<16x32xbf16, #tile.fragment<1>>, %t: !tile.smem<32x64xi8, swizzle = 64>, %s: memref<?xf32>) {
+  %o = tile.mma_quantized %a, %t : tensor<16x32xbf16, #tile.fragment<1>>, !tile.smem<32x64xi8, swizzle = 64> -> tensor<16x64xf32, #tile.wide_fragment<1>> {
+  ^bb0(%row: index):
+    %scale = memref.load %s[%row] : memref<?xf32>
+    // expected-error @below {{'gpu.barrier' op does more than compute and read memory; the region of 'tile.mma_quantized' may do nothing else}}
+    gpu.barrier
+    tile.yield %scale : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !tile.smem<64x128xi8, swizzle = 128>, %s: memref<?xf32>) {
+  %d = tile.dequantize %t : !tile.smem<64x128xi8, swizzle = 128> to !tile.smem<64x128xf16, swizzle = 128> {
+  ^bb0(%row: index):
+    %scale = memref.load %s[%row] : memref<?xf32>
+    // expected-error @below {{'memref.store' op does more than compute and read memory; the region of 'tile.dequantize' may do nothing else}}
+    memref.store %scale, %s[%row] : memref<?xf32>
+    tile.yield %scale : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32, #tile.fragment<1>>, %s: memref<?xf32>) {
+  %y = tile.map %x : (tensor<16x16xf32, #tile.fragment<1>>) -> tensor<16x16xf32, #tile.fragment<1>> {
+  ^bb0(%e: f32, %i: index, %j: index):
+    // expected-error @below {{'memref.store' op does more than compute and read memory; the region of 'tile.map' may do nothing else}}
+    memref.store %e, %s[%i] : memref<?xf32>
+    tile.yield %e : f32
+  }
+  return
+}
 
 // -----
 

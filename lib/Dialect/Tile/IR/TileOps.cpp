@@ -55,6 +55,20 @@ static bool haveSameWarps(Type a, Type b) {
          ofA.getFirstWarp() == ofB.getFirstWarp();
 }
 
+LogicalResult flash::tile::verifyOnlyReads(Operation *op) {
+  for (Region &region : op->getRegions())
+    for (Operation &inner : region.getOps()) {
+      auto effects = getEffectsRecursively(&inner);
+      if (!effects || !llvm::all_of(*effects, [](const auto &effect) {
+            return isa<MemoryEffects::Read>(effect.getEffect());
+          }))
+        return inner.emitOpError("does more than compute and read memory; the "
+                                 "region of '")
+               << op->getName() << "' may do nothing else";
+    }
+  return success();
+}
+
 /// Checks that memory has as many columns as a tile takes, as far as that is
 /// known, unless `end` says how many exist.
 static LogicalResult verifyColumnsOfMemory(Operation *op, MemRefType memory,
@@ -596,15 +610,6 @@ LogicalResult ClaimOp::verifyRegions() {
   if (body.getNumArguments() != 1 || !body.getArgument(0).getType().isIndex())
     return emitOpError("needs a region with one argument of type index, the "
                        "number of the tile");
-  for (Operation &op : body.without_terminator()) {
-    auto effects = getEffectsRecursively(&op);
-    if (!effects || !llvm::all_of(*effects, [](const auto &effect) {
-          return isa<MemoryEffects::Read>(effect.getEffect());
-        }))
-      return op.emitOpError("may write memory, in the region of a tile.claim, "
-                            "which one thread carries out for all roles; it "
-                            "may only compute and read");
-  }
   return success();
 }
 

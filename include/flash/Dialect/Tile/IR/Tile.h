@@ -47,6 +47,18 @@ bool isOfRows(mlir::Type type);
 /// The type with a value for each lane that holds elements of a row, instead of
 /// one value for each row. `rows` must satisfy `isOfRows`.
 mlir::RankedTensorType getLanesType(mlir::RankedTensorType rows);
+
+/// Fails with an error at an operation in a region of `op` that does anything
+/// but compute and read memory.
+llvm::LogicalResult verifyOnlyReads(mlir::Operation *op);
+
+template <typename Op>
+class OnlyReads : public mlir::OpTrait::TraitBase<Op, OnlyReads> {
+public:
+  static llvm::LogicalResult verifyRegionTrait(mlir::Operation *op) {
+    return verifyOnlyReads(op);
+  }
+};
 } // namespace flash::tile
 
 #include "flash/Dialect/Tile/IR/TileRingInterface.h.inc"

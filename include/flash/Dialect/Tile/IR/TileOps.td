@@ -62,6 +62,11 @@ class Tile_GlobalMemory<list<Type> types>
                    "::mlir::MemRefType">;
 def Tile_GlobalTensor : Tile_GlobalMemory<[F16, BF16, F32, F8E4M3FN, I8]>;
 
+/// The regions of an op compute, and read memory, and do nothing else.
+def OnlyReads : NativeOpTrait<"OnlyReads"> {
+  let cppNamespace = "::flash::tile";
+}
+
 //===----------------------------------------------------------------------===//
 // Which tile a block works on
 //===----------------------------------------------------------------------===//
@@ -286,7 +291,7 @@ def Tile_ShareOp : Tile_Op<"share"> {
   let hasVerifier = 1;
 }
 
-def Tile_DequantizeOp : Tile_Op<"dequantize", [SingleBlock]> {
+def Tile_DequantizeOp : Tile_Op<"dequantize", [SingleBlock, OnlyReads]> {
   let summary = "converts a tile of 8-bit elements to the type of products";
   let description = [{
     Each element is multiplied in f32 by the scale of its row, and the product is rounded to the nearest f16 or
@@ -468,7 +473,7 @@ def Tile_RingPutOp : Tile_RingStageOp<"ring.put", "Fill"> {
 }
 
 def Tile_RingDequantizeOp
-    : Tile_RingStageOp<"ring.dequantize", "Fill", [SingleBlock]> {
+    : Tile_RingStageOp<"ring.dequantize", "Fill", [SingleBlock, OnlyReads]> {
   let summary = "writes a tile of 8-bit elements to a stage in the type of products";
   let description = [{
     All threads of the block convert the tile as in `tile.dequantize`, and write it to the acquired stage of a step.
@@ -672,7 +677,7 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async",
 }
 
 def Tile_MmaQuantizedOp : Tile_Op<"mma_quantized",
-    [MemoryEffects<[MemRead]>, SingleBlock]> {
+    [MemoryEffects<[MemRead]>, SingleBlock, OnlyReads]> {
   let summary = "multiplies by a tile of 8-bit elements, which are converted in registers";
   let description = [{
     `d = a b + c`, or `a b` without `c`, as `tile.mma_async` and `tile.mma_wait` give it, where `b` is what `tile.dequantize`
@@ -1128,7 +1133,7 @@ def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [MemoryEffects<[MemWrite]>]> {
   let hasVerifier = 1;
 }
 
-def Tile_MapOp : Tile_Op<"map", [RecursiveMemoryEffects, SingleBlock]> {
+def Tile_MapOp : Tile_Op<"map", [RecursiveMemoryEffects, SingleBlock, OnlyReads]> {
   let summary = "applies scalar code to each element and its position";
   let description = [{
     The region gets an element of each tile and its coordinates in the tile. It
@@ -1358,7 +1363,8 @@ def Tile_StoreInterleavedOp : Tile_Op<"store_interleaved",
   let hasVerifier = 1;
 }
 
-def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Tile_ClaimOp : Tile_Op<"claim",
+    [MemoryEffects<[MemRead, MemWrite]>, OnlyReads]> {
   let summary = "the next tile that no block has, or the end of a loop";
   let description = [{
     Blocks that claim tiles take one after the other, as they get done, by numbers that go up. So a block that waits
@@ -1494,7 +1500,7 @@ def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
   }];
 }
 
-def Tile_PutDequantizedOp : Tile_Op<"put_dequantized", [SingleBlock]> {
+def Tile_PutDequantizedOp : Tile_Op<"put_dequantized", [SingleBlock, OnlyReads]> {
   let summary = "writes a tile of 8 bits to shared memory as elements that are multiplied";
   let description = [{
     `tile.ring.dequantize` without its ring.
