@@ -126,6 +126,15 @@ OpFoldResult KeySplits::choose(OpBuilder &b, Location loc, OpFoldResult one,
       .getResult();
 }
 
+void flash::addValueBlocks(OpBuilder &b, int64_t all, int64_t columns,
+                           SmallVectorImpl<OpFoldResult> &ends,
+                           SmallVectorImpl<int64_t> &steps) {
+  if (columns >= all)
+    return;
+  ends.insert(ends.begin(), b.getIndexAttr(all - columns + 1));
+  steps.insert(steps.begin(), *getValueBlockDistance(all, columns));
+}
+
 SmallVector<Value>
 flash::combineSplits(OpBuilder &b, Location loc, const KeySplits &splits,
                      Value outputs, Value lses, ValueRange inits,
@@ -151,12 +160,8 @@ flash::combineSplits(OpBuilder &b, Location loc, const KeySplits &splits,
   sizes[emptyDim] = splits.choose(b, loc, zero, sizes[emptyDim]);
   SmallVector<int64_t> steps(3, 1);
   steps[loopDim] = rowsOfCombination;
-  // Positions along the columns are the first ones of blocks.
   SmallVector<OpFoldResult> ends(sizes);
-  if (columns < allColumns) {
-    ends.insert(ends.begin(), b.getIndexAttr(allColumns - columns + 1));
-    steps.insert(steps.begin(), *getValueBlockDistance(allColumns, columns));
-  }
+  addValueBlocks(b, allColumns, columns, ends, steps);
   auto kernel =
       KernelOp::create(b, loc, ends, steps, inits, Schedule(), rowsOfView);
   OpBuilder::InsertionGuard guard(b);

@@ -43,6 +43,13 @@ private:
   std::optional<int64_t> keys;
 };
 
+/// Puts a dimension of blocks of `columns` columns, if these are not all, in
+/// front of the others of a kernel. Positions along it are the first columns of
+/// blocks.
+void addValueBlocks(mlir::OpBuilder &b, int64_t all, int64_t columns,
+                    llvm::SmallVectorImpl<mlir::OpFoldResult> &ends,
+                    llvm::SmallVectorImpl<int64_t> &steps);
+
 /// Combines the partial results of the splits, `outputs` of rank 5 and their
 /// log-sum-exps, into `inits`, an output and, if there is a second, its
 /// log-sum-exp. Where there is one split, they stay as they are. An iteration

@@ -742,12 +742,7 @@ void Tiler::run() {
     ends.insert(ends.begin(), splits.getCount());
     steps.insert(steps.begin(), 1);
   }
-  // Positions along the columns are the first ones of blocks.
-  if (hasValueBlocks()) {
-    ends.insert(ends.begin(), index(allColumns - columns.count + 1));
-    steps.insert(steps.begin(),
-                 *getValueBlockDistance(allColumns, columns.count));
-  }
+  addValueBlocks(b, allColumns, columns.count, ends, steps);
   auto kernel =
       KernelOp::create(b, loc, ends, steps, inits, schedule, rowsOfKernel);
   // How long a split is only the device knows.
