@@ -333,10 +333,10 @@ static memref::AllocOp getMemoryOfKernels(const MemoryTile &tile) {
   return isOfKernels ? alloc : memref::AllocOp();
 }
 
-/// Whether the rows of the tile start at multiples of `elements` and exist up
-/// to such a multiple.
-static bool isAligned(const MemoryTile &tile, int64_t elements) {
-  memref::AllocOp alloc = getMemoryOfKernels(tile);
+/// Whether the rows of the tile, in memory of kernels, start at multiples of
+/// `elements` and exist up to such a multiple.
+static bool isAligned(const MemoryTile &tile, memref::AllocOp alloc,
+                      int64_t elements) {
   return alloc && alloc.getType().getShape().back() % elements == 0 &&
          !alloc.getType().isDynamicDim(alloc.getType().getRank() - 1) &&
          isMultipleOf(tile.offsets.back(), elements) &&
@@ -420,13 +420,14 @@ FailureOr<Value> BlockConverter::readWarpRows(Value value,
                     return isPositive(dim.existing);
                   });
   int64_t vector = cast<tile::WarpRowsAttr>(type.getEncoding()).getVector();
+  memref::AllocOp ofKernels = getMemoryOfKernels(*tile);
   bool isMatrix = type.getRank() == 2,
-       aligned = isMatrix && isAligned(*tile, vector),
+       aligned = isMatrix && isAligned(*tile, ofKernels, vector),
        isTested = (isMatrix && !aligned) ||
                   ((address.existing || address.columns) && !nonempty);
   // What kernels before this one have computed in parts is read in some parts
   // at a time.
-  bool inOrder = !isTested && getMemoryOfKernels(*tile);
+  bool inOrder = !isTested && ofKernels;
   return warpRows[value] = tile::ReadOp::create(
              b, value.getLoc(), type, address.memory, address.indices,
              address.existing, address.columns, padding, aligned, nonempty,
