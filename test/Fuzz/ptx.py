@@ -450,29 +450,33 @@ class Blocks:
         result, a, b, c = (split(operand.strip("{}")) for operand in operands)
         lanes = (np.unique(threads // 32)[:, None] * 32 + np.arange(32)).ravel()
 
+        def number(bits):
+            """Of an accumulator."""
+            return integer(bits, "s32").astype(np.float64) if kind == "s8" else to_float(bits, "f32")
+
         def matrix(registers, down, across):
-            """Blocks of 8 x 4 registers, one below the other, then beside; registers of 16 bits are two columns."""
+            """Blocks of 8 x 4 registers, one below the other, then beside; registers of 16 bits are two columns, of 8 bits four."""
             blocks = []
             for register in registers:
                 bits = self.get(register, lanes)
-                if kind == "tf32" and registers is not c:
-                    bits = bits & u64(0xFFFFE000)
-                if kind == "tf32" or registers is c:
-                    block = to_float(bits, "f32")
+                if kind == "tf32":
+                    block = to_float(bits & u64(0xFFFFE000), "f32")
+                elif kind == "s8":
+                    block = np.stack([(bits >> u64(8 * i)).astype(np.uint8).view(np.int8) for i in range(4)], axis=-1).astype(np.float64)
                 else:
                     block = np.stack([to_float(bits >> u64(16 * half), kind) for half in range(2)], axis=-1)
-                blocks.append(block.reshape(-1, 8, 4 if block.ndim == 1 else 8))
+                blocks.append(block.reshape(-1, 8, 4 if block.ndim == 1 else 4 * block.shape[-1]))
             rows = [np.concatenate(blocks[i::down], axis=2) for i in range(down)]
             return np.concatenate(rows, axis=1)
         # The two columns of an accumulator are registers of their own.
         sums = np.zeros((len(lanes) // 32, 16, 8))
         for i, register in enumerate(c):
-            part = to_float(self.get(register, lanes), "f32")
+            part = number(self.get(register, lanes))
             sums[:, 8 * (i // 2):8 * (i // 2) + 8, i % 2::2] = part.reshape(-1, 8, 4)
         total = matrix(a, 2, 2) @ matrix(b, 1, 2).swapaxes(1, 2) + sums
         for i, register in enumerate(result):
             own = total[:, 8 * (i // 2):8 * (i // 2) + 8, i % 2::2].reshape(-1)
-            self.set(register, lanes, from_float(own, "f32"))
+            self.set(register, lanes, own.astype(np.int64).view(u64) if kind == "s8" else from_float(own, "f32"))
 
 
 # --- Launches --------------------------------------------------------------------------

@@ -15,8 +15,8 @@
 // RUN: %{run}
 // CHECK-DAG: decode: {{.*}} spill stores 0
 // CHECK-DAG: pages: {{.*}} spill stores 0
-// LOADS-DAG: decode: {{.*}} spill stores 0
-// LOADS-DAG: pages: {{.*}} registers
+// LOADS-DAG: decode: {{.*}} registers
+// LOADS-DAG: pages: {{.*}} spill stores 0
 !q = tensor<?x32x1x128xf16>
 !c = tensor<?x8x?x128xf8E4M3FN>
 !k = tensor<?x8x?x128xf16>

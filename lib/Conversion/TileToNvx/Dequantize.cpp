@@ -7,6 +7,7 @@
 
 #include "Dequantize.h"
 
+#include "Products.h"
 #include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -90,22 +91,28 @@ static std::array<Value, 4> widenIntegers(ThreadBuilder &t, Value word) {
   return result;
 }
 
+/// Four neighbours of f8E4M3FN, in a word, as f16 in two registers, over
+/// `getUnit`.
+static std::array<Value, 2> widenPairs(ThreadBuilder &t, Value word) {
+  OpBuilder &b = t.b;
+  Value pairs = LLVM::BitcastOp::create(
+      b, t.loc, VectorType::get({2}, b.getI16Type()), word);
+  auto widen = [&](int64_t i) {
+    return widenE4M3(t,
+                     LLVM::ExtractElementOp::create(b, t.loc, pairs, t.i32(i)));
+  };
+  return {widen(0), widen(1)};
+}
+
 /// Four neighbours of 8 bits, in a word, as f32, divided by `getUnit`.
 static std::array<Value, 4> widenWord(ThreadBuilder &t, Value word,
                                       Type element) {
-  OpBuilder &b = t.b;
   if (isa<IntegerType>(element))
     return widenIntegers(t, word);
-  Value pairs = LLVM::BitcastOp::create(
-      b, t.loc, VectorType::get({2}, b.getI16Type()), word);
-  std::array<Value, 4> result;
-  for (int64_t i : {0, 1}) {
-    Value pair = LLVM::ExtractElementOp::create(b, t.loc, pairs, t.i32(i));
-    auto [low, high] = t.extendPair(widenE4M3(t, pair), b.getF16Type());
-    result[2 * i] = low;
-    result[2 * i + 1] = high;
-  }
-  return result;
+  auto [first, second] = widenPairs(t, word);
+  auto [w, x] = t.extendPair(first, t.b.getF16Type());
+  auto [y, z] = t.extendPair(second, t.b.getF16Type());
+  return {w, x, y, z};
 }
 
 namespace {
@@ -260,80 +267,130 @@ convertPutDequantized(tile::PutDequantizedOp op,
 // What a step contracts, and the columns of a block.
 static constexpr int64_t rowsOfStep = 16, columnsOfBlock = 8;
 
+/// A register of a matrix whose column has a 1 in a single row, which is
+/// `distance` behind the first one of the register.
+static Value emitOne(ThreadBuilder &t, Value distance, Type element) {
+  int64_t bits = element.getIntOrFloatBitWidth();
+  int64_t one = isa<IntegerType>(element) ? 1 : 0x3c00;
+  Value result = t.i32(0);
+  for (int64_t row = 0; row < 32 / bits; ++row) {
+    Value isThere = arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq,
+                                          distance, t.constant(row));
+    result = arith::SelectOp::create(t.b, t.loc, isThere,
+                                     t.i32(one << (row * bits)), result);
+  }
+  return result;
+}
+
 QuantizedFactor::QuantizedFactor(ThreadBuilder t, tile::SmemType tile,
                                  Value address, Region &scaleOfRow, Type type,
                                  bool transposed)
-    : t(t), tile(tile), address(address), type(type), transposed(transposed) {
-  Value lane = t.lane();
+    : t(t), element(tile.getElementType()), type(type), transposed(transposed),
+      chunks(tile.getColumns() / columnsOfChunk), rows(tile.getRows()),
+      loader(t, tile, address, t.rem(t.lane(), 16), t.div(t.lane(), 16)) {
+  Value group = t.div(t.lane(), 4);
   auto addScale = [&](Value first, int64_t behind) {
-    scales.push_back(emitScale(this->t, scaleOfRow, tile.getElementType(),
+    scales.push_back(emitScale(this->t, scaleOfRow, element,
                                this->t.add(first, this->t.constant(behind))));
   };
-  if (transposed) {
-    for (int64_t row = 0; row < tile.getRows(); row += columnsOfBlock)
-      addScale(t.div(lane, 4), row);
-    return;
+  if (transposed)
+    for (int64_t row = 0; row < rows; row += columnsOfBlock)
+      addScale(group, row);
+  else
+    for (int64_t first = 0; first < rows; first += rowsOfStep)
+      for (int64_t row : {0, 1, 8, 9})
+        addScale(t.fragmentColumn(), first + row);
+  // A word has four neighbours of a row, or two of each of two rows, in the
+  // order in which they lie. Of those each of two products takes a half.
+  Value first = t.mul(t.rem(t.lane(), 4), 4);
+  for (int64_t half : {0, 1}) {
+    Value inWords = transposed ? t.add(group, t.constant(8 * half))
+                               : t.add(t.mul(group, 2), t.constant(half));
+    Value distance = arith::SubIOp::create(t.b, t.loc, inWords, first);
+    if (isa<IntegerType>(element))
+      orders.push_back({emitOne(t, distance, element)});
+    else if (transposed)
+      orders.push_back(
+          {emitOne(t, distance, t.b.getF16Type()),
+           emitOne(t,
+                   arith::SubIOp::create(t.b, t.loc, distance, t.constant(2)),
+                   t.b.getF16Type())});
   }
-  loader.emplace(t, tile, address, t.rem(lane, 16), t.div(lane, 16));
-  for (int64_t first = 0; first < tile.getRows(); first += rowsOfStep)
-    for (int64_t row : {0, 1, 8, 9})
-      addScale(t.fragmentColumn(), first + row);
 }
 
 void QuantizedFactor::load(int64_t step) {
-  OpBuilder &b = t.b;
   this->step = step;
-  words.clear();
+  // What two steps read is loaded together.
+  if (transposed && step % 2 != 0)
+    return;
+  words = {};
+  // Two times eight rows of 16 bytes, and of the next 16 columns.
+  auto loadWords = [&](int64_t row, int64_t chunk) {
+    return loader.load(row, chunk, std::min<int64_t>(4, 2 * (chunks - chunk)),
+                       !transposed);
+  };
   if (!transposed) {
-    // Two times eight rows of 16 bytes, and of the next 16 columns.
-    int64_t chunks = tile.getColumns() / columnsOfChunk;
     for (int64_t chunk = 0; chunk < chunks; chunk += 2)
-      llvm::append_range(
-          words, loader->load(rowsOfStep * step, chunk,
-                              std::min<int64_t>(4, 2 * (chunks - chunk)),
-                              /*transpose=*/true));
+      llvm::append_range(words[0], loadWords(rowsOfStep * step, chunk));
     return;
   }
-  // Where ldmatrix would give a thread four neighbours, the instruction takes
-  // two and the two that are eight behind. If the slots of a step had other
-  // columns, so that four neighbours fit, machines that add eight products at a
-  // time would round other sums.
-  Value column = t.add(t.fragmentColumn(), t.constant(rowsOfStep * step));
-  for (int64_t first = 0; first < tile.getRows(); first += columnsOfBlock) {
-    Value row = t.add(t.div(t.lane(), 4), t.constant(first));
-    SmallVector<Value> pairs;
-    for (int64_t behind : {0, 8}) {
-      Value offset =
-          getElementOffset(t, tile, row, t.add(column, t.constant(behind)));
-      pairs.push_back(LLVM::LoadOp::create(b, t.loc, b.getI16Type(),
-                                           t.advance(address, offset)));
-    }
-    words.push_back(
-        LLVM::BitcastOp::create(b, t.loc, b.getI32Type(), t.pack(pairs)));
-  }
+  for (int64_t row = 0; row < rows; row += 2 * columnsOfBlock)
+    for (auto [i, word] : llvm::enumerate(loadWords(row, step)))
+      words[i / 2].push_back(word);
+}
+
+SmallVector<Value> QuantizedFactor::extend(ArrayRef<Value> operand,
+                                           ArrayRef<Value> order) {
+  bool areIntegers = isa<IntegerType>(element);
+  SmallVector<Value> result(4, areIntegers ? t.i32(0) : t.f32(0));
+  multiplyFragments(t, areIntegers ? element : t.b.getF16Type(), operand, order,
+                    result);
+  if (areIntegers)
+    for (Value &x : result)
+      x = arith::SIToFPOp::create(t.b, t.loc, t.b.getF32Type(), x);
+  return result;
+}
+
+Value QuantizedFactor::round(Value low, int64_t scaleOfLow, Value high,
+                             int64_t scaleOfHigh) {
+  low = arith::MulFOp::create(t.b, t.loc, low, scales[scaleOfLow]);
+  high = arith::MulFOp::create(t.b, t.loc, high, scales[scaleOfHigh]);
+  return t.truncatePair(low, high, type);
 }
 
 std::array<SmallVector<Value>, 2> QuantizedFactor::convert(int64_t block) {
-  std::array<std::array<Value, 4>, 2> elements;
-  for (int64_t i : {0, 1}) {
-    elements[i] = widenWord(t, words[block + i], tile.getElementType());
-    for (int64_t number = 0; number < 4; ++number) {
-      Value scale =
-          scales[transposed ? block + i : 4 * step + 2 * i + number / 2];
-      elements[i][number] =
-          arith::MulFOp::create(t.b, t.loc, elements[i][number], scale);
+  ArrayRef<Value> pair =
+      ArrayRef(words[transposed ? step % 2 : 0]).slice(block, 2);
+  std::array<SmallVector<Value>, 2> result;
+  int64_t scale = transposed ? block : 4 * step;
+  // A product would make an element NaN of each number that it multiplies NaN
+  // by. In a row of keys that is the score anyway.
+  if (!transposed && !isa<IntegerType>(element)) {
+    for (Value word : pair) {
+      std::array<Value, 4> x = widenWord(t, word, element);
+      for (int64_t i : {0, 1})
+        result[i].push_back(round(x[i], scale, x[i + 2], scale + 1));
+      scale += 2;
     }
+    return result;
   }
-  auto round = [&](Value low, Value high) {
-    return t.truncatePair(low, high, type);
-  };
-  auto &[first, second] = elements;
-  // Four columns of one row, or of two rows two columns each.
-  if (transposed)
-    return {{{round(first[0], first[1]), round(first[2], first[3])},
-             {round(second[0], second[1]), round(second[2], second[3])}}};
-  return {{{round(first[0], first[2]), round(second[0], second[2])},
-           {round(first[1], first[3]), round(second[1], second[3])}}};
+  SmallVector<Value> operand(pair);
+  if (!isa<IntegerType>(element)) {
+    auto [first, third] = widenPairs(t, pair[0]);
+    auto [other, behind] = widenPairs(t, pair[1]);
+    operand = {first, other, third, behind};
+  }
+  for (int64_t half : {0, 1}) {
+    SmallVector<Value> x = extend(operand, orders[half]);
+    for (int64_t i : {0, 1})
+      if (transposed)
+        result[i].push_back(
+            round(x[2 * i], scale + i, x[2 * i + 1], scale + i));
+      else
+        result[half].push_back(
+            round(x[2 * i], scale + 2 * i, x[2 * i + 1], scale + 2 * i + 1));
+  }
+  return result;
 }
 
 void flash::populateDequantizePatterns(const TypeConverter &converter,

@@ -16,8 +16,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Products.h"
+
 #include "Dequantize.h"
-#include "SharedTile.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
@@ -25,6 +26,54 @@
 
 using namespace mlir;
 using namespace flash;
+
+void flash::multiplyFragments(ThreadBuilder &t, Type element,
+                              ArrayRef<Value> lhs, ArrayRef<Value> rhs,
+                              MutableArrayRef<Value> acc) {
+  OpBuilder &builder = t.b;
+  bool areIntegers = isa<IntegerType>(element);
+  auto registers = [&](ArrayRef<Value> values) {
+    SmallVector<Value> converted(values);
+    if (element.isF16())
+      for (Value &value : converted)
+        value = LLVM::BitcastOp::create(builder, t.loc,
+                                        VectorType::get({2}, element), value);
+    return converted;
+  };
+  NVVM::MMATypes type = areIntegers        ? NVVM::MMATypes::s8
+                        : element.isF16()  ? NVVM::MMATypes::f16
+                        : element.isBF16() ? NVVM::MMATypes::bf16
+                                           : NVVM::MMATypes::tf32;
+  std::optional<NVVM::MMAIntOverflow> overflow;
+  if (areIntegers)
+    overflow = NVVM::MMAIntOverflow::wrapped;
+  auto emit = [&](ArrayRef<Value> lhs, ArrayRef<Value> rhs,
+                  MutableArrayRef<Value> acc, ArrayRef<int64_t> shape) {
+    Type resultType = LLVM::LLVMStructType::getLiteral(
+        builder.getContext(),
+        SmallVector<Type>(acc.size(), acc.front().getType()));
+    Value result = NVVM::MmaOp::create(
+        builder, t.loc, resultType, registers(lhs), registers(rhs),
+        ValueRange(acc), shape, std::nullopt, overflow,
+        std::array<NVVM::MMATypes, 2>{type, type},
+        std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
+                                       NVVM::MMALayout::col});
+    for (auto [i, value] : llvm::enumerate(acc))
+      value = LLVM::ExtractValueOp::create(builder, t.loc, result, i);
+  };
+  constexpr int64_t bitsOfRow = 128;
+  int64_t inner = bitsOfRow / element.getIntOrFloatBitWidth();
+  if (t.machine().products != MatrixProducts::M16N8K8)
+    return emit(lhs, rhs, acc, {16, 8, int64_t(rhs.size()) * inner});
+  // Two instructions of half as many rows, or of half as many elements, have
+  // the first and the second half of the registers of one.
+  if (areIntegers) {
+    emit(lhs.take_front(), rhs, acc.take_front(2), {8, 8, inner});
+    return emit(lhs.drop_front(), rhs, acc.drop_front(2), {8, 8, inner});
+  }
+  for (size_t part = 0; part < rhs.size(); ++part)
+    emit(lhs.slice(2 * part, 2), rhs.slice(part, 1), acc, {16, 8, inner});
+}
 
 namespace {
 /// A fragment of an operand for one instruction: registers of 32 bits; for f32,
@@ -69,8 +118,6 @@ private:
   /// The same fragments for f32, where ldmatrix does not give them.
   SmallVector<Fragment> loadBElements(int64_t block, int64_t step,
                                       int64_t count);
-  void multiply(MutableArrayRef<Value> acc, ArrayRef<Value> a,
-                ArrayRef<Value> b);
   /// The accumulators to which the product of a block of rows and the `i`-th of
   /// two blocks of columns is added.
   std::array<size_t, 4> getAccumulators(int64_t row, int64_t block, size_t i);
@@ -83,7 +130,6 @@ private:
   Factors factors;
   Value a, b, c;
   Type element;
-  MatrixProducts products;
   tile::SmemType tileA, tileB; ///< The former null if a is in registers.
   int64_t warps, rowBlocks, columnBlocks, steps;
   SmallVector<Value> registersOfA;
@@ -98,7 +144,6 @@ Product::Product(ThreadBuilder t, const Factors &factors, Value a, Value b,
   RankedTensorType result = factors.result;
   tileA = dyn_cast<tile::SmemType>(factors.a);
   tileB = factors.b;
-  products = t.machine().products;
   warps = cast<tile::LayoutAttrInterface>(result.getEncoding()).getNumWarps();
   rowBlocks = result.getDimSize(0) / (rowsOfWarp * warps);
   columnBlocks = result.getDimSize(1) / 8;
@@ -250,43 +295,6 @@ SmallVector<Fragment> Product::loadB(int64_t block, int64_t step) {
   return fragments;
 }
 
-void Product::multiply(MutableArrayRef<Value> acc, ArrayRef<Value> lhs,
-                       ArrayRef<Value> rhs) {
-  OpBuilder &builder = t.b;
-  MLIRContext *context = builder.getContext();
-  auto registers = [&](ArrayRef<Value> values) {
-    SmallVector<Value> converted(values);
-    if (element.isF16())
-      for (Value &value : converted)
-        value = LLVM::BitcastOp::create(builder, t.loc,
-                                        VectorType::get({2}, element), value);
-    return converted;
-  };
-  NVVM::MMATypes type = element.isF16()    ? NVVM::MMATypes::f16
-                        : element.isBF16() ? NVVM::MMATypes::bf16
-                                           : NVVM::MMATypes::tf32;
-  Type resultType = LLVM::LLVMStructType::getLiteral(
-      context, SmallVector<Type>(4, builder.getF32Type()));
-  // Two instructions of half as many elements have the first and the second
-  // half of the registers of one.
-  size_t parts = products == MatrixProducts::M16N8K8 ? 2 : 1;
-  int64_t inner = element.isF32() ? 8 : 16 / parts;
-  for (size_t part = 0; part < parts; ++part) {
-    auto getPart = [&](ArrayRef<Value> whole) {
-      size_t count = whole.size() / parts;
-      return registers(whole.slice(part * count, count));
-    };
-    Value result = NVVM::MmaOp::create(
-        builder, t.loc, resultType, getPart(lhs), getPart(rhs), ValueRange(acc),
-        {16, 8, inner}, std::nullopt, std::nullopt,
-        std::array<NVVM::MMATypes, 2>{type, type},
-        std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
-                                       NVVM::MMALayout::col});
-    for (auto [i, value] : llvm::enumerate(acc))
-      value = LLVM::ExtractValueOp::create(builder, t.loc, result, i);
-  }
-}
-
 std::array<size_t, 4> Product::getAccumulators(int64_t row, int64_t block,
                                                size_t i) {
   size_t first = (row * columnBlocks + block) * 4;
@@ -329,7 +337,8 @@ void Product::emitSteps(int64_t first, int64_t count,
         std::array<size_t, 4> at = getAccumulators(row, column, next);
         if (!isAccurate()) {
           auto part = llvm::map_to_vector(at, [&](size_t i) { return acc[i]; });
-          multiply(part, lhs[0][row].high, rhs[0][next].high);
+          multiplyFragments(t, element, lhs[0][row].high, rhs[0][next].high,
+                            part);
           for (auto [i, value] : llvm::zip_equal(at, part))
             acc[i] = value;
           continue;
@@ -337,11 +346,14 @@ void Product::emitSteps(int64_t first, int64_t count,
         // The small products first, so that fewer of their bits are lost.
         SmallVector<Value> sum(4, t.f32(0.0));
         for (int64_t i = 0; i < count; ++i) {
-          multiply(sum, lhs[i][row].low, rhs[i][next].high);
-          multiply(sum, lhs[i][row].high, rhs[i][next].low);
+          multiplyFragments(t, element, lhs[i][row].low, rhs[i][next].high,
+                            sum);
+          multiplyFragments(t, element, lhs[i][row].high, rhs[i][next].low,
+                            sum);
         }
         for (int64_t i = 0; i < count; ++i)
-          multiply(sum, lhs[i][row].high, rhs[i][next].high);
+          multiplyFragments(t, element, lhs[i][row].high, rhs[i][next].high,
+                            sum);
         for (auto [i, x] : llvm::zip_equal(at, sum))
           acc[i] = acc[i]
                        ? arith::AddFOp::create(t.b, t.loc, acc[i], x,
