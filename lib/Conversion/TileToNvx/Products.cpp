@@ -19,6 +19,8 @@
 #include "Products.h"
 
 #include "Dequantize.h"
+#include "flash/Schedule/Warpgroups.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
@@ -394,11 +396,30 @@ static FailureOr<Value> convertMmaAsync(tile::MmaAsyncOp op,
   return Product(t, factors, adaptor.getA(), b, adaptor.getC()).emit();
 }
 
+/// Says for how many blocks of a multiprocessor ptxas is to leave registers,
+/// where it would choose another number (docs/lab/2026-12-01-numbers-by-
+/// tensor-cores.md). A block with two stages multiplies while it copies, so
+/// that registers for more of its own work are worth more than other blocks.
+static void setBlocks(tile::MmaQuantizedOp op, ThreadBuilder &t) {
+  constexpr int64_t blocksOfStages = 8, blocksOfNarrow = 16,
+                    mostNarrowColumns = 64;
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  tile::SmemType tile = op.getB().getType();
+  bool isNarrow = isa<IntegerType>(tile.getElementType()) &&
+                  tile.getColumns() <= mostNarrowColumns,
+       hasStages = getSchedule(kernel).stages.value_or(1) > 1;
+  if (!op.getTransposeB() && (isNarrow || hasStages))
+    kernel->setAttr(
+        NVVM::NVVMDialect::getMinctasmAttrName(),
+        t.b.getI32IntegerAttr(hasStages ? blocksOfStages : blocksOfNarrow));
+}
+
 static FailureOr<Value>
 convertMmaQuantized(tile::MmaQuantizedOp op,
                     tile::MmaQuantizedOp::Adaptor adaptor, ThreadBuilder &t) {
   if (failed(verifyMachine(op, op.getFactorType(), t)))
     return failure();
+  setBlocks(op, t);
   Factors factors{
       op.getA().getType(), op.getB().getType(), op.getResult().getType(),
       op.getTransposeB(),

@@ -40,8 +40,9 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   // Four matrices are 16 keys and 32 columns. The first bytes of their pairs are one fragment of 16 columns, of two keys in each register, and the
-  // second bytes the next one; a thread adds to four neighbours of a row. Integers are multiplied as they are.
+  // second bytes the next one; a thread adds to four neighbours of a row. Integers are multiplied as they are, by tiles with registers for 16 blocks.
   // CHECK-LABEL: gpu.func @rows
+  // CHECK-SAME:    nvvm.minctasm = 16
   // SM75-LABEL: gpu.func @rows
   // SM75-COUNT-4:  nvvm.mma.sync {{.*}} shape = #nvvm.shape<m = 8, n = 8, k = 16>} : (i32, i32, i32)
   // SM75:          nvvm.mma.sync {{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 8>}
@@ -68,11 +69,12 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // Values of f8E4M3FN may be NaN.
-  // CHECK-LABEL: gpu.func @values
+  // Values of f8E4M3FN may be NaN. Where tiles have two stages, threads have the registers of eight blocks.
+  // CHECK-LABEL: gpu.func @stages
+  // CHECK-SAME:    nvvm.minctasm = 8
   // CHECK-NOT:     nvvm.mma.sync {{.*}} : (vector<2xf16>
   // CHECK:         arith.extf
-  gpu.func @values(%p: tensor<16x16xbf16, #tile.fragment<1>>, %v: !tile.smem<16x32xf8E4M3FN, swizzle = 32>, %o: tensor<16x32xf32, #tile.wide_fragment<1>>, %s: f32) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+  gpu.func @stages(%p: tensor<16x16xbf16, #tile.fragment<1>>, %v: !tile.smem<16x32xf8E4M3FN, swizzle = 32>, %o: tensor<16x32xf32, #tile.wide_fragment<1>>, %s: f32) kernel attributes {flash.schedule = #flash.schedule<stages = 2>, known_block_size = array<i32: 32, 1, 1>} {
     %sum = tile.mma_quantized %p, %v add %o : tensor<16x16xbf16, #tile.fragment<1>>, !tile.smem<16x32xf8E4M3FN, swizzle = 32>, tensor<16x32xf32, #tile.wide_fragment<1>> -> tensor<16x32xf32, #tile.wide_fragment<1>> {
     ^bb0(%row: index):
       tile.yield %s : f32
