@@ -26,8 +26,6 @@ static constexpr int64_t mostWarpsOfWarpRows = 8;
 static constexpr int64_t lanesOfWarp = 32;
 // What a thread reads or writes at once at most.
 static constexpr int64_t bitsAtOnce = 128;
-// What is read from memory in any case.
-static constexpr int64_t bitsOfSector = 256;
 
 static bool isTensor(Value value, int64_t rank) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -79,13 +77,10 @@ static bool is16Bits(Type type) {
 namespace {
 /// What the tiles of a loop are that works along rows alone.
 struct RowTiles {
-  bool areOnly = true;            ///< Whether it does.
-  int64_t rows = 0;               ///< What numbers of rows are multiples of.
-  int64_t columns = 0;            ///< The most.
-  int64_t bits = 0;               ///< Bits of the widest elements in memory.
-  int64_t leastBits = bitsAtOnce; ///< Bits of the narrowest.
-  /// Bits of elements in memory where the elements of a column are neighbours.
-  int64_t bitsOfTransposed = 0;
+  bool areOnly = true; ///< Whether it does.
+  int64_t rows = 0;    ///< What numbers of rows are multiples of.
+  int64_t columns = 0; ///< The most.
+  int64_t bits = 0;    ///< Bits of the widest elements in memory.
   int64_t leastVector = 1;
   int64_t mostVector = bitsAtOnce; ///< Known to be in step with rows in memory.
   bool areFragments = true;        ///< Whether fragments have all shapes.
@@ -120,7 +115,6 @@ void RowTiles::addMemory(RankedTensorType tile, RankedTensorType memory) {
   if (tile.getRank() < 2 || !tile.getElementType().isIntOrFloat())
     return;
   bits = std::max<int64_t>(bits, tile.getElementTypeBitWidth());
-  leastBits = std::min<int64_t>(leastBits, tile.getElementTypeBitWidth());
   if (int64_t size = memory.getShape().back(); !ShapedType::isDynamic(size))
     mostVector = std::gcd(mostVector, size);
 }
@@ -196,11 +190,6 @@ static RowTiles getRowTiles(scf::ForallOp loop) {
       for (OpOperand &use : op->getOpOperands()) {
         Value operand = use.get();
         auto type = dyn_cast<RankedTensorType>(operand.getType());
-        AffineMap map = generic.getMatchingIndexingMap(&use);
-        if (map.getNumResults() == 2 && isMemoryTile(operand, loop) &&
-            map.getResult(1) ==
-                getAffineDimExpr(loops->first, map.getContext()))
-          tiles.bitsOfTransposed = type.getElementTypeBitWidth();
         if (type && type.getRank() == 2)
           tiles.addMatrix(ranges[loops->first], ranges[loops->second],
                           type.getElementType());
@@ -221,28 +210,6 @@ static RowTiles getRowTiles(scf::ForallOp loop) {
   return tiles;
 }
 
-/// Where the elements of a column are neighbours in memory, so are the lanes
-/// that have them, as many as a sector has elements. What is written by rows
-/// is so in pieces of 16 bytes.
-static bool chooseLanesOfColumns(const RowTiles &tiles, int64_t &warps,
-                                 int64_t &lanes, int64_t &vector) {
-  int64_t rowsAtOnce = bitsOfSector / tiles.bitsOfTransposed;
-  int64_t most = std::min(bitsAtOnce / tiles.leastBits, tiles.mostVector);
-  int64_t ofRow = lanesOfWarp / rowsAtOnce;
-  // Or in smaller ones, of as many columns as all lanes share.
-  while (most > tiles.leastVector && tiles.columns % (ofRow * most) != 0)
-    most /= 2;
-  if (tiles.rows % rowsAtOnce != 0 || most < tiles.leastVector ||
-      tiles.columns % (ofRow * most) != 0)
-    return false;
-  lanes = ofRow;
-  vector = most;
-  warps = std::min(tiles.rows / rowsAtOnce, mostWarpsOfWarpRows);
-  while (tiles.rows % (warps * rowsAtOnce) != 0)
-    --warps;
-  return true;
-}
-
 void Layouts::chooseWarpRows(scf::ForallOp loop, int64_t wantedWarps) {
   // A value for each column is no lane's.
   if (llvm::any_of(vectors, [&](auto &vector) {
@@ -254,17 +221,8 @@ void Layouts::chooseWarpRows(scf::ForallOp loop, int64_t wantedWarps) {
   if (!tiles.areOnly || tiles.columns == 0)
     return;
   int64_t atOnce = bitsAtOnce / std::max<int64_t>(tiles.bits, 16);
-  // Fragments leave no lane of a narrow tile without an element. They are of
-  // one warp, which transposed tiles of more elements take too many registers.
-  constexpr int64_t mostOfLane = 64;
-  bool areNarrow = tiles.areFragments && tiles.columns < lanesOfWarp * atOnce,
-       areFew = tiles.rows * tiles.columns <= lanesOfWarp * mostOfLane;
-  if (areNarrow && (areFew || tiles.bitsOfTransposed == 0))
-    return;
-  if (wantedWarps == 0 && tiles.bitsOfTransposed > 0 &&
-      chooseLanesOfColumns(tiles, warps, lanes, vector))
-    return;
-  if (areNarrow)
+  // Fragments leave no lane of a narrow tile without an element.
+  if (tiles.areFragments && tiles.columns < lanesOfWarp * atOnce)
     return;
   // So many lanes share a row that each reads 16 bytes of it, or what is in
   // step with it.

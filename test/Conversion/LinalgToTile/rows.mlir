@@ -183,32 +183,3 @@ func.func @warps(%x: tensor<6x64xf32>) -> tensor<6x64xf32> {
   } {flash.schedule = #flash.schedule<warps = 4>}
   return %r : tensor<6x64xf32>
 }
-
-// -----
-
-// Where the elements of a column are neighbours in memory, neighbouring lanes have them: eight of f32 are a
-// sector, and four lanes have 16 bytes each of a row that is written.
-
-#ij = affine_map<(i, j) -> (i, j)>
-#ji = affine_map<(i, j) -> (j, i)>
-
-// CHECK-LABEL: gpu.func @columns(
-// CHECK-SAME:    known_block_size = array<i32: 64, 1, 1>
-// CHECK:         tile.store %{{.*}} : tensor<16x128xf16, #tile.warp_rows<2, 8, 4>>
-func.func @columns(%x: tensor<128x128xf32>) -> tensor<128x128xf16> {
-  %e = tensor.empty() : tensor<128x128xf16>
-  %r = scf.forall (%i) = (0) to (128) step (16) shared_outs(%o = %e) -> (tensor<128x128xf16>) {
-    %s = tensor.extract_slice %x[0, %i] [128, 16] [1, 1] : tensor<128x128xf32> to tensor<128x16xf32>
-    %0 = tensor.empty() : tensor<16x128xf16>
-    %y = linalg.generic {indexing_maps = [#ji, #ij], iterator_types = ["parallel", "parallel"]}
-        ins(%s : tensor<128x16xf32>) outs(%0 : tensor<16x128xf16>) {
-    ^bb0(%a: f32, %unused: f16):
-      %1 = arith.truncf %a : f32 to f16
-      linalg.yield %1 : f16
-    } -> tensor<16x128xf16>
-    scf.forall.in_parallel {
-      tensor.parallel_insert_slice %y into %o[%i, 0] [16, 128] [1, 1] : tensor<16x128xf16> into tensor<128x128xf16>
-    }
-  }
-  return %r : tensor<128x128xf16>
-}
