@@ -36,6 +36,8 @@ struct Key {
   bool followsTiles = false;
 };
 
+constexpr int64_t mostSplitKeys = 1 << 20;
+
 constexpr unsigned ofAttention = unsigned(ScheduleOwner::Attention),
                    ofGradients = unsigned(ScheduleOwner::Gradients),
                    ofKernel = unsigned(ScheduleOwner::Kernel),
@@ -68,7 +70,8 @@ constexpr Key keys[] = {
     {"block_map", ofBoth, &Schedule::blockMap, 0, 1},
     {"num_splits", ofAttention, &Schedule::numSplits, 1, 256},
     {"split_ctas", ofAttention, &Schedule::splitCtas, 1, mostSplitCtas},
-    {"split_keys", ofAttention, &Schedule::splitKeys, 8, 1 << 20, 8}};
+    // Of the tile of keys a multiple, which findFault knows.
+    {"split_keys", ofAttention, &Schedule::splitKeys, 8, mostSplitKeys}};
 
 // How the keys are split: one of these at most.
 constexpr std::optional<int64_t> Schedule::*splitKinds[] = {
@@ -196,7 +199,8 @@ std::string Schedule::findFault() const {
     return llvm::formatv("split_keys must be a multiple of key_tile, got {0} "
                          "and {1}; the nearest is {2}",
                          *splitKeys, *keyTile,
-                         llvm::alignTo(*splitKeys, *keyTile));
+                         std::min(llvm::alignTo(*splitKeys, *keyTile),
+                                  llvm::alignDown(mostSplitKeys, *keyTile)));
   return "";
 }
 

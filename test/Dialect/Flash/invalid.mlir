@@ -530,8 +530,19 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile 
 
 // -----
 
-// expected-error @below {{split_keys must be a multiple of 8 from 8 to 1048576, got 12; the nearest is 16}}
-func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, split_keys = 12>}
+// expected-error @below {{split_keys must be from 8 to 1048576, got 4}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, split_keys = 4>}
+
+// -----
+
+// A multiple of 8 that is none of the tile is no choice, nor is one above the most.
+// expected-error @below {{split_keys must be a multiple of key_tile, got 100 and 32; the nearest is 128}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 16, key_tile = 32, split_keys = 100>}
+
+// -----
+
+// expected-error @below {{split_keys must be a multiple of key_tile, got 1048570 and 192; the nearest is 1048512}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 64, key_tile = 192, split_keys = 1048570>}
 
 // -----
 
