@@ -559,6 +559,16 @@ std::string flash::completeGradSchedule(const Problem &problem,
   if (!schedule.has(ScheduleFeatures::SpecializeWarps))
     return formatv("the features {0} need specialize_warps too",
                    stringifyScheduleFeatures(*schedule.features));
+  // Others start all products that need no other first (tile-delay-waits).
+  if (schedule.has(ScheduleFeatures::Overlap) &&
+      schedule.keyPrograms.value_or(1) == 1)
+    return "overlap is of a program that has the gradients of values alone; "
+           "write key_programs = 2, or leave overlap out of the features";
+  if (schedule.has(ScheduleFeatures::DeferProducts) && !schedule.isFused())
+    return formatv("defer_products is of one program for all gradients; write "
+                   "products = {0}, or leave defer_products out of the "
+                   "features",
+                   Schedule::oneProgram);
   if (int64_t step = schedule.getQueryStep(); step % queryStepMultiple != 0)
     return formatv("query_step must be a multiple of {0} where warps have "
                    "roles, got {1}; the nearest is {2}",

@@ -73,6 +73,15 @@ constexpr Key keys[] = {
     // Of the tile of keys a multiple, which findFault knows.
     {"split_keys", ofAttention, &Schedule::splitKeys, 8, mostSplitKeys}};
 
+// Features that do nothing in programs of the others.
+constexpr ScheduleFeatures featuresOfAttention =
+                               ScheduleFeatures::LazyRescale |
+                               ScheduleFeatures::SkipRows |
+                               ScheduleFeatures::DivideColumns,
+                           featuresOfGradients =
+                               ScheduleFeatures::DeferProducts |
+                               ScheduleFeatures::SumDiagonals;
+
 // How the keys are split: one of these at most.
 constexpr std::optional<int64_t> Schedule::*splitKinds[] = {
     &Schedule::numSplits, &Schedule::splitCtas, &Schedule::splitKeys};
@@ -212,13 +221,22 @@ std::string Schedule::findForeignKey(ScheduleOwner owner) const {
       names += (names.empty() ? "" : ", ") + key.name.str();
     else if (foreign.empty() && this->*key.number)
       foreign = key.name.str();
-  if (foreign.empty())
+  StringRef ofOwner = owner == ScheduleOwner::Attention   ? "an attention"
+                      : owner == ScheduleOwner::Gradients ? "gradients"
+                                                          : "one kernel";
+  if (!foreign.empty())
+    return llvm::formatv("a schedule of {0} has no key '{1}'; its keys are {2}",
+                         ofOwner, foreign, names);
+  // A kernel has the features of the operation before it.
+  ScheduleFeatures others =
+      owner == ScheduleOwner::Attention   ? featuresOfGradients
+      : owner == ScheduleOwner::Gradients ? featuresOfAttention
+                                          : ScheduleFeatures::None;
+  if (!has(others))
     return "";
-  return llvm::formatv("a schedule of {0} has no key '{1}'; its keys are {2}",
-                       owner == ScheduleOwner::Attention   ? "an attention"
-                       : owner == ScheduleOwner::Gradients ? "gradients"
-                                                           : "one kernel",
-                       foreign, names);
+  return llvm::formatv("the features {0} do nothing in a schedule of {1}; "
+                       "leave them out",
+                       stringifyScheduleFeatures(*features & others), ofOwner);
 }
 
 Schedule Schedule::ofKernel() const {

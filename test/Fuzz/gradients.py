@@ -256,6 +256,10 @@ def draw_schedule(rng, target, element):
         keys["products"], keys["query_step"] = 5, keys["key_tile"]
     elif choice > 0.8:
         keys["key_programs"] = 2
+    # Some programs alone have them, and others refuse them.
+    others = [name for name, key in (("overlap", "key_programs"), ("defer_products", "products")) if key not in keys]
+    if "features" in keys:
+        keys["features"] = "|".join(name for name in keys["features"].split("|") if name not in others)
     # A plan of the mask in any case, or in none.
     if rng.random() < 0.5:
         keys["block_map"] = rng.choice([0, 1, 1])

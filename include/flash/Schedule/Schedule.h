@@ -92,7 +92,8 @@ struct Schedule {
   /// exclude each other; otherwise an empty string.
   std::string findFault() const;
   /// Returns an error message that names a key which `owner` does not have, and
-  /// the keys that it has; empty if `owner` has all keys with values.
+  /// the keys that it has, or features that do nothing in its programs; empty
+  /// if `owner` has all keys with values, and the features.
   std::string findForeignKey(ScheduleOwner owner) const;
   /// A copy that keeps the values of the keys which a kernel has.
   Schedule ofKernel() const;

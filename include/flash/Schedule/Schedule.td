@@ -105,6 +105,9 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     every other tile of keys, if values are columns of the keys; `stages` is even then. With `sum_diagonals` the program of
     five products also adds up the gradients of scores by their distance, which gives the gradients of captured
     tensors that are read by distance and added to the score; these have no program of their own then.
+    Features that do nothing in a program are errors. `lazy_rescale`, `skip_rows` and `divide_columns` are of attentions;
+    `sum_diagonals` and `defer_products` are of gradients with `products = 5`, and `overlap` of gradients with `key_programs = 2`, whose
+    program of the gradients of values it changes.
 
     `block_map = 1` has the device list the tiles that a mask leaves (`flash-make-block-maps`) where only the
     running program knows them, or where they are no range and a loop would test each tile; with 0 it

@@ -25,10 +25,20 @@
 // SHARED: 'flash.attention_grad' op cannot be scheduled: tiles of a query_tile of 128 and steps of 64 need 262144 bytes of shared memory, and a block may have 231424; choose smaller ones or fewer stages
 // REGISTERS: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 128 and the gradients need 320 registers of a thread, and with 2 warpgroups there are 240; choose a smaller query_step, or key_programs = 2
 
+// No feature is dropped without a word.
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=specialize_warps|overlap" 2>&1 | FileCheck %s --check-prefix=OVERLAP
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=specialize_warps|defer_products" 2>&1 | FileCheck %s --check-prefix=DEFER
+// RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=specialize_warps|lazy_rescale|skip_rows" 2>&1 | FileCheck %s --check-prefix=NONE
+// OVERLAP: 'flash.attention_grad' op cannot be scheduled: overlap is of a program that has the gradients of values alone; write key_programs = 2, or leave overlap out of the features
+// DEFER: 'flash.attention_grad' op cannot be scheduled: defer_products is of one program for all gradients; write products = 5, or leave defer_products out of the features
+// NONE: 'flash.attention_grad' op cannot be scheduled: the features lazy_rescale|skip_rows do nothing in a schedule of gradients; leave them out
+
 // RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule="schedule=features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=SM80
 // SM80: 'flash.attention_grad' op cannot be scheduled: the features specialize_warps need the target sm_90a and elements of 16 bits
 
-// An attention has no steps of its own.
+// An attention has no steps of its own, nor what one program of gradients does.
+// RUN: not flash-opt %S/../../../examples/attention.mlir --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=specialize_warps|defer_products" 2>&1 | FileCheck %s --check-prefix=OFGRADIENTS
+// OFGRADIENTS: 'flash.attention' op cannot be scheduled: the features defer_products do nothing in a schedule of an attention; leave them out
 // RUN: not flash-opt %S/../../../examples/attention.mlir --flash-select-schedule="schedule=key_step=64" 2>&1 | FileCheck %s --check-prefix=ATTENTION
 // ATTENTION: 'flash.attention' op cannot be scheduled: a schedule of an attention has no key 'key_step'; its keys are query_tile, key_tile, packed_heads, value_columns, warps, stages, query_stages, ctas_per_sm, features, block_map, num_splits, split_ctas, split_keys
 

@@ -1,5 +1,5 @@
 // Features as an option, and targets that there are not.
-// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=specialize_warps|overlap" | FileCheck %s
+// RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=specialize_warps|persistent" | FileCheck %s
 // RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=none" | FileCheck %s --check-prefix=NONE
 // RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=-overlap|-persistent" | FileCheck %s --check-prefix=WITHOUT
 // RUN: flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule="schedule=features=-overlap" | FileCheck %s --check-prefix=NONE
@@ -9,7 +9,7 @@
 // RUN: not flash-opt %s --flash-attach-target=target=sm_80 --flash-select-schedule="schedule=features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=SM80
 // RUN: not flash-opt %s --flash-attach-target=target=sm_70 --flash-select-schedule 2>&1 | FileCheck %s --check-prefix=TARGET
 
-// CHECK: schedule(<query_tile = {{.*}}, features = specialize_warps|overlap
+// CHECK: schedule(<query_tile = {{.*}}, features = specialize_warps|persistent
 // NONE: schedule(<query_tile = {{[^f]*}}, features = none, 
 // WITHOUT: schedule(<query_tile = {{.*}}, features = specialize_warps|lazy_rescale|bulk_store,
 // MIXED: error: the schedule that is given: '-overlap|ping_pong' is no list of features such as specialize_warps|overlap, nor one of features to leave out, each with its minus, such as -overlap|-ping_pong; the features are

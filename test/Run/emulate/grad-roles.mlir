@@ -1,5 +1,5 @@
 // Gradients where warps have roles, with what schedules propose and what not:
-// rotated loops, ordered additions, persistent blocks, other tiles, two programs of keys.
+// ordered additions, persistent blocks, other tiles, two programs of keys, of which one has rotated loops.
 // DEFINE: %{features} = specialize_warps|bulk_store
 // DEFINE: %{sizes} = --shape 0=1x2x130x64 --shape 1=1x1x170x64 --shape 2=1x1x170x48 --shape 3=1x2x130x48 --shape 4=1
 // DEFINE: %{schedule} =
@@ -8,10 +8,10 @@
 // REDEFINE: %{schedule} = features = %{features}
 // RUN: %{masked} | FileCheck %s
 // RUN: %{open} | FileCheck %s
-// REDEFINE: %{schedule} = features = %{features}|overlap|ping_pong|persistent
+// REDEFINE: %{schedule} = features = %{features}|ping_pong|persistent
 // RUN: %{masked} | FileCheck %s
 // RUN: %{open} | FileCheck %s
-// REDEFINE: %{schedule} = features = %{features}|overlap
+// REDEFINE: %{schedule} = features = %{features}|overlap, key_programs = 2
 // RUN: %{masked} | FileCheck %s
 // REDEFINE: %{schedule} = features = %{features}|ping_pong
 // RUN: %{open} | FileCheck %s
