@@ -115,7 +115,10 @@ constexpr Candidate maskedQuantizedCandidates[] = {
 
 /// Whether warpgroups that divide the columns of values alternate between tiles
 /// of keys: where these are the values, too, there is no mask, and a key has so
-/// many queries that products take longer than reading it.
+/// many queries that products take longer than reading it. A mask may leave all
+/// keys (`hasMaskedTiles`), but that is an estimate, of the first head: under a
+/// mask of each head warpgroups could not alternate, and a warning would say
+/// so.
 static bool paysToAlternate(const Problem &problem, const Machine &target,
                             const Schedule &schedule, const Schedule &given) {
   std::optional<int64_t> keys = problem.mostKeysPerQuery,
