@@ -496,6 +496,17 @@ static llvm::SmallVector<Program> getPrograms(const Problem &problem,
   return {ofQueries, ofKeys, ofValues};
 }
 
+/// What is wrong with one of the programs where warps have roles.
+static std::string findProgramFault(const Problem &problem,
+                                    const Machine &target,
+                                    const Schedule &schedule) {
+  for (const Program &program : getPrograms(problem, schedule))
+    if (std::string fault = ::findFault(problem, target, schedule, program);
+        !fault.empty())
+      return fault;
+  return "";
+}
+
 std::string flash::completeGradSchedule(const Problem &problem,
                                         const Machine &target,
                                         Schedule &schedule) {
@@ -576,9 +587,23 @@ std::string flash::completeGradSchedule(const Problem &problem,
                    llvm::alignTo(step, queryStepMultiple));
   if (!schedule.stages)
     schedule.stages = defaultStages;
-  for (const Program &program : getPrograms(problem, schedule))
-    if (std::string fault = ::findFault(problem, target, schedule, program);
-        !fault.empty())
-      return fault;
-  return "";
+  std::string fault = findProgramFault(problem, target, schedule);
+  if (fault.empty())
+    return "";
+  Schedule steps = schedule;
+  steps.queryStep = schedule.getQueryStep();
+  steps.keyStep = schedule.getKeyStep();
+  // One of the choices is enough.
+  for (auto [name, key, multiple] :
+       {std::tuple("stages", &Schedule::stages, int64_t(1)),
+        {"key_step", &Schedule::keyStep, rowsOfWarp},
+        {"query_step", &Schedule::queryStep, queryStepMultiple}})
+    if (std::string choice = nameSmaller(
+            steps, name, key, multiple,
+            [&](const Schedule &smaller) {
+              return findProgramFault(problem, target, smaller).empty();
+            });
+        !choice.empty())
+      return fault + choice;
+  return fault;
 }

@@ -67,6 +67,13 @@ std::string findElementFault(const Problem &problem, const Machine &target);
 /// Whether warpgroups can have tiles of such sizes, 0 for any.
 bool canBeWarpgroupTiles(int64_t queryTile, int64_t keyTile);
 
+/// Names a choice, ", such as key_tile = 64": the largest value of the key
+/// below that of `schedule`, a multiple of `multiple`, with which the schedule
+/// `fits`; empty if there is none.
+std::string nameSmaller(Schedule schedule, llvm::StringRef name,
+                        std::optional<int64_t> Schedule::*key, int64_t multiple,
+                        llvm::function_ref<bool(Schedule &)> fits);
+
 /// The best schedule for threads with vectors and caches.
 Schedule chooseCpuSchedule(const Problem &problem);
 

@@ -98,6 +98,20 @@ int64_t flash::getSharedBytes(const Problem &problem,
   return bytes;
 }
 
+std::string flash::nameSmaller(Schedule schedule, llvm::StringRef name,
+                               std::optional<int64_t> Schedule::*key,
+                               int64_t multiple,
+                               llvm::function_ref<bool(Schedule &)> fits) {
+  for (int64_t value = llvm::alignTo(*(schedule.*key), multiple) - multiple;
+       value > 0; value -= multiple) {
+    Schedule smaller = schedule;
+    smaller.*key = value;
+    if (fits(smaller))
+      return formatv(", such as {0} = {1}", name, value);
+  }
+  return "";
+}
+
 std::string flash::findElementFault(const Problem &problem,
                                     const Machine &target) {
   std::string name;

@@ -138,6 +138,27 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
   return schedule;
 }
 
+/// What a block with these tiles has too few of; empty if it has enough.
+static std::string findResourceFault(const Problem &problem,
+                                     const Machine &target,
+                                     const Schedule &schedule) {
+  int64_t registers = countTileRegisters(problem, schedule);
+  int64_t available =
+      std::max<int64_t>(0, target.registersPerThread - registersBesideTiles);
+  if (registers > available)
+    return formatv("scores and accumulator of {0} queries and {1} keys need "
+                   "{2} registers of each of {3} threads, and there are {4}; "
+                   "choose smaller tiles or more warps",
+                   *schedule.queryTile, *schedule.keyTile, registers,
+                   threadsPerWarp * *schedule.warps, available);
+  int64_t sharedBytes = getSharedBytes(problem, schedule);
+  if (sharedBytes > target.sharedBytesPerBlock)
+    return formatv("the tiles need {0} bytes of shared memory, and a block may "
+                   "have {1}; choose smaller tiles or fewer stages",
+                   sharedBytes, target.sharedBytesPerBlock);
+  return "";
+}
+
 std::string flash::completeSm80Schedule(const Problem &problem,
                                         const Machine &target,
                                         Schedule &schedule) {
@@ -178,8 +199,12 @@ std::string flash::completeSm80Schedule(const Problem &problem,
     schedule.warps = getDefaultWarps(*schedule.queryTile);
   if (groups % *schedule.warps != 0)
     return formatv("query_tile must be a multiple of 16 times the warps, got "
-                   "{0} and {1} warps",
-                   *schedule.queryTile, *schedule.warps);
+                   "{0} and {1} warps{2}",
+                   *schedule.queryTile, *schedule.warps,
+                   nameSmaller(schedule, "warps", &Schedule::warps, 1,
+                               [&](const Schedule &fewer) {
+                                 return groups % *fewer.warps == 0;
+                               }));
   if (!schedule.stages)
     schedule.stages = 1;
   if (problem.isDequantized())
@@ -189,20 +214,12 @@ std::string flash::completeSm80Schedule(const Problem &problem,
                        "are multiples of {0} on tensor cores, got {1}; use "
                        "tensors of 16 bits, or cpu",
                        quantizedColumns, columns);
-
-  int64_t registers = countTileRegisters(problem, schedule);
-  int64_t available =
-      std::max<int64_t>(0, target.registersPerThread - registersBesideTiles);
-  if (registers > available)
-    return formatv("scores and accumulator of {0} queries and {1} keys need "
-                   "{2} registers of each of {3} threads, and there are {4}; "
-                   "choose smaller tiles or more warps",
-                   *schedule.queryTile, *schedule.keyTile, registers,
-                   threadsPerWarp * *schedule.warps, available);
-  int64_t sharedBytes = getSharedBytes(problem, schedule);
-  if (sharedBytes > target.sharedBytesPerBlock)
-    return formatv("the tiles need {0} bytes of shared memory, and a block may "
-                   "have {1}; choose smaller tiles or fewer stages",
-                   sharedBytes, target.sharedBytesPerBlock);
-  return "";
+  std::string fault = findResourceFault(problem, target, schedule);
+  if (!fault.empty())
+    fault += nameSmaller(
+        schedule, "key_tile", &Schedule::keyTile, keysPerStep,
+        [&](const Schedule &smaller) {
+          return findResourceFault(problem, target, smaller).empty();
+        });
+  return fault;
 }

@@ -374,6 +374,72 @@ static std::string findQuantizedFault(const Problem &problem,
   return "";
 }
 
+/// What a block with these tiles has too few of; empty if it has enough. Fills
+/// in query_stages.
+static std::string findResourceFault(const Problem &problem,
+                                     const Machine &target,
+                                     Schedule &schedule) {
+  bool divides = schedule.has(ScheduleFeatures::DivideColumns);
+  int64_t valueColumns = getValueColumns(problem, schedule);
+  // The warpgroups that compute.
+  int64_t warpgroups = divides ? 2 : *schedule.queryTile / rowsOfWarpgroup;
+  // Columns of the warpgroup that computes the scores: no fewer than the
+  // other's.
+  int64_t ownColumns =
+      divides ? getFirstColumns(valueColumns,
+                                panelBytesPerRow / problem.getElementBytes())
+              : valueColumns;
+  int64_t blocks = schedule.ctasPerSm.value_or(1);
+  int64_t sharedBytesOfBlock = std::max<int64_t>(
+      0, getSharedLimit(target, blocks) - barrierBytesPerBlock);
+
+  // Each of 128 threads has half as many elements of 64 rows as there are
+  // columns; probabilities are rounded to the elements that are multiplied.
+  int64_t registers = *schedule.keyTile / 2 +
+                      *schedule.keyTile * problem.getElementBytes() / 8 +
+                      ownColumns / 2 + registersBesideTiles;
+  // What a step adds to the accumulator is a tile of its own.
+  if (problem.multipliesQuantized())
+    registers += ownColumns / 2;
+  int64_t available = getRoleRegisters(target, warpgroups, blocks).consumer;
+  if (registers > available) {
+    std::string ofBlocks;
+    if (blocks > 1)
+      ofBlocks = formatv(" in each of {0} CTAs per SM", blocks);
+    return formatv(
+        "scores, probabilities and accumulator of 64 queries and {0} keys "
+        "need {1} registers of a thread, and with {2} warpgroups{3} "
+        "there are {4}; choose a smaller key_tile or fewer value_columns",
+        *schedule.keyTile, registers, warpgroups, ofBlocks, available);
+  }
+  int64_t columns = std::max(*schedule.keyTile, ownColumns);
+  int64_t result = columns / 2 + registersBesideResult;
+  int64_t start = getStartRegisters(target, warpgroups, blocks);
+  if (result > start)
+    return formatv("a product with {0} columns needs {1} registers of a "
+                   "thread, and threads start with {2}; choose fewer "
+                   "ctas_per_sm",
+                   columns, result, start);
+  // The next queries are copied early where there is room for them, beside
+  // results on their way.
+  if (!schedule.queryStages) {
+    Schedule wide = schedule;
+    wide.queryStages = 2;
+    bool hasStage = schedule.has(ScheduleFeatures::BulkStore);
+    int64_t stageBytes = hasStage ? *schedule.queryTile * panelBytesPerRow : 0;
+    bool isWide =
+        schedule.has(ScheduleFeatures::Persistent) &&
+        getSharedBytes(problem, wide) + stageBytes <= sharedBytesOfBlock;
+    schedule.queryStages = isWide ? 2 : 1;
+  }
+  int64_t bytes = getSharedBytes(problem, schedule);
+  if (bytes > sharedBytesOfBlock)
+    return formatv("the tiles need {0} bytes of shared memory, and a block may "
+                   "have {1}; choose smaller tiles or fewer stages",
+                   bytes, sharedBytesOfBlock);
+  return "";
+}
+
 std::string flash::completeSm90Schedule(const Problem &problem,
                                         const Machine &target,
                                         Schedule &schedule) {
@@ -408,20 +474,13 @@ std::string flash::completeSm90Schedule(const Problem &problem,
                    "so query_tile must be 64, got {0}",
                    *schedule.queryTile);
   int64_t warps = *schedule.queryTile / rowsOfWarp;
-  // The warpgroups that compute.
-  int64_t warpgroups = divides ? 2 : *schedule.queryTile / rowsOfWarpgroup;
-  // Columns of the warpgroup that computes the scores: no fewer than the
-  // other's.
-  int64_t ownColumns =
-      divides ? getFirstColumns(valueColumns,
-                                panelBytesPerRow / problem.getElementBytes())
-              : valueColumns;
   if (schedule.warps && schedule.warps != warps)
     return formatv("a query_tile of {0} needs {1} warps where warps have "
                    "roles, got {2}",
                    *schedule.queryTile, warps, *schedule.warps);
   schedule.warps = warps;
-  if (warpgroups == 1 && schedule.has(ScheduleFeatures::PingPong))
+  if (*schedule.queryTile == rowsOfWarpgroup && !divides &&
+      schedule.has(ScheduleFeatures::PingPong))
     return formatv("ping_pong takes two or three warpgroups, so query_tile "
                    "must be 128 or 192, got {0}",
                    *schedule.queryTile);
@@ -437,55 +496,28 @@ std::string flash::completeSm90Schedule(const Problem &problem,
            "the keys; leave one of the features out";
   if (schedule.alternatesTiles() && *schedule.stages % 2 != 0)
     return formatv("ping_pong beside divide_columns takes tiles of keys in "
-                   "pairs, so stages must be even, got {0}",
-                   *schedule.stages);
-  int64_t blocks = schedule.ctasPerSm.value_or(1);
-  int64_t sharedBytesOfBlock = std::max<int64_t>(
-      0, getSharedLimit(target, blocks) - barrierBytesPerBlock);
-
-  // Each of 128 threads has half as many elements of 64 rows as there are
-  // columns; probabilities are rounded to the elements that are multiplied.
-  int64_t registers = *schedule.keyTile / 2 +
-                      *schedule.keyTile * problem.getElementBytes() / 8 +
-                      ownColumns / 2 + registersBesideTiles;
-  // What a step adds to the accumulator is a tile of its own.
-  if (problem.multipliesQuantized())
-    registers += ownColumns / 2;
-  int64_t available = getRoleRegisters(target, warpgroups, blocks).consumer;
-  if (registers > available) {
-    std::string ofBlocks;
-    if (blocks > 1)
-      ofBlocks = formatv(" in each of {0} CTAs per SM", blocks);
-    return formatv(
-        "scores, probabilities and accumulator of 64 queries and {0} keys "
-        "need {1} registers of a thread, and with {2} warpgroups{3} "
-        "there are {4}; choose a smaller key_tile",
-        *schedule.keyTile, registers, warpgroups, ofBlocks, available);
-  }
-  int64_t columns = std::max(*schedule.keyTile, ownColumns);
-  int64_t result = columns / 2 + registersBesideResult;
-  int64_t start = getStartRegisters(target, warpgroups, blocks);
-  if (result > start)
-    return formatv("a product with {0} columns needs {1} registers of a "
-                   "thread, and threads start with {2}; choose fewer "
-                   "ctas_per_sm",
-                   columns, result, start);
-  // The next queries are copied early where there is room for them, beside
-  // results on their way.
-  if (!schedule.queryStages) {
-    Schedule wide = schedule;
-    wide.queryStages = 2;
-    bool hasStage = schedule.has(ScheduleFeatures::BulkStore);
-    int64_t stageBytes = hasStage ? *schedule.queryTile * panelBytesPerRow : 0;
-    bool isWide =
-        schedule.has(ScheduleFeatures::Persistent) &&
-        getSharedBytes(problem, wide) + stageBytes <= sharedBytesOfBlock;
-    schedule.queryStages = isWide ? 2 : 1;
-  }
-  int64_t bytes = getSharedBytes(problem, schedule);
-  if (bytes > sharedBytesOfBlock)
-    return formatv("the tiles need {0} bytes of shared memory, and a block may "
-                   "have {1}; choose smaller tiles or fewer stages",
-                   bytes, sharedBytesOfBlock);
-  return "";
+                   "pairs, so stages must be even, got {0}; the "
+                   "nearest is {1}",
+                   *schedule.stages, *schedule.stages + 1);
+  std::string fault = findResourceFault(problem, target, schedule);
+  if (fault.empty())
+    return "";
+  auto fits = [&](Schedule &smaller) {
+    return findResourceFault(problem, target, smaller).empty();
+  };
+  std::string choice = nameSmaller(
+      schedule, "key_tile", &Schedule::keyTile,
+      problem.multipliesQuantized() ? quantizedKeysPerStep : keysPerStep, fits);
+  if (!choice.empty())
+    return fault + choice;
+  Schedule blocks = schedule;
+  blocks.valueColumns = valueColumns;
+  return fault + nameSmaller(blocks, "value_columns", &Schedule::valueColumns,
+                             headDimMultiple, [&](Schedule &smaller) {
+                               return *smaller.valueColumns ==
+                                          getDefaultValueColumns(
+                                              problem.valueDim,
+                                              *smaller.valueColumns) &&
+                                      fits(smaller);
+                             });
 }

@@ -4,7 +4,7 @@
 // RUN: flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule='schedule=stages=1' | FileCheck %s --check-prefix=LEFT
 // RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule='schedule=stages=1,features=specialize_warps|divide_columns|ping_pong' 2>&1 | FileCheck %s --check-prefix=ODD
 // RUN: not flash-opt %S/Inputs/wide-values.mlir --flash-attach-target=target=sm_90a --flash-select-schedule='schedule=features=specialize_warps|divide_columns|ping_pong' 2>&1 | FileCheck %s --check-prefix=APART
-// ODD:   ping_pong beside divide_columns takes tiles of keys in pairs, so stages must be even, got 1
+// ODD:   ping_pong beside divide_columns takes tiles of keys in pairs, so stages must be even, got 1; the nearest is 2
 // APART: ping_pong beside divide_columns is of values that are columns of the keys; leave one of the features out
 
 // LEFT-LABEL:  @many

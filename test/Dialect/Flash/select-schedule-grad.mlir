@@ -22,8 +22,8 @@
 // FEATURES: 'flash.attention_grad' op cannot be scheduled: the features overlap need specialize_warps too
 // ROWS: 'flash.attention_grad' op cannot be scheduled: key_tile must be 64, 128 or 192 where warps have roles, got 256
 // PINGPONG: 'flash.attention_grad' op cannot be scheduled: ping_pong takes two or three warpgroups, so key_tile must be 128 or 192, got 64
-// SHARED: 'flash.attention_grad' op cannot be scheduled: tiles of a query_tile of 128 and steps of 64 need 262144 bytes of shared memory, and a block may have 231424; choose smaller ones or fewer stages
-// REGISTERS: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 128 and the gradients need 320 registers of a thread, and with 2 warpgroups there are 240; choose a smaller query_step, or key_programs = 2
+// SHARED: 'flash.attention_grad' op cannot be scheduled: tiles of a query_tile of 128 and steps of 64 need 262144 bytes of shared memory, and a block may have 231424; choose smaller ones or fewer stages, such as stages = 5
+// REGISTERS: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 128 and the gradients need 320 registers of a thread, and with 2 warpgroups there are 240; choose a smaller query_step, or key_programs = 2, such as query_step = 64
 
 // No feature is dropped without a word.
 // RUN: not flash-opt %s --flash-attach-target=target=sm_90a --flash-select-schedule="schedule=features=specialize_warps|overlap" 2>&1 | FileCheck %s --check-prefix=OVERLAP

@@ -285,7 +285,7 @@ func.func @f(%q: !type) -> !type {
 
 !type = tensor<2x4x512x256xf16>
 func.func @f(%q: !type) -> !type {
-  // expected-error @below {{scores, probabilities and accumulator of 64 queries and 64 keys need 200 registers of a thread, and with 3 warpgroups there are 160; choose a smaller key_tile}}
+  // expected-error @below {{scores, probabilities and accumulator of 64 queries and 64 keys need 200 registers of a thread, and with 3 warpgroups there are 160; choose a smaller key_tile or fewer value_columns, such as value_columns = 128}}
   %o = flash.attention %q, %q, %q schedule(<query_tile = 192, key_tile = 64, features = specialize_warps>) : (!type, !type, !type) -> !type
   return %o : !type
 }
@@ -330,7 +330,7 @@ func.func @f(%q: !type) -> !type {
 
 !type = tensor<2x4x512x64xf16>
 func.func @f(%q: !type) -> !type {
-  // expected-error @below {{need 116 registers of a thread, and with 2 warpgroups in each of 2 CTAs per SM there are 104; choose a smaller key_tile}}
+  // expected-error @below {{need 116 registers of a thread, and with 2 warpgroups in each of 2 CTAs per SM there are 104; choose a smaller key_tile or fewer value_columns, such as key_tile = 64}}
   %o = flash.attention %q, %q, %q schedule(<query_tile = 128, key_tile = 80, ctas_per_sm = 2, features = specialize_warps>) : (!type, !type, !type) -> !type
   return %o : !type
 }

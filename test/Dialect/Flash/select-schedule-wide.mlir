@@ -13,7 +13,7 @@
 // RUN: not flash-opt %s --flash-attach-target='target=sm_90a keys=shared_bytes_per_block=101376' --flash-select-schedule='schedule=features=specialize_warps' 2>&1 | FileCheck %s --check-prefix=SHARED
 // COLUMNS: 'flash.attention' op cannot be scheduled: blocks of value_columns = 216 of 512 columns of values do not begin multiples of 8 columns apart; the nearest is 224
 // RANGE: value_columns must be a multiple of 8 from 8 to 576, got 600; the nearest is 576
-// REGISTERS: need {{[0-9]+}} registers of a thread, and with 1 warpgroups there are 240; choose a smaller key_tile
+// REGISTERS: need {{[0-9]+}} registers of a thread, and with 1 warpgroups there are 240; choose a smaller key_tile or fewer value_columns, such as value_columns = {{[0-9]+}}
 // NARROW: divide_columns is of blocks with more than 256 and up to 512 columns of values, got 256; leave it out of the features
 // QUERIES: divide_columns is of 64 queries that two warpgroups share, so query_tile must be 64, got 128
 // SHARED: the features specialize_warps need

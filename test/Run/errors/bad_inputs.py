@@ -277,7 +277,7 @@ CASES = [
     ("schedule of level 2", "{d}/blocks.mlir --target=emulate --schedule=query_tile=64", "where the tiles are cut already"),
     ("emulated schedule", "{d}/good.mlir --target=emulate --schedule=query_tile=8", "query_tile must be a multiple of 16 on tensor cores, got 8; the nearest is 16"),
     ("registers of a schedule", "{d}/good.mlir --target=sm_80 --dump=l2 --schedule=query_tile=256,key_tile=256,warps=1", r"need \d+ registers of each of 32 threads, and there are 223; choose smaller tiles or more warps"),
-    ("memory of a schedule", "{d}/good.mlir --target=sm_80 --dump=l2 --schedule=key_tile=256,stages=16", "bytes of shared memory, and a block may have 166912; choose smaller tiles or fewer stages"),
+    ("memory of a schedule", "{d}/good.mlir --target=sm_80 --dump=l2 --schedule=key_tile=256,stages=16", "bytes of shared memory, and a block may have 166912; choose smaller tiles or fewer stages, such as key_tile = 160"),
     ("schedule text", "{d}/good.mlir --schedule=key_tile=big", "needs a number"),
     ("schedule twice", "{d}/good.mlir --schedule=key_tile=8,key_tile=8", "key_tile is given twice"),
 ]
