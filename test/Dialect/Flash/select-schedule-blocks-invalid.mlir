@@ -1,4 +1,9 @@
 // RUN: flash-opt %s --split-input-file --verify-diagnostics --flash-select-schedule
+// RUN: not flash-opt %s --split-input-file --flash-attach-target=target=sm_80 --flash-select-schedule 2>&1 | FileCheck %s
+
+// Tensor cores have multiples of 16.
+// CHECK: blocks have a multiple of 16 keys, got 20; the nearest is 32
+// CHECK: key_tile must divide the 48 keys of a block, got 32; the nearest is 48
 
 !t = tensor<2x16x4096x64xf16>
 !l = tensor<?x?x?x?xi32>
@@ -15,6 +20,16 @@ func.func @written(%q: !t, %l: !l) -> !t {
 func.func @of_20(%q: !t, %l: !l) -> !t {
   // expected-error @below {{cannot be scheduled: blocks have a multiple of 8 keys, got 20; the nearest is 24}}
   %o = flash.attention %q, %q, %q blocks(%l, %l : !l, !l) of [128, 20] : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+!t = tensor<1x4x192x64xf16>
+!l = tensor<?x?x?x?xi32>
+func.func @of_48(%q: !t, %l: !l) -> !t {
+  // expected-error @below {{cannot be scheduled: key_tile must divide the 48 keys of a block, got 32; the nearest is 24}}
+  %o = flash.attention %q, %q, %q blocks(%l, %l : !l, !l) of [64, 48] schedule(<key_tile = 32>) : (!t, !t, !t) -> !t
   return %o : !t
 }
 

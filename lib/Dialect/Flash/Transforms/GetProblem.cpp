@@ -27,9 +27,6 @@ using namespace flash;
 /// and the steps of the queries that they visit.
 static constexpr int64_t typicalTile = 128, typicalSteps[] = {128, 64};
 
-/// What the rows of any tile are a multiple of.
-static constexpr int64_t tileMultiple = 8;
-
 /// Longer ones have no use, and do not fit into a GPU's registers.
 static int64_t getLargestKeyTile(const Machine &machine) {
   return machine.isGpu() ? 256 : 1024;
@@ -287,25 +284,19 @@ static int64_t getNearest(int64_t tile, function_ref<bool(int64_t)> fits) {
 }
 
 namespace {
-/// A tile of a schedule, and the block that it must divide.
+/// A tile of a schedule, the block that it must divide, and what it is a
+/// multiple of.
 struct TileOfBlock {
   StringRef name;
   std::optional<int64_t> Schedule::*key;
   StringRef blockName;
-  int64_t block;
+  int64_t block, multiple;
 };
 } // namespace
 
-/// Steps that a schedule does not say are as long as tiles.
-static SmallVector<TileOfBlock> getTilesOfBlocks(ArrayRef<int64_t> blockSizes) {
-  return {{"query_tile", &Schedule::queryTile, "queries", blockSizes[0]},
-          {"key_tile", &Schedule::keyTile, "keys", blockSizes[1]},
-          {"query_step", &Schedule::queryStep, "queries", blockSizes[0]},
-          {"key_step", &Schedule::keyStep, "keys", blockSizes[1]}};
-}
-
 std::string flash::findBlockFault(std::optional<ArrayRef<int64_t>> blockSizes,
-                                  const Schedule &schedule, bool isGradient) {
+                                  const Schedule &schedule, bool isGradient,
+                                  int64_t queryMultiple, int64_t keyMultiple) {
   if (!blockSizes)
     return "";
   if (schedule.splitKeys)
@@ -318,21 +309,28 @@ std::string flash::findBlockFault(std::optional<ArrayRef<int64_t>> blockSizes,
   if (isGradient && schedule.addsInOrder())
     return "products = 5 goes through lists of tiles of queries that have "
            "ranks, which lists that are given have not; choose products = 7";
-  for (const TileOfBlock &tile : getTilesOfBlocks(*blockSizes)) {
+  int64_t queries = (*blockSizes)[0], keys = (*blockSizes)[1];
+  // Steps that a schedule does not say are as long as tiles.
+  const TileOfBlock tiles[] = {
+      {"query_tile", &Schedule::queryTile, "queries", queries, queryMultiple},
+      {"key_tile", &Schedule::keyTile, "keys", keys, keyMultiple},
+      {"query_step", &Schedule::queryStep, "queries", queries, queryMultiple},
+      {"key_step", &Schedule::keyStep, "keys", keys, keyMultiple}};
+  for (const TileOfBlock &tile : tiles) {
     std::optional<int64_t> size = schedule.*tile.key;
-    if (!size || (tile.block % *size == 0 && *size % tileMultiple == 0))
+    if (!size || (tile.block % *size == 0 && *size % tile.multiple == 0))
       continue;
-    if (tile.block % tileMultiple != 0)
+    if (tile.block % tile.multiple != 0)
       return llvm::formatv("blocks have a multiple of {0} {1}, got {2}; the "
                            "nearest is {3}",
-                           tileMultiple, tile.blockName, tile.block,
-                           llvm::alignTo(tile.block, tileMultiple));
+                           tile.multiple, tile.blockName, tile.block,
+                           llvm::alignTo(tile.block, tile.multiple));
     return llvm::formatv("{0} must divide the {1} {2} of a block, got {3}; "
                          "the nearest is {4}",
                          tile.name, tile.block, tile.blockName, *size,
                          getNearest(*size, [&](int64_t divisor) {
                            return tile.block % divisor == 0 &&
-                                  divisor % tileMultiple == 0;
+                                  divisor % tile.multiple == 0;
                          }));
   }
   return "";
@@ -416,8 +414,9 @@ static std::string findPageFault(AttentionOpInterface op,
 std::string flash::findTileFault(AttentionOpInterface op,
                                  const Machine &machine,
                                  const Schedule &schedule) {
-  std::string fault = findBlockFault(op.getBlockSizes(), schedule,
-                                     isa<AttentionGradOp>(op.getOperation()));
+  std::string fault = findBlockFault(
+      op.getBlockSizes(), schedule, isa<AttentionGradOp>(op.getOperation()),
+      machine.isGpu() ? rowsOfWarp : tileMultiple, getKeyMultiple(op, machine));
   return fault.empty() ? findPageFault(op, machine, schedule) : fault;
 }
 

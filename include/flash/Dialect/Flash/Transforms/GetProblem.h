@@ -61,14 +61,19 @@ std::optional<int64_t> countQueryTiles(mlir::RankedTensorType query,
 /// have a key tile and a query tile.
 std::string findFusionFault(AttentionGradOp op, const Schedule &schedule);
 
+/// What the rows of any tile are a multiple of.
+constexpr int64_t tileMultiple = 8;
+
 /// Returns a message if lists of blocks that the caller gives cannot be visited
 /// with the tiles or the other keys of the schedule, which belongs to gradients
 /// if `isGradient`. Otherwise, and if there are no lists, returns an empty
 /// string. `blockSizes` has the numbers of queries and keys of a block. Tiles
-/// must divide them, and be multiples of 8; tiles without a value are not
-/// checked.
+/// must divide them, and be multiples of the ones that are given; tiles without
+/// a value are not checked.
 std::string findBlockFault(std::optional<llvm::ArrayRef<int64_t>> blockSizes,
-                           const Schedule &schedule, bool isGradient);
+                           const Schedule &schedule, bool isGradient,
+                           int64_t queryMultiple = tileMultiple,
+                           int64_t keyMultiple = tileMultiple);
 
 /// As `findBlockFault`, for the lists of blocks of `op`. Also returns a message
 /// if keys or values are in pages, and on this machine a key tile can neither
