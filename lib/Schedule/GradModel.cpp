@@ -102,8 +102,9 @@ static constexpr Gain gains[] = {
     {128, 1024, 2048, 16, 512, 1024, 500, true, 1, 1024}};
 
 /// The same for wide gradients, of up to so many columns of keys and values
-/// together, for which there are registers.
-static constexpr int64_t mostWideColumns = 320;
+/// together, for which there are registers. Where keys or values have fewer
+/// than so many, ptxas lets each product wait for the one before.
+static constexpr int64_t mostWideColumns = 320, fewestWideColumns = 112;
 static constexpr Gain wideGain = {192, 512, 1024, 16, {}, {}, 1000, false, 0};
 
 /// Columns of keys and values whose gradients one program without roles sums
@@ -194,6 +195,7 @@ static const Gain *findGain(const Problem &problem) {
     return nullptr;
   if (areGradientsWide(columns))
     return columns <= mostWideColumns &&
+                   std::min(dim, problem.valueDim) >= fewestWideColumns &&
                    std::max(dim, problem.valueDim) <= wideGain.maxHeadDim
                ? &wideGain
                : nullptr;
@@ -414,13 +416,17 @@ static std::string findFault(const Problem &problem, const Machine &target,
   int64_t registers = program.getStepRegisters() + program.gradColumns / 2 +
                       registersBesideTiles;
   int64_t available = getRoleRegisters(target, warpgroups, blocks).consumer;
+  bool isFused = program.queryColumns > 0;
   if (registers > available)
-    return formatv(
-        "the products of a {0} of {1} and the gradients need {2} "
-        "registers of a thread, and with {3} warpgroups there are "
-        "{4}; choose a smaller {0}, or {5}",
-        program.stepName, program.step, registers, warpgroups, available,
-        program.queryColumns > 0 ? "products = 7" : "key_programs = 2");
+    return formatv("the products of a {0} of {1} and the gradients need {2} "
+                   "registers of a thread, and with {3} warpgroups there are "
+                   "{4}; choose {5}{6}",
+                   program.stepName, program.step, registers, warpgroups,
+                   available,
+                   isFused && program.step <= queryStepMultiple
+                       ? ""
+                       : formatv("a smaller {0}, or ", program.stepName).str(),
+                   isFused ? "products = 7" : "key_programs = 2");
   int64_t bytes = program.rowBytes + program.stages * program.stepBytes;
   if (program.queryColumns > 0)
     bytes +=
@@ -434,8 +440,9 @@ static std::string findFault(const Problem &problem, const Machine &target,
   if (bytes > limit)
     return formatv("tiles of a {0} of {1} and steps of {2} need {3} bytes of "
                    "shared memory, and a block may have {4}; choose smaller "
-                   "ones or fewer stages",
-                   program.rowsName, program.rows, program.step, bytes, limit);
+                   "ones or fewer stages{5}",
+                   program.rowsName, program.rows, program.step, bytes, limit,
+                   isFused ? ", or products = 7" : "");
   return "";
 }
 
@@ -528,7 +535,7 @@ std::string flash::completeGradSchedule(const Problem &problem,
     return formatv(
         "products = {0} needs the CPU, or specialize_warps, with the "
         "target sm_90a, elements of 16 bits and head dimensions of at "
-        "most 320 together; choose products = {1}",
+        "most 192 each and 320 together; choose products = {1}",
         Schedule::oneProgram, Schedule::separatePrograms);
   if (!target.isGpu())
     return "";

@@ -112,6 +112,9 @@ private:
   void setInsertionPointAt(mlir::Operation *definition, bool isEarly);
   /// A tile of memory that the loop may read.
   mlir::FailureOr<MemoryTile> getInput(mlir::Value tile, mlir::Operation *user);
+  /// The matrix in shared memory. If warpgroups divide its columns, each part
+  /// begins with a panel, and so do keys whose finite copies are divided.
+  tile::SmemType getSharedType(mlir::Value matrix);
   /// The tile in shared memory; null where copies cannot make it.
   mlir::FailureOr<mlir::Value> fetch(mlir::Value tile, mlir::Operation *user);
   /// The tile, or what it is transposed, read element by element.
@@ -174,8 +177,10 @@ private:
   // Sums that blocks add to (Contributions.cpp)
   //===--------------------------------------------------------------------===//
 
-  /// Whether blocks add to sums of other blocks.
+  /// Whether blocks add to sums of other blocks, and whether these then have
+  /// wide gradients of their own.
   bool addsToOthers();
+  bool hasWideGradients();
   mlir::LogicalResult convertContribution(ContributeOp op);
   /// Checks what an addition takes and in which order; its tiles were added
   /// when they were made.

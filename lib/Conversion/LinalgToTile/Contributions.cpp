@@ -7,6 +7,7 @@
 
 #include "BlockConverter.h"
 #include "flash/Dialect/Tile/Utils/TileOrder.h"
+#include "flash/Dialect/Tile/Utils/WideGradients.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -65,6 +66,16 @@ LogicalResult BlockConverter::verifyAddition(ParallelAddOp op) {
 bool BlockConverter::addsToOthers() {
   Block *stores = forall.getTerminator().getBody();
   return !stores->getOps<ParallelAddOp>().empty();
+}
+
+bool BlockConverter::hasWideGradients() {
+  return addsToOthers() && forall
+                               .walk([](scf::ForOp loop) {
+                                 return tile::sumsUpWideGradients(loop)
+                                            ? WalkResult::interrupt()
+                                            : WalkResult::advance();
+                               })
+                               .wasInterrupted();
 }
 
 LogicalResult BlockConverter::convertContribution(ContributeOp op) {

@@ -111,17 +111,12 @@ BlockConverter::getAddress(const MemoryTile &tile, ArrayRef<int64_t> shape) {
   return address;
 }
 
-/// The matrix in shared memory. If warpgroups divide its columns, each part
-/// begins with a panel. So do wide rows that are copied before the products of
-/// these parts, without NaN and infinities. `addsToOthers` if the program has
-/// all gradients.
-static tile::SmemType getSharedType(Value matrix, bool addsToOthers) {
+tile::SmemType BlockConverter::getSharedType(Value matrix) {
   auto type = cast<RankedTensorType>(matrix.getType());
   int64_t bytes = type.getElementTypeBitWidth() / 8, rows = type.getDimSize(0),
           columns = type.getDimSize(1), rowBytes = columns * bytes;
-  bool isDense = addsToOthers && isWideRow(rowBytes);
   int64_t swizzle = getSwizzle(rowBytes);
-  if (isDense)
+  if (addsToOthers() && isWideRow(rowBytes))
     swizzle = getSwizzleOfParts(rowBytes, rowBytes);
   auto beginPartsWithPanels = [&](Value divided) {
     for (Operation *user : divided.getUsers())
@@ -131,8 +126,9 @@ static tile::SmemType getSharedType(Value matrix, bool addsToOthers) {
             rowBytes, parts.getResultType().getShape().back() * bytes);
   };
   beginPartsWithPanels(matrix);
+  // Beside wide gradients these are the matrix itself, if it is finite.
   for (Operation *user : matrix.getUsers())
-    if (isDense && isa<ZeroNonfiniteOp>(user))
+    if (isa<ZeroNonfiniteOp>(user) && hasWideGradients())
       beginPartsWithPanels(user->getResult(0));
   return tile::SmemType::get(matrix.getContext(), rows, columns,
                              type.getElementType(), swizzle);
@@ -182,7 +178,7 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
       cast<RankedTensorType>(first.memory.getType()).getRank() >
           tile::StoreBulkOp::getMaxRank(ofSomeRows))
     return Value();
-  tile::SmemType shape = getSharedType(value, addsToOthers());
+  tile::SmemType shape = getSharedType(value);
 
   // Another value of the program may be the same tile, for example as keys and
   // as values where only the padding is written twice.
@@ -750,7 +746,7 @@ LogicalResult BlockConverter::convertZeroNonfinite(ZeroNonfiniteOp op) {
   // Others want the tile as it is.
   Operation *finite = b.clone(*copied->getDefiningOp());
   cast<tile::FetchOp>(finite).setFinite(true);
-  finite->getResult(0).setType(getSharedType(op.getResult(), addsToOthers()));
+  finite->getResult(0).setType(getSharedType(op.getResult()));
   fetched[op.getResult()] = finite->getResult(0);
   return success();
 }

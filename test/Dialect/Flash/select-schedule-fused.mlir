@@ -12,10 +12,10 @@
 // FUSED: schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 128, products = 5, stages = 2, features = specialize_warps|persistent|bulk_store>)
 // Up to D = 64 the product for dQ is deferred.
 // FUSED: schedule(<query_tile = 128, key_tile = 128, query_step = 128, key_step = 128, products = 5, stages = 2, features = specialize_warps|persistent|bulk_store|defer_products>)
-// FUSED-ROLES: 'flash.attention_grad' op cannot be scheduled: products = 5 needs the CPU, or specialize_warps, with the target sm_90a, elements of 16 bits and head dimensions of at most 320 together; choose products = 7
+// FUSED-ROLES: 'flash.attention_grad' op cannot be scheduled: products = 5 needs the CPU, or specialize_warps, with the target sm_90a, elements of 16 bits and head dimensions of at most 192 each and 320 together; choose products = 7
 // FUSED-REGISTERS: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 128 and the gradients need 288 registers of a thread, and with 2 warpgroups there are 240
 // DEFERRED: 'flash.attention_grad' op cannot be scheduled: defer_products needs two stages of the gradients of scores, for which products = 5 has no room beside gradients of more than 256 columns together; leave it out of the features
-// WIDE: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 64 and the gradients need 256 registers of a thread, and with 2 warpgroups there are 240; choose a smaller query_step, or products = 7
+// WIDE: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 64 and the gradients need 256 registers of a thread, and with 2 warpgroups there are 240; choose products = 7
 // FUSED-STEPS: 'flash.attention_grad' op cannot be scheduled: products = 5 needs a query_step that divides the key_tile, 128, and with a query_step of 64 a head dimension that is a multiple of 16, got 72; choose such tiles, or products = 7
 // LISTS-LABEL: func.func @holes(
 // LISTS: schedule(<query_tile = 128, key_tile = 128, query_step = 128, key_step = 128, products = 5, {{.*}}, block_map = 1>)

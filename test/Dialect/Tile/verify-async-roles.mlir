@@ -358,6 +358,57 @@ gpu.module @m {
 
 // -----
 
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+!x = tensor<64x64xf32, #tile.fragment<4>>
+!sums = !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel(%f: i1, %y: !x) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    %s = tile.ring : !sums
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+      %t = tile.ring.wait %r[%c0] : !ring
+      tile.ring.acquire %s[%c0] : !sums
+      // expected-error @below {{'tile.ring.copy_finite' op is read by what has not ended when a result is put over the copy}}
+      %k = tile.ring.copy_finite %t unless %f in %s[%c0] : !tile in !sums
+      %p = tile.mma_async %k, %k transpose_b warpgroup : !tile, !tile -> !tile.pending<!x>
+      tile.ring.put %y to %s[%c0] : !x to !sums
+      %x = tile.mma_wait %p : !tile.pending<!x>
+      tile.ring.release %r[%c0] : !ring
+    } @producer(warps = 1, registers = 40) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+!x = tensor<64x64xf32, #tile.fragment<4>>
+!sums = !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel(%f: i1, %y: !x) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    %s = tile.ring : !sums
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+      %t = tile.ring.wait %r[%c0] : !ring
+      tile.ring.acquire %s[%c0] : !sums
+      %k = tile.ring.copy_finite %t unless %f in %s[%c0] : !tile in !sums
+      // expected-error @below {{'tile.ring.copy_finite' op copies to a stage that has a copy already}}
+      %l = tile.ring.copy_finite %t unless %f in %s[%c0] : !tile in !sums
+      tile.ring.put %y to %s[%c0] : !x to !sums
+      tile.ring.release %r[%c0] : !ring
+    } @producer(warps = 1, registers = 40) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @m {
   gpu.func @kernel() kernel {
     // expected-error @below {{'tile.ring' op is checked or made finite, but by nobody}}

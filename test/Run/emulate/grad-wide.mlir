@@ -7,6 +7,7 @@
 // RUN: %{run} --function=causal --fill=1=nan@297 | FileCheck %s
 // RUN: %{run} --function=window --fill=1=inf@5 | FileCheck %s
 // RUN: %{run} --function=lengths --fill=4=150@0 | FileCheck %s
+// RUN: %{run} --function=narrow_keys --fill=1=nan@297 | FileCheck %s
 // CHECK: check: ok
 
 // RUN: flash-run %s --target=emulate:sm_90a --function=causal --dump=l2 | FileCheck %s --check-prefix=L2
@@ -53,4 +54,15 @@ func.func @lengths(%q: !q, %k: !k, %v: !v, %do: !o, %n: !n) -> (!q, !k, !v) {
   %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do lengths(%n : !n) schedule(#schedule)
       : (!q, !k, !v, !o, !l, !o) -> (!q, !k, !v)
   return %dq, %dk, %dv : !q, !k, !v
+}
+
+// Keys whose halves begin with panels of eight columns.
+!qn = tensor<1x1x300x112xbf16>
+!vn = tensor<1x1x300x160xbf16>
+!ln = tensor<1x1x300xf32>
+func.func @narrow_keys(%q: !qn, %k: !qn, %v: !vn, %do: !vn) -> (!qn, !qn, !vn) {
+  %o, %lse = flash.attention %q, %k, %v mask(#flash.causal) : (!qn, !qn, !vn) -> (!vn, !ln)
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do mask(#flash.causal) schedule(#schedule)
+      : (!qn, !qn, !vn, !vn, !ln, !vn) -> (!qn, !qn, !vn)
+  return %dq, %dk, %dv : !qn, !qn, !vn
 }

@@ -9,6 +9,7 @@
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Dialect/Tile/Utils/WideGradients.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"

@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Products.h"
-
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Dialect/Tile/Utils/WideGradients.h"
 #include "flash/Schedule/Schedule.h"
 #include "flash/Schedule/Warpgroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -7,8 +7,6 @@
 
 #include "Products.h"
 
-#include "flash/Schedule/Warpgroups.h"
-
 using namespace mlir;
 using namespace flash::tile;
 
@@ -47,15 +45,6 @@ bool flash::tile::readsPut(MmaAsyncOp product) {
     RingOp ring = getRing(operand);
     return ring && ring.isFilledFromRegisters();
   });
-}
-
-bool flash::tile::sumsUpWideGradients(scf::ForOp loop) {
-  int64_t columns = 0;
-  for (Type type : loop.getResultTypes())
-    if (auto tile = dyn_cast<RankedTensorType>(type);
-        tile && tile.getRank() == 2)
-      columns += tile.getDimSize(1);
-  return areGradientsWide(columns);
 }
 
 void flash::tile::nameYounger(Block &block) {

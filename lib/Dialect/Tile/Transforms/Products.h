@@ -9,7 +9,6 @@
 #define FLASH_LIB_DIALECT_TILE_TRANSFORMS_PRODUCTS_H
 
 #include "flash/Dialect/Tile/IR/Tile.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -26,10 +25,6 @@ RingOp getRing(mlir::Value tile);
 
 /// Whether the product reads what threads have put into a ring.
 bool readsPut(MmaAsyncOp product);
-
-/// Whether the loop carries sums of products that are wide gradients
-/// (Warpgroups.h).
-bool sumsUpWideGradients(mlir::scf::ForOp loop);
 
 /// Lets each wait of the block name the products that may go on: those that
 /// were started behind its own and not waited for.

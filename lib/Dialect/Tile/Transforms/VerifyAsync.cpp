@@ -125,19 +125,35 @@ static LogicalResult verifyAcquire(RingOpInterface acquire) {
   return success();
 }
 
-/// A copy without NaN and infinities is in an acquired stage, over which a
-/// result is put.
+/// A copy without NaN and infinities is the only one in an acquired stage, and
+/// products that read it end before a result is put over it.
 static LogicalResult verifyCopyFinite(RingCopyFiniteOp copy) {
-  bool isAcquired = false, isPut = false;
-  for (Operation *op = copy->getPrevNode(); op; op = op->getPrevNode())
-    isAcquired |=
-        isOfStep(op, RingEffect::Acquire, copy.getRing(), copy.getStep());
-  for (Operation *op = copy->getNextNode(); op; op = op->getNextNode())
-    isPut |= isOfStep(op, RingEffect::Fill, copy.getRing(), copy.getStep());
-  if (isAcquired && isPut)
-    return success();
-  return copy.emitOpError("copies to a stage that is not acquired before it, "
-                          "and put after it, in the same block");
+  auto isOfSameStep = [&](Operation *op, RingEffect effect) {
+    return isOfStep(op, effect, copy.getRing(), copy.getStep());
+  };
+  bool isAcquired = false;
+  for (Operation *op = copy->getPrevNode(); op; op = op->getPrevNode()) {
+    isAcquired |= isOfSameStep(op, RingEffect::Acquire);
+    if (isa<RingCopyFiniteOp>(op) && isOfSameStep(op, RingEffect::Ask))
+      return copy.emitOpError("copies to a stage that has a copy already");
+  }
+  Operation *put = copy->getNextNode();
+  while (put && !isOfSameStep(put, RingEffect::Fill))
+    put = put->getNextNode();
+  if (!isAcquired || !put)
+    return copy.emitOpError("copies to a stage that is not acquired before it, "
+                            "and put after it, in the same block");
+  auto endsBeforePut = [&](Operation *op) {
+    op = copy->getBlock()->findAncestorOpInBlock(*op);
+    return op && op->isBeforeInBlock(put);
+  };
+  for (Operation *reader : copy->getUsers())
+    if (!endsBeforePut(reader) ||
+        (isa<MmaAsyncOp>(reader) &&
+         !llvm::all_of(reader->getUsers(), endsBeforePut)))
+      return copy.emitOpError("is read by what has not ended when a result is "
+                              "put over the copy");
+  return success();
 }
 
 static LogicalResult verifyProduct(MmaAsyncOp product) {

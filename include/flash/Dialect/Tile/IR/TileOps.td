@@ -569,14 +569,16 @@ def Tile_RingCopyFiniteOp
     : Tile_RingStepOp<"ring.copy_finite", "Ask", [AllTypesMatch<["tile", "result"]>]> {
   let summary = "a tile without NaN and infinities, if need be in the stage of a step";
   let description = [{
-    The result is the tile itself if it is finite. Otherwise all warps of the role copy it
-    to the acquired stage, with 0 instead of NaN and infinities, and the result is this
-    copy. So a product can read keys without NaN and infinities where shared memory has no
-    room for a second tile of keys: the stage is that of the product's result, which
-    `tile.ring.put` writes over the copy when the products of all warpgroups have ended. A
-    tile takes no more bytes than a stage.
+    The result is the tile itself, which `tile.ring.wait` has given, if it is finite.
+    Otherwise all warps of the role copy it to the acquired stage, with 0 instead of NaN and
+    infinities, and the result is this copy. So a product can read keys without NaN and
+    infinities where shared memory has no room for a second tile of keys: the stage is that
+    of the product's result, which `tile.ring.put`, in the same block, writes over the copy
+    when all warpgroups have come there. What reads the copy has ended by then. A tile takes
+    no more bytes than a stage. This is for warps with roles.
 
     ```mlir
+    %k = tile.ring.wait %keys[%c0] : ...
     tile.ring.acquire %ring[%t] : ...
     %finite = tile.ring.is_finite %keys[%c0] : ...
     %kf = tile.ring.copy_finite %k unless %finite in %ring[%t]
@@ -989,9 +991,10 @@ def Tile_MakeFiniteOp
     : Tile_Op<"make_finite", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "replaces NaN and infinities in a shared-memory tile by 0";
   let description = [{
-    With `warps` as many, the last of the block, see to a share each. With `copy` the tile
-    stays as it is, another tile of the same type gets its elements, and the warps are
-    the first of the block.
+    With `warps` as many, the last of the block, which check tiles, see to a share each.
+    With `copy` the tile stays as it is, and another tile of the same type gets its elements,
+    with 0 instead of NaN and infinities; `warps` are then the first of the block, which
+    compute.
 
     ```mlir
     tile.make_finite %kt : !tile.smem<64x48xf16, swizzle = 128>
