@@ -474,11 +474,8 @@ static llvm::SmallVector<Program> getPrograms(const Problem &problem,
     int64_t elementBytes = problem.getElementBytes(),
             rowBytes = problem.headDim * elementBytes;
     auto getDenseBytes = [&](int64_t rows, int64_t columns) {
-      int64_t bytes = columns * elementBytes;
       return getSharedTileBytes(rows, columns, elementBytes,
-                                isWideRow(bytes)
-                                    ? getSwizzleOfParts(bytes, bytes)
-                                    : getSwizzle(bytes));
+                                getSwizzleOfGradients(columns * elementBytes));
     };
     ofKeys.stepBytes = getDenseBytes(queryStep, problem.headDim) +
                        getDenseBytes(queryStep, problem.valueDim);

@@ -27,10 +27,12 @@ constexpr int64_t getSwizzleOfParts(int64_t rowBytes, int64_t partBytes) {
     swizzle /= 2;
   return swizzle;
 }
-/// Whether rows of a program that has all gradients are so long that they have
-/// the largest swizzle with which they take no more bytes than their elements:
-/// its tiles fill shared memory then.
-constexpr bool isWideRow(int64_t rowBytes) { return rowBytes > 256; }
+/// The swizzle of a tile of a program that has all gradients. Rows of more than
+/// 256 bytes take no more than their elements: shared memory is full with them.
+constexpr int64_t getSwizzleOfGradients(int64_t rowBytes) {
+  return rowBytes > 256 ? getSwizzleOfParts(rowBytes, rowBytes)
+                        : getSwizzle(rowBytes);
+}
 /// How many panels of `swizzle` bytes there are. Products read multiples of 32
 /// bytes of a row.
 int64_t getSharedTilePanels(int64_t rowBytes, int64_t swizzle);

@@ -115,9 +115,8 @@ tile::SmemType BlockConverter::getSharedType(Value matrix) {
   auto type = cast<RankedTensorType>(matrix.getType());
   int64_t bytes = type.getElementTypeBitWidth() / 8, rows = type.getDimSize(0),
           columns = type.getDimSize(1), rowBytes = columns * bytes;
-  int64_t swizzle = getSwizzle(rowBytes);
-  if (addsToOthers() && isWideRow(rowBytes))
-    swizzle = getSwizzleOfParts(rowBytes, rowBytes);
+  int64_t swizzle =
+      addsToOthers() ? getSwizzleOfGradients(rowBytes) : getSwizzle(rowBytes);
   auto beginPartsWithPanels = [&](Value divided) {
     for (Operation *user : divided.getUsers())
       if (auto parts = dyn_cast<tensor::ExpandShapeOp>(user);

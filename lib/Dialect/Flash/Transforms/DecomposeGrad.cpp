@@ -64,8 +64,9 @@ private:
   /// shape of scores, and the rows of keys. The sum may have its columns in
   /// parts, one below the other.
   Value addKeys(Value weights, Value keys, Value sum);
-  /// A tile of scores as products take it, in the type of the operands: so it
-  /// has half of the registers until then.
+  /// A tile of scores as products take it, in the type of the operands.
+  Value asFactor(Value x);
+  /// The same in f32 again: until then it has half of the registers.
   Value rounded(Value x);
   /// A tile of scores in the type of the operands, with keys as rows.
   Value ofKeysAndQueries(Value x);
@@ -275,26 +276,27 @@ Value GradStepBuilder::addKeys(Value weights, Value keys, Value sum) {
                                          ofRows);
 }
 
-Value GradStepBuilder::rounded(Value x) {
+Value GradStepBuilder::asFactor(Value x) {
   auto type = cast<RankedTensorType>(x.getType());
   Type element = getElementTypeOrSelf(step.getQuery().getType());
-  if (element.isF32())
-    return x;
-  Value narrow = arith::TruncFOp::create(b, type.clone(element), x);
-  return arith::ExtFOp::create(b, type, narrow);
+  return element.isF32()
+             ? x
+             : arith::TruncFOp::create(b, type.clone(element), x).getResult();
+}
+
+Value GradStepBuilder::rounded(Value x) {
+  Value factor = asFactor(x);
+  return factor == x ? x : arith::ExtFOp::create(b, x.getType(), factor);
 }
 
 Value GradStepBuilder::ofKeysAndQueries(Value x) {
+  x = asFactor(x);
   auto type = cast<RankedTensorType>(x.getType());
-  Type element = getElementTypeOrSelf(step.getQuery().getType());
-  // What products take, too.
-  if (!element.isF32())
-    x = arith::TruncFOp::create(b, type.clone(element), x);
   if (keyLoop() == 0)
     return x;
   SmallVector<int64_t> shape(llvm::reverse(type.getShape()));
   return generic(
-      x, empty(shape, element), {map(2, {1, 0}), map(2, {0, 1})},
+      x, empty(shape, type.getElementType()), {map(2, {1, 0}), map(2, {0, 1})},
       [](ImplicitLocOpBuilder &, ValueRange args) -> SmallVector<Value> {
         return {args[0]};
       })[0];
